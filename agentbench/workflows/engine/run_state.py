@@ -60,10 +60,9 @@ class RunState:
         self.raised: list[str] = []
         self.writers: dict[str, list[str]] = {}
 
-    @property
-    def has_responses(self) -> bool:
-        """Whether responses to requests are queued."""
-        return any(m.type is MessageType.RESPONSE for queued in self.messages.values() for m in queued)
+    def queued_messages(self) -> list[WorkflowMessage]:
+        """Return the messages that are queued for the next superstep, in one list."""
+        return [message for queued in self.messages.values() for message in queued]
 
     def queue(self, messages: Iterable[WorkflowMessage]) -> None:
         """Queue messages for the next superstep, in this order."""

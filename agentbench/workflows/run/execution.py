@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
+from agentbench._signatures import coerce_answer, is_instance_of, type_name
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, WorkflowMessage
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.requests import check_responses
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -41,8 +41,6 @@ class RunInput(NamedTuple):
     """What starts or continues a run.
 
     Attributes:
-        message: input for the start executors.
-        responses: by request id.
         checkpoint_id: restore this first.
         storage: where checkpoints are loaded from and saved to; None for a run that saves none.
         kwargs: keyword arguments for nodes, by kind; a kind that is None leaves those of an earlier call in place.
@@ -63,19 +61,11 @@ class RunInput(NamedTuple):
 
 
 class Execution:
-    """Drives the supersteps of a run.
+    """Drives the supersteps of a run, which begins from `run_state` and leaves it behind.
 
     Args:
-        graph: what runs.
-        run_state: its state; the run begins from it and leaves it behind.
-        run_input: what starts or continues the run.
-        options: of this run.
-        log: takes its events.
-        run_id: written into its checkpoints.
         traced_as: id of the workflow in the spans of the run; None while tracing is off.
-        streaming: the run was started with `stream=True`.
         pausing: where the boundary hook pauses, the run waits instead of ending.
-        on_end: called when the run is over.
 
     Attributes:
         run, runner: the run while it is active, and what runs its supersteps.
@@ -121,11 +111,7 @@ class Execution:
                 self.log.drop_brief()
 
     def advance(self) -> Coroutine[Any, Any, bool]:
-        """One superstep (of a fresh run first the start executors'); False when the run is over.
-
-        Raises:
-            Exception: what a handler raised, as is, and the engine's own errors.
-        """
+        """One superstep (of a fresh run first the start executors'); False when the run is over."""
         return self._advance_captured() if self.log.observed else self._advance()
 
     async def _advance_captured(self) -> bool:
@@ -238,15 +224,13 @@ class Execution:
         await self.respond(responses)
         if writer is not None and run_state.messages and run_input.checkpoint_id is None:
             self._checkpoint_before_responses = run_state.last_checkpoint_id
-            info = await writer.save(run_state.superstep, "answer" if run_state.has_responses else "input")
+            is_answer = any(m.type is MessageType.RESPONSE for m in run_state.queued_messages())
+            info = await writer.save(run_state.superstep, "answer" if is_answer else "input")
             if info is not None:
                 run_state.last_checkpoint_id = info.checkpoint_id
 
     async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
-        """Restore the checkpoint that this run starts from, if any; once, here or when the run begins.
-
-        Args:
-            checkpoint: the one with that id, if it was loaded already.
+        """Restore the checkpoint that this run starts from, if any (loaded already or not); once, at the latest here.
 
         Raises:
             ValueError: there is no storage.
@@ -270,9 +254,7 @@ class Execution:
     def _emit_open_requests(self) -> Mapping[str, Any]:
         """Emit the restored requests again, except those that the same call responds to; returns those responses."""
         requests = self.run.run_state.requests
-        responses: Mapping[str, Any] = {}
-        if self._input.responses is not None:
-            responses = check_responses(requests, self._input.responses)
+        responses = {} if self._input.responses is None else check_responses(requests, self._input.responses)
         for request_id, event in requests.items():
             if request_id not in responses:
                 self.run.emit_request(event)
@@ -321,7 +303,12 @@ class Execution:
         run_state = self.run.run_state
         if state is None:
             if run_state.buffers:
-                self.log.append(WorkflowEvent.warning(_unfinished_fan_in(run_state.buffers)))
+                waiting = "; ".join(f"{key} (has {', '.join(found)})" for key, found in run_state.buffers.items())
+                text = (
+                    f"The run ended while a fan-in still waits for other sources: {waiting}. "
+                    "Its target did not run; look for the source that sent nothing."
+                )
+                self.log.append(WorkflowEvent.warning(text))
             state = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if run_state.requests else WorkflowRunState.IDLE
         self.log.status(state)
         if self.run.tracer is not None:
@@ -354,11 +341,9 @@ class Execution:
 
     def stop_now(self) -> None:
         """End between supersteps, at a caller's request."""
-        if self.ended:
-            return
-        if self.begun:
+        if self.begun and not self.ended:
             self._end(WorkflowRunState.CANCELLED)
-        else:
+        elif not self.ended:
             self.log.status(WorkflowRunState.CANCELLED)
             self._close()
 
@@ -368,9 +353,28 @@ class Execution:
             self._on_end(self)
 
 
-def _unfinished_fan_in(buffers: Buffers) -> str:
-    parts = [f"{key} (has {', '.join(waiting)})" for key, waiting in buffers.items()]
-    return (
-        f"The run ended while a fan-in still waits for other sources: {'; '.join(parts)}. "
-        "Its target did not run; look for the source that sent nothing."
-    )
+def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the responses, each coerced to the response type of its request. No request is closed.
+
+    Raises:
+        RuntimeError: no request is open at all.
+        ValueError: an id is unknown, or a value is not of the response type.
+    """
+    if not open_requests:
+        msg = "No request is open, so there is nothing to answer. Start a run with a message first."
+        raise RuntimeError(msg)
+    checked = {}
+    for request_id, response in responses.items():
+        request = open_requests.get(request_id)
+        if request is None:
+            msg = f"No open request has the id {request_id!r}; open are: {', '.join(open_requests)}."
+            raise ValueError(msg)
+        value = coerce_answer(response, request.response_type)
+        if not is_instance_of(value, request.response_type):
+            msg = (
+                f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
+                f"({type(value).__name__}); expected {type_name(request.response_type)}. The request stays open."
+            )
+            raise ValueError(msg)
+        checked[request_id] = value
+    return checked

@@ -20,7 +20,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     """Events of a finished run, as a list without `started` and (unless requested) without `status`.
 
     Args:
-        events: the events.
+        events: the events in the list.
         status_events: the status events, which the list may leave out.
 
     Attributes:
@@ -44,15 +44,9 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     def from_log(
         cls, log: EventLog, *, include_status_events: bool = False, is_closed: bool = True
     ) -> WorkflowRunResult:
-        """Return the result of a run.
-
-        Args:
-            log: its events. Of a closed log they are built when the list is first read.
-            include_status_events: include `status` events in the list.
-            is_closed: no event will be added to the log.
-        """
+        """Return the result of a run; the events of a closed log, which grows no more, are built when first read."""
         result = _UnreadRunResult()
-        result.postpone(log, with_status=include_status_events)
+        result._log, result._with_status = log, include_status_events  # noqa: SLF001 - its own
         if not is_closed:
             result.read()
         result.checkpoints = list(log.checkpoints)
@@ -114,11 +108,6 @@ class _UnreadRunResult(WorkflowRunResult):
     _log: EventLog
     _with_status: bool
 
-    def postpone(self, log: EventLog, *, with_status: bool) -> None:
-        """Set where to read from."""
-        self._log = log
-        self._with_status = with_status
-
     def read(self) -> None:
         """Build the events and become a plain result."""
         events = self._log.events()
@@ -129,7 +118,7 @@ class _UnreadRunResult(WorkflowRunResult):
         del self._log, self._with_status
 
     def get_outputs(self) -> list[Any]:
-        """Data of the `output` events, in order; the log knows them without being read."""
+        """Data of the `output` events, from the log."""
         return [e.data for e in self._log.outputs]
 
     def get_final_state(self) -> WorkflowRunState:
@@ -162,39 +151,7 @@ def _reading_first(name: str) -> Callable[..., Any]:
     return read_then
 
 
-# Every way to look at or into a list; each reads the log first, once.
-_LIST_METHODS = [
-    "__add__",
-    "__contains__",
-    "__delitem__",
-    "__eq__",
-    "__ge__",
-    "__getitem__",
-    "__gt__",
-    "__iadd__",
-    "__imul__",
-    "__iter__",
-    "__le__",
-    "__len__",
-    "__lt__",
-    "__mul__",
-    "__ne__",
-    "__repr__",
-    "__reversed__",
-    "__rmul__",
-    "__setitem__",
-    "__reduce_ex__",
-    "append",
-    "clear",
-    "copy",
-    "count",
-    "extend",
-    "index",
-    "insert",
-    "pop",
-    "remove",
-    "reverse",
-    "sort",
-]
-for _name in _LIST_METHODS:
+# Every way to look at or into a list reads the log first, once.
+_UNREAD = {"__new__", "__init__", "__getattribute__", "__hash__", "__sizeof__", "__class_getitem__", "__doc__"}
+for _name in (vars(list).keys() | {"__reduce_ex__"}) - _UNREAD:
     setattr(_UnreadRunResult, _name, _reading_first(_name))

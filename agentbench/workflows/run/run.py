@@ -24,10 +24,8 @@ from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
-from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
-from agentbench.workflows.run.list_view import ListView
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
 from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned_deliveries
-from agentbench.workflows.run.requests import check_responses
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import LiveSteps, await_on, call_on
 
@@ -51,7 +49,6 @@ class WorkflowRun(Displayable):
         run_id: written into the metadata of its checkpoints.
         workflow: whose definition runs.
         started_from: id of the checkpoint that it began at, of a fork that of the (edited) copy; None for fresh input.
-        checkpoints: infos of this run's checkpoints, in order; after `restore_checkpoint` those that lead to it.
 
     Example:
         >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
@@ -143,17 +140,12 @@ class WorkflowRun(Displayable):
 
     @property
     def checkpoints(self) -> list[CheckpointInfo]:
-        """Infos of the checkpoints, in the order of creation."""
+        """Infos of the checkpoints in the order of creation, without those after one that was restored."""
         return list(self._log.checkpoints)
 
     @property
-    def checkpoints_view(self) -> Sequence[CheckpointInfo]:
-        """The same without a copy, for a reader after each superstep: those that there are now."""
-        return ListView(self._log.checkpoints)
-
-    @property
     def last_checkpoint(self) -> CheckpointInfo | None:
-        """The latest of them."""
+        """Info of the latest checkpoint."""
         return self._log.checkpoints[-1] if self._log.checkpoints else None
 
     @property
@@ -164,14 +156,12 @@ class WorkflowRun(Displayable):
     @property
     def pending_messages(self) -> list[WorkflowMessage]:
         """Messages that are queued for the next superstep."""
-        queued = self._state.messages
-        return [m for messages in queued.values() for m in messages] + self._inbox
+        return self._state.queued_messages() + self._inbox
 
     @property
     def pending_requests(self) -> list[WorkflowEvent[Any]]:
         """Open requests."""
-        open_requests = self._state.requests
-        return [event for request_id, event in open_requests.items() if request_id not in self._responses]
+        return [event for request_id, event in self._state.requests.items() if request_id not in self._responses]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -236,8 +226,7 @@ class WorkflowRun(Displayable):
         """
         await self._prepare()
         if self._execution.ended:
-            what = f"There is nothing to step: the run is {self.status}."
-            msg = f"{what} Send a message or an answer, or start another run."
+            msg = f"Nothing to step: the run is {self.status}. Send a message or an answer, or start another run."
             raise WorkflowRunnerException(msg)
         while await self._next_events() is not None:
             pass
@@ -269,7 +258,7 @@ class WorkflowRun(Displayable):
             WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
         """
         if not self._execution.begun and self._input.starts_fresh:
-            return planned_deliveries(self._graph.router.plan_start(self._input.message))
+            return self.plan_without_conditions()
         if self._read_only or (self._execution.ended and not self._has_work):
             return []
         await self._execution.prepare()
@@ -317,9 +306,9 @@ class WorkflowRun(Displayable):
         reason: PauseReason | None = None
         if not self._execution.ended:
             await self._flush()
-            reason = self._execution.run.pause or (
-                PauseReason("paused by the user", "user") if self._pause_requested else None
-            )
+            reason = self._execution.run.pause
+            if reason is None and self._pause_requested:
+                reason = PauseReason("paused by the user", "user")
             if reason is None and self._breakpoints:
                 reason = self._breakpoints.find_reason(self._report(None), await self.plan())
         self._pause_requested, self._pause_reason = False, reason
@@ -336,18 +325,13 @@ class WorkflowRun(Displayable):
     def _report(self, reason: PauseReason | None) -> StepReport:
         events = self._log.events(self._mark)
         infos = [e.completion_info for e in events if e.completion_info is not None]
-        queued = self._state.messages
-        waiting = [m for messages in queued.values() for m in messages]
-        return StepReport(self._superstep, events, self.status, infos[-1] if infos else None, reason, waiting)
+        queued = self._state.queued_messages()
+        return StepReport(self._superstep, events, self.status, infos[-1] if infos else None, reason, queued)
 
     # ---- input and responses ---------------------------------------------------------------------
 
     async def try_send_message(self, message: Any) -> bool:
-        """Queue a message for the start executors.
-
-        Returns:
-            False when none of them can handle it, or the run ended with an error.
-        """
+        """Queue a message for the start executors; False when none can handle it, or the run ended with an error."""
         starts = self._graph.start_executors
         if self._read_only or self.status in _OVER or any(e.find_handler(message) is None for e in starts):
             return False
@@ -373,18 +357,11 @@ class WorkflowRun(Displayable):
 
         Returns:
             A function that removes the breakpoint.
-
-        Raises:
-            TypeError: the predicate cannot be called.
         """
         return self._breakpoints.add(predicate)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(events)` with the events of this run as they come, on the loop of its driver.
-
-        Returns:
-            A function that ends it.
-        """
+        """Call `listener(events)` as events come, on the loop of the driver; returns a function that ends it."""
         return self._listeners.add(listener)
 
     def pause(self) -> None:
@@ -433,8 +410,7 @@ class WorkflowRun(Displayable):
     async def restore_checkpoint(self, info: CheckpointInfo | str) -> None:
         """Put the same instance back to a checkpoint, ready to be driven on.
 
-        What comes after is a new branch, linked to `info`; stored checkpoints are not touched. `checkpoints` ends with
-        `info` then.
+        What comes after is a new branch, linked to `info`; stored checkpoints are not touched.
 
         Raises:
             RuntimeError: a superstep is being executed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
@@ -22,6 +22,8 @@ from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -34,6 +36,18 @@ if TYPE_CHECKING:
 _DEFAULT_OPTIONS = RunOptions()
 
 
+class RunArguments(TypedDict, total=False):
+    """Keyword arguments of `Workflow.run()`; see there."""
+
+    responses: Mapping[str, Any] | None
+    checkpoint_id: CheckpointInfo | str | None
+    checkpoint_storage: CheckpointStorage | CheckpointManager | None
+    include_status_events: bool
+    function_invocation_kwargs: Mapping[str, Any] | None
+    client_kwargs: Mapping[str, Any] | None
+    options: RunOptions | None
+
+
 @drawn_by("agentbench.notebook.views:workflow_bundle")
 class Workflow(WorkflowDefinition):
     """A graph of executors that can be run; usually made by `WorkflowBuilder`.
@@ -41,10 +55,8 @@ class Workflow(WorkflowDefinition):
     Three ways to run it: `await workflow.run(message)` for the result, `workflow.run(message, stream=True)` for the
     events as they come, and `workflow.start(message)` for a handle that steps, pauses, rewinds and forks.
 
-    `run()` goes on in the state of the instance: shared state and open requests of earlier runs are there, and the
-    result says so (`result.carried_over`). One such run at a time; `clone()` is the cheap way to several. `start()`
-    begins with a state of its own, so that any number of started runs can be open. The fields of executors are not
-    part of that state: see `Executor.fresh`.
+    `run()` goes on in the state of the instance, one run at a time; `clone()` is the cheap way to several. `start()`
+    begins with a state of its own. The fields of executors are not part of that state: see `Executor.fresh`.
 
     A pickled workflow is its definition; it unpickles without the state of its runs.
 
@@ -124,31 +136,11 @@ class Workflow(WorkflowDefinition):
 
     @overload
     def run(
-        self,
-        message: Any = None,
-        *,
-        stream: Literal[False] = False,
-        responses: Mapping[str, Any] | None = None,
-        checkpoint_id: CheckpointInfo | str | None = None,
-        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
-        include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
-        options: RunOptions | None = None,
+        self, message: Any = None, *, stream: Literal[False] = False, **arguments: Unpack[RunArguments]
     ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
     @overload
     def run(
-        self,
-        message: Any = None,
-        *,
-        stream: Literal[True],
-        responses: Mapping[str, Any] | None = None,
-        checkpoint_id: CheckpointInfo | str | None = None,
-        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
-        include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
-        options: RunOptions | None = None,
+        self, message: Any = None, *, stream: Literal[True], **arguments: Unpack[RunArguments]
     ) -> WorkflowStream: ...
     def run(  # noqa: PLR0913 - the published signature
         self,
@@ -251,15 +243,10 @@ class Workflow(WorkflowDefinition):
     def run_from_checkpoint(
         self, checkpoint_id: CheckpointInfo | str, *, stream: Literal[True], **settings: Any
     ) -> WorkflowStream: ...
-    def run_from_checkpoint(
-        self, checkpoint_id: CheckpointInfo | str, *, stream: bool = False, **settings: Any
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
+    def run_from_checkpoint(self, checkpoint_id: CheckpointInfo | str, *, stream: bool = False, **settings: Any) -> Any:
         """Same as `run(checkpoint_id=...)`."""
         run: Any = self.run  # the overloads want the literal
-        started: Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream = run(
-            checkpoint_id=checkpoint_id, stream=stream, **settings
-        )
-        return started
+        return run(checkpoint_id=checkpoint_id, stream=stream, **settings)
 
     def start(
         self,
@@ -273,8 +260,8 @@ class Workflow(WorkflowDefinition):
     ) -> WorkflowRun:
         """Return a handle on a new run, which its reader drives; nothing runs yet.
 
-        The run begins with a state of its own: empty shared state, no open requests, executors `fresh()`. It holds
-        nothing of the workflow, so that any number of started runs can be open.
+        The run begins with empty shared state, no open requests and executors `fresh()`, and holds nothing of the
+        workflow: any number of started runs can be open.
 
         Args:
             input: for the start executors; with `resume_from` it is added to what is restored.

@@ -16,7 +16,7 @@ from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.requests import check_responses
+from agentbench.workflows.run.execution import check_responses
 
 IN_PROGRESS, PENDING = WorkflowRunState.IN_PROGRESS, WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
 IDLE, IDLE_PENDING = WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
