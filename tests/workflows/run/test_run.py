@@ -116,7 +116,7 @@ async def test_the_first_step_is_superstep_zero_and_the_last_one_holds_the_end()
     ]
     assert reports[2].outputs == ["x>e0>e1!"]
     assert all(r.duration_s is not None for r in reports[1:])
-    with pytest.raises(WorkflowRunnerException, match="nothing to step"):
+    with pytest.raises(WorkflowRunnerException, match="Nothing to step"):
         await run.step()
 
 
