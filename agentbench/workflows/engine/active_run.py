@@ -25,15 +25,11 @@ Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]
 
 
 class ActiveRun:
-    """What handlers, their contexts and the runner share during one run.
-
-    With nothing switched on, the hot path meets fields that are None.
+    """What handlers, their contexts and the runner share during one run; what is switched off is None.
 
     Attributes:
         graph, run_state: what runs, and what changes while it does.
         state, log: those of `run_state`, which do not change during the run.
-        options, run_id: of this run.
-        streaming: the run was started with `stream=True`.
         strict_context: handlers may send and yield only what they declare.
         output_kinds: says by executor id how a yielded value is emitted; None where all are outputs.
         stop_requested: a stop at the next boundary was requested; read by handlers, set from any thread.
@@ -121,11 +117,7 @@ class ActiveRun:
     def raise_request(
         self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True
     ) -> WorkflowEvent[Any]:
-        """Register a request of a handler and emit it, or leave that to the caller.
-
-        Raises:
-            ValueError: the id is that of an open request.
-        """
+        """Register a request of a handler and emit it, or leave that to the caller. ValueError: the id is in use."""
         if request_id is None:
             request_id = (self.options.ids or runtime_defaults().ids).new_id("request")
         requests = self.run_state.requests
@@ -143,11 +135,7 @@ class ActiveRun:
         return event
 
     def open_request(self, event: WorkflowEvent[Any]) -> None:
-        """Register a request and emit it.
-
-        Raises:
-            ValueError: the event is not a request.
-        """
+        """Register a request and emit it. ValueError: the event is not a request."""
         if event.type != "request_info":
             msg = f"Expected a 'request_info' event, got {event.type!r}. Use WorkflowEvent.request_info()."
             raise ValueError(msg)
@@ -174,18 +162,17 @@ class ActiveRun:
     # ---- type checks -----------------------------------------------------------------------------
 
     def _check_sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
-        if delivery.handler is not None:
-            self._check(delivery, envelope.data, delivery.handler.signature.send_types, "sends")
+        self._check_type(delivery, envelope.data, "send")
 
     def _check_yielded(self, delivery: Delivery, output: Any) -> None:
-        if delivery.handler is not None:
-            self._check(delivery, output, delivery.handler.signature.yield_types, "yields")
+        self._check_type(delivery, output, "yield")
 
-    def _check(self, delivery: Delivery, value: Any, declared: tuple[Any, ...], verb: str) -> None:
+    def _check_type(self, delivery: Delivery, value: Any, verb: str) -> None:
+        declared = () if delivery.handler is None else getattr(delivery.handler.signature, f"{verb}_types")
         if not declared or any(is_instance_of(value, t) for t in declared):
             return
         text = (
-            f"Executor {delivery.executor_id!r} {verb} a {type(value).__name__} but declares "
+            f"Executor {delivery.executor_id!r} {verb}s a {type(value).__name__} but declares "
             f"{' | '.join(type_name(t) for t in declared)}. Change the value or the declaration."
         )
         if self.graph.settings.check_types == "error":

@@ -1,9 +1,7 @@
 """The journal of a run: its events in order, stored as small as possible until they are read.
 
-A few kinds of events make up nearly all of a run: the run changes its status, a superstep starts and ends, a handler
-starts and ends. The plain log writes each as two or three references into one flat list and builds `WorkflowEvent`
-objects only for a reader; everything else is stored as the event it is. An observed log builds and stamps every event
-at once.
+The plain log writes what makes up nearly all of a run (statuses, supersteps, handlers) as two or three references into
+one flat list and builds `WorkflowEvent` objects only for a reader. An observed log stamps each event at once.
 """
 
 from __future__ import annotations
@@ -39,11 +37,18 @@ _COMPLETED = 5  # executor id, list of results or None
 _COMPLETED_ONE = 6  # executor id, the only result
 _SUPERSTEP_SAVED = 7  # its number, what was pending and saved
 
-_RUN_EVENTS: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
+# What builds the events, by head.
+_SHORT: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
     WorkflowEvent.superstep_started,
     WorkflowEvent.superstep_completed,
     lambda _: WorkflowEvent.started(),
     WorkflowEvent.status,
+)
+_LONG: tuple[Callable[[Any, Any], WorkflowEvent[Any]], ...] = (
+    WorkflowEvent.executor_invoked,
+    WorkflowEvent.executor_completed,
+    lambda executor_id, result: WorkflowEvent.executor_completed(executor_id, [result]),
+    WorkflowEvent.superstep_completed,
 )
 
 _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoked", "executor_completed"})
@@ -62,11 +67,8 @@ class CarriedOver:
     request_ids: tuple[str, ...]
 
     def __str__(self) -> str:
-        parts = []
-        if self.state_keys:
-            parts.append(f"shared state ({', '.join(self.state_keys)})")
-        if self.request_ids:
-            parts.append(f"open requests ({', '.join(self.request_ids)})")
+        named = (("shared state", self.state_keys), ("open requests", self.request_ids))
+        parts = [f"{what} ({', '.join(names)})" for what, names in named if names]
         return f"{' and '.join(parts)} of earlier runs; workflow.start() and workflow.reset() begin without"
 
 
@@ -75,7 +77,6 @@ class EventLog:
 
     Attributes:
         outputs: the `output` events.
-        checkpoints: infos of the checkpoints the run saved.
         warned_of_unsaved: a Python warning was issued, beside the events, that a checkpoint was not saved.
         carried_over: what the run found of earlier runs of its workflow; None for a run that began empty.
         state: the last reported run state, None before the first.
@@ -123,7 +124,7 @@ class EventLog:
         self.status(WorkflowRunState.IN_PROGRESS)
 
     def set_superstep(self, superstep: int) -> None:
-        """Set the last superstep; what comes before the next one is stamped with it."""
+        """Set the last superstep, for stamps."""
 
     def superstep_started(self, superstep: int) -> None:
         """Superstep `superstep` begins."""
@@ -213,10 +214,10 @@ class EventLog:
                 yield head
                 i += 1
             elif head <= _STATUS:
-                yield _RUN_EVENTS[head](records[i + 1])
+                yield _SHORT[head](records[i + 1])
                 i += 2
             else:
-                yield _event_of(head, records[i + 1], records[i + 2])
+                yield _LONG[head - _INVOKED](records[i + 1], records[i + 2])
                 i += 3
 
     # ---- waiting ---------------------------------------------------------------------------------
@@ -236,14 +237,6 @@ class EventLog:
 
 def _copied(value: Any) -> Any:
     return value if value.__class__ in SHARED_TYPES else isolate_or_same(value)
-
-
-def _event_of(head: int, key: Any, data: Any) -> WorkflowEvent[Any]:
-    if head == _INVOKED:
-        return WorkflowEvent.executor_invoked(key, data)
-    if head == _SUPERSTEP_SAVED:
-        return WorkflowEvent.superstep_completed(key, data)
-    return WorkflowEvent.executor_completed(key, [data] if head == _COMPLETED_ONE else data)
 
 
 def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:

@@ -21,17 +21,9 @@ from agentbench.workflows.executors.options import NO_POLICY
 
 
 async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = False) -> list[WorkflowMessage]:
-    """Call the handler of a delivery; returns what it sent.
+    """Call the handler of a delivery; returns what it sent, and for a boundary hook sets `delivery.result`.
 
     Emits `executor_invoked`, then `executor_completed` or `executor_failed`; a handler's exception is re-raised as is.
-
-    Args:
-        delivery: what to call, with what.
-        run: the run that it belongs to.
-        note_result: set `delivery.result`, for a boundary hook.
-
-    Raises:
-        RuntimeError: no handler takes the data.
     """
     spec = delivery.handler
     if spec is None:

@@ -18,7 +18,7 @@ GLOBAL = "__global__"
 
 
 def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[str, Any]:
-    """Arguments by executor id: as given when a top-level key is an executor id, else all under `GLOBAL`."""
+    """Return arguments by executor id: a copy where a top-level key is an executor id, else all under `GLOBAL`."""
     if any(key in executors for key in kwargs):
         return dict(kwargs)
     return {GLOBAL: dict(kwargs)}

@@ -66,13 +66,8 @@ class RunState:
 
     def queue(self, messages: Iterable[WorkflowMessage]) -> None:
         """Queue messages for the next superstep, in this order."""
-        queued = self.messages
         for message in messages:
-            source = message.source_id
-            if source in queued:
-                queued[source].append(message)
-            else:
-                queued[source] = [message]
+            self.messages.setdefault(message.source_id, []).append(message)
 
     def respond(self, request_id: str, value: Any) -> None:
         """Close a request and queue the response to its executor; the value has been checked."""

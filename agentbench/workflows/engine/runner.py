@@ -50,7 +50,6 @@ class SuperstepRunner:
     """Runs the supersteps of one run.
 
     Attributes:
-        run: what runs.
         writer: saves checkpoints; None while checkpointing is off.
         abandoned: the run was given up; handlers that still unwind must not touch its state any more.
     """

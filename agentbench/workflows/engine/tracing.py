@@ -14,20 +14,18 @@ from agentbench.observability.instruments import error_text, get_tracer, mark_fa
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
+from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, PlanNotes
 
-_UNDELIVERED_BUT_FINE = (EdgeGroupDeliveryStatus.BUFFERED, EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE)
+_FINE = (
+    EdgeGroupDeliveryStatus.DELIVERED,
+    EdgeGroupDeliveryStatus.BUFFERED,
+    EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE,
+)
 
 
 @contextmanager
 def build_span(name: str | None, description: str | None, *, definition: bool = True) -> Iterator[BuildSpan]:
-    """The span `workflow.build` around a build.
-
-    Args:
-        name: the builder's name.
-        description: the builder's description.
-        definition: put the whole graph into an attribute.
-    """
+    """The span `workflow.build` around a build; with `definition` the whole graph is one of its attributes."""
     attributes = {"workflow_builder.name": name or "", "workflow_builder.description": description or ""}
     with get_tracer().start_as_current_span(
         "workflow.build", attributes=attributes, record_exception=False, set_status_on_exception=False
@@ -63,13 +61,7 @@ class BuildSpan:
 
 
 class RunTracer:
-    """Spans of one run: the run, each executor, each message, each edge group.
-
-    Args:
-        graph: what runs.
-        workflow_id: id of the workflow instance.
-        run_id: id of the run; may be empty.
-    """
+    """Spans of one run: the run, each executor, each message, each edge group."""
 
     def __init__(self, graph: Graph, workflow_id: str, run_id: str) -> None:
         self._tracer = get_tracer()
@@ -131,25 +123,18 @@ class RunTracer:
     def trace_routing(self, notes: PlanNotes) -> None:
         """Make a span for each message at each edge group."""
         for edge_runner, message, status in notes.outcomes:
-            self._trace_edge_group(edge_runner, message, status)
-
-    def _trace_edge_group(self, runner: EdgeRunner, message: WorkflowMessage, status: EdgeGroupDeliveryStatus) -> None:
-        group = runner.group
-        attributes: dict[str, Any] = {
-            "edge_group.type": group.type,
-            "edge_group.id": group.id,
-            "message.source_id": message.source_id,
-            "edge_group.delivered": status is EdgeGroupDeliveryStatus.DELIVERED or status in _UNDELIVERED_BUT_FINE,
-            "edge_group.delivery_status": status.value,
-        }
-        if message.target_id is not None:
-            attributes["message.target_id"] = message.target_id
-        self._tracer.start_span(
-            f"edge_group.process {type(group).__name__}",
-            context=self._context,
-            attributes=attributes,
-            links=_links((message,)),
-        ).end()
+            group = edge_runner.group
+            attributes: dict[str, Any] = {
+                "edge_group.type": group.type,
+                "edge_group.id": group.id,
+                "message.source_id": message.source_id,
+                "edge_group.delivered": status in _FINE,
+                "edge_group.delivery_status": status.value,
+            }
+            if message.target_id is not None:
+                attributes["message.target_id"] = message.target_id
+            name, links = f"edge_group.process {type(group).__name__}", _links((message,))
+            self._tracer.start_span(name, context=self._context, attributes=attributes, links=links).end()
 
 
 def _hex(span: Span) -> str:
@@ -163,9 +148,6 @@ def _links(messages: Sequence[WorkflowMessage]) -> list[Link]:
         for carrier in message.trace_contexts or ():
             context = trace.get_current_span(propagate.extract(carrier)).get_span_context()
             if context.is_valid:
-                links.append(Link(_local(context)))
+                flags = TraceFlags(context.trace_flags)
+                links.append(Link(SpanContext(context.trace_id, context.span_id, is_remote=False, trace_flags=flags)))
     return links
-
-
-def _local(context: SpanContext) -> SpanContext:
-    return SpanContext(context.trace_id, context.span_id, is_remote=False, trace_flags=TraceFlags(context.trace_flags))

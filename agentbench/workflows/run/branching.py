@@ -30,12 +30,7 @@ async def branch_off(
     state_updates: Mapping[str, Any] | None,
     messages: Mapping[str, Sequence[Any]] | None,
 ) -> tuple[CheckpointInfo, WorkflowEvent[Any] | None]:
-    """Save an edited copy of a checkpoint; returns it, and the event that reports the edits, if there are any.
-
-    Raises:
-        WorkflowCheckpointException: there is no such checkpoint, or it belongs to another graph.
-        ValueError, TypeError: see `WorkflowRun.fork`.
-    """
+    """Save an edited copy of a checkpoint; returns it, and the event that reports the edits; see `WorkflowRun.fork`."""
     original = await load_checkpoint(storage, origin_id)
     require_fitting(graph, original)
     queued = None if messages is None else _queue_messages(messages, graph)

@@ -22,15 +22,7 @@ class Breakpoints:
         return bool(self._predicates)
 
     def add(self, predicate: Predicate) -> Callable[[], None]:
-        """Add a predicate; returns a function that removes it.
-
-        Raises:
-            TypeError: the predicate cannot be called.
-        """
-        passed: object = predicate
-        if not callable(passed):
-            msg = f"The breakpoint is {passed!r}, which cannot be called. Pass a function of (report, plan)."
-            raise TypeError(msg)
+        """Add a predicate; returns a function that removes it."""
         self._predicates.append(predicate)
 
         def remove() -> None:
@@ -57,10 +49,8 @@ def _as_reason(returned: object) -> PauseReason | None:
         return None
     if isinstance(returned, PauseReason):
         return returned
-    if returned is True:
-        return PauseReason("a breakpoint was reached")
-    if isinstance(returned, str):
-        return PauseReason(returned)
+    if returned is True or isinstance(returned, str):
+        return PauseReason("a breakpoint was reached" if returned is True else returned)
     if inspect.iscoroutine(returned):
         returned.close()  # or it is reported as never awaited, beside the error
     msg = f"it returned {returned!r}; expected a PauseReason, text, a bool or None, from a plain function"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
 from agentbench._signatures import flatten_union
-from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
 from agentbench.workflows.executors.options import WorkflowSettings
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
@@ -101,9 +100,8 @@ class WorkflowDefinition(Displayable):
     def output_types(self) -> list[Any]:
         """What the executors may yield, unions flattened, in builder order."""
         found: list[Any] = []
-        for executor in self.executors.values():
-            for declared in executor.workflow_output_types:
-                found += [t for t in flatten_union(declared) if t not in found]
+        for declared in (t for executor in self.executors.values() for t in executor.workflow_output_types):
+            found += [t for t in flatten_union(declared) if t not in found]
         return found
 
     def get_start_executor(self) -> Executor:
@@ -118,17 +116,13 @@ class WorkflowDefinition(Displayable):
         """Return the executors whose yields are outputs; without a designation all that declare yields."""
         if self.graph.output_kinds is None:
             return [e for e in self.executors.values() if e.workflow_output_types]
-        return self._designated(self.graph.output_from)
+        return self._executors(self.graph.output_from)
 
     def get_intermediate_executors(self) -> list[Executor]:
         """Return the executors whose yields are intermediate, in builder order."""
-        return self._designated(self.graph.intermediate_output_from)
+        return self._executors(self.graph.intermediate_output_from)
 
-    def _designated(self, ids: Sequence[str] | None) -> list[Executor]:
-        missing = [i for i in ids or () if i not in self.executors]
-        if missing:
-            msg = f"Executor {missing[0]!r} is designated for outputs but is not in workflow {self.name!r}."
-            raise WorkflowValidationError(msg, ValidationTypeEnum.OUTPUT_VALIDATION)
+    def _executors(self, ids: Sequence[str] | None) -> list[Executor]:
         return [e for i, e in self.executors.items() if i in (ids or ())]
 
     def is_terminal_executor(self, executor_id: str) -> bool:

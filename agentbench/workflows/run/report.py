@@ -66,14 +66,14 @@ class StepReport(Displayable):
     pause_reason: PauseReason | None = None
     sent: Sequence[WorkflowMessage] = ()
 
-    def _events_of(self, *types: str) -> list[WorkflowEvent[Any]]:
-        found = [e for e in self.events if e.type in types]
-        return sorted(found, key=_place)
+    def _events_of(self, event_type: str) -> list[WorkflowEvent[Any]]:
+        found = [e for e in self.events if e.type == event_type]
+        return sorted(found, key=lambda e: (e.order or 0, e.seq or 0))
 
     @property
     def invoked(self) -> list[str]:
         """Executors that ran, in plan order; one entry per delivery."""
-        return [e.executor_id or "" for e in self._events_of("executor_invoked")]
+        return [executor_id for executor_id, _ in self.delivered]
 
     @property
     def delivered(self) -> list[tuple[str, Any]]:
@@ -103,26 +103,18 @@ class StepReport(Displayable):
     @property
     def checkpoint(self) -> CheckpointInfo | None:
         """The checkpoint saved at the end of this superstep."""
-        saved = [e.data for e in self._events_of("checkpoint_saved")]
-        if saved:
-            return saved[-1]  # type: ignore[no-any-return]
+        for event in reversed(self._events_of("checkpoint_saved")):
+            return event.data  # type: ignore[no-any-return]
         return self.info.checkpoint if self.info is not None else None
 
     @property
     def duration_s(self) -> float | None:
         """Seconds the superstep took, in observed runs."""
-        for event in self.events:
-            if event.type == "superstep_completed" and event.iteration == self.superstep:
-                seconds: float | None = event.duration_s
-                return seconds
-        return None
+        ended = (e for e in self.events if e.type == "superstep_completed" and e.iteration == self.superstep)
+        return next((e.duration_s for e in ended), None)
 
     def __repr__(self) -> str:
         parts = [f"superstep {self.superstep}", f"ran {', '.join(self.invoked) or 'nothing'}", str(self.status)]
         if self.pause_reason is not None:
             parts.append(f"paused: {self.pause_reason}")
         return f"StepReport({'; '.join(parts)})"
-
-
-def _place(event: WorkflowEvent[Any]) -> tuple[int, int]:
-    return (event.order or 0, event.seq or 0)

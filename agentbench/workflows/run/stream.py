@@ -35,11 +35,8 @@ class LiveSteps:
             msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
             raise RuntimeError(msg)
 
-    async def next_events(self, *, may_start: bool = True) -> list[WorkflowEvent[Any]] | None:
+    async def next_events(self) -> list[WorkflowEvent[Any]] | None:
         """The next events, waiting for them; None when none will come without another superstep.
-
-        Args:
-            may_start: begin the next superstep when the last one is over.
 
         Raises:
             WorkflowRunnerException: another reader waits for the next events.
@@ -48,7 +45,7 @@ class LiveSteps:
         if self._reading:
             msg = "This run is being driven already: one reader at a time. Await the other one first."
             raise WorkflowRunnerException(msg)
-        log = self._execution.log
+        log, may_start = self._execution.log, True
         while True:
             events = log.take()
             if events:
@@ -100,17 +97,9 @@ class LiveSteps:
         self._execution.break_off()
 
 
-def _is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether the caller runs on this loop."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
-
-
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]) -> None:
     """Call a function on a loop; at once where that is this one, is closed, or is none."""
-    if loop is None or loop.is_closed() or _is_current_loop(loop):
+    if loop is None or loop.is_closed() or loop is _running_loop():
         function()
     else:
         loop.call_soon_threadsafe(function)
@@ -118,10 +107,17 @@ def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]
 
 async def await_on(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, None]) -> None:
     """Await work on a loop; here where that is this one, does not run, or is none."""
-    if loop is None or _is_current_loop(loop) or not loop.is_running():
+    if loop is None or loop is _running_loop() or not loop.is_running():
         await work
     else:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _retrieve_outcome(task: asyncio.Task[bool] | None) -> None:
