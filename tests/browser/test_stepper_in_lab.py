@@ -198,18 +198,25 @@ def test_everything_can_be_done_without_a_mouse(lab: Any, open_notebook: Any) ->
     assert page.page.evaluate(ACTIVE) == "Step"
 
 
-def test_a_selected_node_opens_its_tab(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "select", SHOW)
+def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_hit(
+    lab: Any, open_notebook: Any
+) -> None:
+    page = shown(lab, open_notebook, "details", SHOW)
     page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 0")
     node(page, "plan").click()
     expect(page.panel.get_by_role("tab", name="Node")).to_have_attribute("aria-selected", "true")
     expect(page.panel.locator(".abs-title")).to_have_text("plan")
     expect(page.panel.locator(".abs-facts")).to_contain_text("done")
-
-
-def test_a_value_opens_level_by_level(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "tree", SHOW)
+    page.panel.get_by_role("tab", name="Events").click()
+    expect(page.panel.locator(".abs-fold").first).to_be_visible()
+    for box in page.panel.locator(".abs-frame :is(button, [role=slider], input)").all():
+        if box.is_visible():
+            size = box.bounding_box()
+            assert min(size["width"], size["height"]) >= 24, box.evaluate("el => el.outerHTML")
     page.button("Run").click()
+    expect(header(page)).to_contain_text("waiting for a person")
+    page.panel.get_by_role("tab", name="State").click()
     expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 2")
     page.panel.get_by_role("button", name="Open found").click()
     expect(page.panel.locator(".abs-rows .abs-rows > li").last).to_contain_text("3 papers in archive")
@@ -251,29 +258,20 @@ def test_text_can_be_read_in_both_themes(lab: Any, open_notebook: Any, dark: boo
     page.shot(f"{theme}-done")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(lab: Any, open_notebook: Any, dark: bool) -> None:
-    page = shown(lab, open_notebook, "narrow", SHOW, dark=dark, width=700)
+def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "narrow", SHOW, width=700)
     page.button("Run").click()
     expect(header(page)).to_contain_text("waiting")
     frame = page.panel.locator(".abs-frame")
     # Both at one moment: the page may be scrolling to the form.
     below = "el => ['.abs-side', '.abs-graph'].map(part => el.querySelector(part).getBoundingClientRect())"
-    side, graph = frame.evaluate(f"el => ({below})(el).map(box => [box.top, box.bottom])")
-    assert side[0] >= graph[1]
-    assert frame.evaluate("el => el.scrollWidth <= el.clientWidth + 1")
-    page.shot(f"{'dark' if dark else 'light'}-narrow", frame)
-
-
-def test_buttons_are_large_enough_to_hit(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "size", SHOW)
-    page.button("Step").click()
-    page.panel.get_by_role("tab", name="Events").click()
-    expect(page.panel.locator(".abs-fold").first).to_be_visible()
-    for box in page.panel.locator(".abs-frame :is(button, [role=slider], input)").all():
-        if box.is_visible():
-            size = box.bounding_box()
-            assert min(size["width"], size["height"]) >= 24, box.evaluate("el => el.outerHTML")
+    for dark in (False, True):
+        page.use_theme(dark=dark)
+        page.settle()
+        side, graph = frame.evaluate(f"el => ({below})(el).map(box => [box.top, box.bottom])")
+        assert side[0] >= graph[1]
+        assert frame.evaluate("el => el.scrollWidth <= el.clientWidth + 1")
+        page.shot(f"{'dark' if dark else 'light'}-narrow", frame)
 
 
 def test_what_models_and_people_write_is_shown_and_never_run(lab: Any, open_notebook: Any) -> None:
