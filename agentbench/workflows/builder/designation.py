@@ -12,20 +12,9 @@ from typing import Any
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.validation import EVERY_YIELD_IS_OUTPUT, OutputDesignation
 
-__all__ = ["Designation", "resolve_designation"]
-
 
 class Designation:
-    """One of the two designations while it is collected: open, a word such as `"all"`, or a list of nodes.
-
-    Args:
-        keyword: Name of the builder's keyword, for messages.
-        words: Which words it takes in place of a list.
-        value: The value of the keyword.
-
-    Raises:
-        ValueError: An unknown word.
-    """
+    """One of the two designations while it is collected: open, one of `words` such as `"all"`, or a list of nodes."""
 
     __slots__ = ("entries", "keyword", "word", "words")
 
@@ -45,11 +34,7 @@ class Designation:
         return self.word is None and self.entries is None
 
     def add(self, entries: Sequence[Any]) -> None:
-        """Add nodes to those that were named before; a single known word is set as the word.
-
-        Raises:
-            ValueError: A word cannot be combined with a list.
-        """
+        """Add nodes to those that were named before; a single known word is set as the word."""
         if len(entries) == 1 and isinstance(entries[0], str) and entries[0] in self.words:
             self._set_word(entries[0])
             return
@@ -78,17 +63,7 @@ def resolve_designation(
     executors: Mapping[str, Executor],
     node_id: Callable[[Any], str],
 ) -> OutputDesignation:
-    """Expand both designations to executor ids.
-
-    Args:
-        outputs: Of `output_from`.
-        intermediate: Of `intermediate_output_from`.
-        executors: All nodes by id, in builder order.
-        node_id: Returns the id of a listed node.
-
-    Raises:
-        TypeError: A listed entry is no node (raised by `node_id`).
-    """
+    """Expand both designations to executor ids; `node_id` returns that of a listed node."""
     if outputs.is_open and not intermediate.word and not intermediate.entries:
         return EVERY_YIELD_IS_OUTPUT
 

@@ -13,8 +13,6 @@ from typing import Any, Literal
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
-__all__ = ["AgentMode", "Nodes", "as_executor", "branch_with_ids", "register_executor_adapter"]
-
 AgentMode = Literal["respond", "turns"]
 """How an agent node works: it answers each message at once, or gathers messages until it gets the turn."""
 
@@ -36,11 +34,7 @@ def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> No
 
 
 def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
-    """Return the executor that represents an object in a graph: itself if it is one, else what its adapter makes.
-
-    Raises:
-        TypeError: The class of the object has no adapter.
-    """
+    """Return the executor that represents an object in a graph: itself, or what its adapter makes, else `TypeError`."""
     if isinstance(obj, Executor):
         return obj
     for cls in type(obj).__mro__:
@@ -67,15 +61,7 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
 def branch_with_ids(
     branch: Any, node: Callable[[Any], Executor]
 ) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
-    """Return the descriptor of a branch: of a `Case`, a `Default`, a `(condition, target)` pair or a descriptor.
-
-    Args:
-        branch: Is not changed.
-        node: Returns the executor for a target.
-
-    Raises:
-        TypeError: It is none of these.
-    """
+    """Return the descriptor of a `Case`, a `Default` or a `(condition, target)` pair, or the branch if it is one."""
     if isinstance(branch, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
         return branch
     if isinstance(branch, Default):
@@ -91,11 +77,7 @@ def branch_with_ids(
 
 
 class Nodes:
-    """The executors of one builder by id, in the order of adding: one per object, with ids that are unique.
-
-    Args:
-        agent_mode: How agents work as nodes; passed to their adapter.
-    """
+    """The executors of one builder by id, in the order of adding: one per object, with ids that are unique."""
 
     __slots__ = ("_adapted", "_agent_mode", "executors")
 
@@ -105,12 +87,7 @@ class Nodes:
         self._agent_mode: AgentMode = agent_mode
 
     def add(self, obj: Any) -> Executor:
-        """Return the node for an object, which is added if it is new.
-
-        Raises:
-            ValueError: Another node has its id.
-            TypeError: It is no executor, and its class has no adapter.
-        """
+        """Return the node for an object, which is added if it is new; `ValueError` if another node has its id."""
         executor = obj if isinstance(obj, Executor) else self._executor_of(obj)
         present = self.executors.setdefault(executor.id, executor)
         if present is not executor:
@@ -122,11 +99,7 @@ class Nodes:
         return executor
 
     def find(self, obj: Any) -> Executor:
-        """Return the node for an object, like `add`, or the one that was added with this id.
-
-        Raises:
-            ValueError: No node has this id.
-        """
+        """Return the node for an object, like `add`, or the one that was added with this id."""
         if not isinstance(obj, str):
             return self.add(obj)
         if obj not in self.executors:

@@ -22,11 +22,7 @@ from agentbench.workflows.graph.edge_groups import (
     InternalEdgeGroup,
     SingleEdgeGroup,
 )
-from agentbench.workflows.graph.edges import (
-    Case,
-    Default,
-    EdgeCondition,
-)
+from agentbench.workflows.graph.edges import Case, Default, EdgeCondition
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SelectionFunction, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.type_fit import with_fan_in_mode
 from agentbench.workflows.graph.validation import check_graph, infer_starts, raise_first
@@ -38,8 +34,6 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.graph.boundary import BoundaryHook
-
-__all__ = ["WorkflowBuilder"]
 
 logger = logging.getLogger(__name__)
 
@@ -163,11 +157,6 @@ class WorkflowBuilder:
         Raises:
             ValueError: Another node has its id.
             TypeError: It is no executor, and its class has no adapter.
-
-        Example:
-            ```python
-            builder.add_executor(upper).add_executor(show).connect("upper", "show")
-            ```
         """
         self._nodes.add(executor)
         return self
@@ -196,20 +185,11 @@ class WorkflowBuilder:
         return self
 
     def connect(self, source: Any, target: Any, condition: EdgeCondition | None = None) -> Self:
-        """Connect two nodes, like `add_edge`; ids of added executors are taken, too.
-
-        Example:
-            ```python
-            builder.connect(reader, archive, lambda mail: mail.is_spam)
-            ```
-        """
+        """Connect two nodes, like `add_edge`; ids of added executors are taken, too."""
         return self.add_edge(self._nodes.find(source), self._nodes.find(target), condition)
 
     def add_chain(self, executors: Sequence[Any]) -> Self:
-        """Connect nodes one after the other. Naming one twice closes a cycle.
-
-        Raises:
-            ValueError: Fewer than two nodes.
+        """Connect two or more nodes one after the other. Naming one twice closes a cycle.
 
         Example:
             ```python
@@ -224,25 +204,13 @@ class WorkflowBuilder:
         return self
 
     def add_fan_out_edges(self, source: Any, targets: Sequence[Any]) -> Self:
-        """Send each message of a node to several others at once.
-
-        Example:
-            ```python
-            builder.add_fan_out_edges(question, [search, database])
-            ```
-        """
+        """Send each message of a node to several others at once."""
         return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets])
 
     def add_multi_selection_edge_group(
         self, source: Any, targets: Sequence[Any], selection_func: SelectionFunction
     ) -> Self:
-        """Send each message of a node to those of several others that a function picks.
-
-        Example:
-            ```python
-            builder.add_multi_selection_edge_group(question, [search, database], lambda text, ids: ids[:1])
-            ```
-        """
+        """Send each message of a node to those of several others that a function picks; see `fan_out`."""
         return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets], selection_func)
 
     def fan_out(
@@ -279,11 +247,6 @@ class WorkflowBuilder:
         """Join several nodes in one, which gets a list with the messages of all of them.
 
         A target that takes only single messages gets each by itself.
-
-        Example:
-            ```python
-            builder.add_fan_in_edges([search, database], report)  # report takes a list
-            ```
         """
         group = FanInEdgeGroup([self._nodes.add(source).id for source in sources], self._nodes.add(target).id)
         group.prefers_barrier = True
@@ -311,13 +274,7 @@ class WorkflowBuilder:
         return self
 
     def add_switch_case_edge_group(self, source: Any, cases: Sequence[Case | Default]) -> Self:
-        """Send each message of a node to the first of several others whose condition holds, or to the default.
-
-        Example:
-            ```python
-            builder.add_switch_case_edge_group(reader, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
-            ```
-        """
+        """Send each message of a node to the first of several others whose condition holds, or to the default."""
         return self._switch(source, cases, self._nodes.add)
 
     def switch(self, source: Any, cases: Sequence[Any]) -> Self:
@@ -345,11 +302,7 @@ class WorkflowBuilder:
         return self
 
     def add_edge_group(self, group: EdgeGroup) -> Self:
-        """Add a group that was made by hand. Its ids must belong to nodes when the workflow is built.
-
-        Raises:
-            ValueError: It is an internal group, which every executor has already.
-        """
+        """Add a group that was made by hand. Its ids must belong to nodes when the workflow is built."""
         if isinstance(group, InternalEdgeGroup):
             msg = f"Every executor has its internal edge already; {group!r} cannot be added."
             raise ValueError(msg)
@@ -359,28 +312,13 @@ class WorkflowBuilder:
     # ---- settings --------------------------------------------------------------------------------
 
     def max_iterations(self, limit: int) -> Self:
-        """Set how many supersteps one input may take; 0 runs the start executor only.
-
-        Raises:
-            ValueError: The limit is negative.
-
-        Example:
-            ```python
-            builder.max_iterations(20)
-            ```
-        """
+        """Set how many supersteps one input may take; 0 runs the start executor only."""
         require_limit("max_iterations", limit)
         self._limit = limit
         return self
 
     def checkpoint_storage(self, storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Set where runs save their checkpoints by default.
-
-        Example:
-            ```python
-            builder.checkpoint_storage(FileCheckpointStorage("checkpoints"))
-            ```
-        """
+        """Set where runs save their checkpoints by default."""
         self._storage = storage
         return self
 
@@ -390,13 +328,7 @@ class WorkflowBuilder:
         return self
 
     def output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` names all that can yield.
-
-        Example:
-            ```python
-            builder.output_from(report)
-            ```
-        """
+        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` names all that can yield."""
         return self._designate(self._outputs, executors)
 
     def intermediate_output_from(self, *executors: Any) -> Self:
@@ -427,7 +359,6 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: There is no executor.
-            TypeError: Something that is no node is designated for outputs.
             WorkflowValidationError: The graph breaks a rule, see `agentbench.workflows.graph.validation`. One of its
                 subclasses for the first breach; all of them in its `all_errors`.
 

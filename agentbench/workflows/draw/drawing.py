@@ -15,8 +15,6 @@ from agentbench.workflows.draw.graph_text import dot_text, mermaid_text
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["RunOverlay", "WorkflowViz", "require_folder"]
-
 _READ = ("executors", "edge_groups", "start_executor_ids")
 _FORMATS = ("svg", "png", "pdf", "dot")
 _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot"}
@@ -54,19 +52,11 @@ class WorkflowViz:
         self._overlay = RunOverlay.of({} if overlay is None else overlay)
 
     def to_digraph(self, include_internal_executors: bool = False) -> str:
-        """Return the graph as DOT text.
-
-        Args:
-            include_internal_executors: Draw the internal edges on which answers travel, too.
-        """
+        """Return the graph as DOT text, on request with the internal edges on which answers travel."""
         return dot_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
     def to_mermaid(self, include_internal_executors: bool = False) -> str:
-        """Return the graph as a Mermaid flowchart, which many viewers of Markdown draw.
-
-        Args:
-            include_internal_executors: Draw the internal edges on which answers travel, too.
-        """
+        """Return the graph as a Mermaid flowchart, which many viewers of Markdown draw."""
         return mermaid_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
     def export(
@@ -75,15 +65,12 @@ class WorkflowViz:
         filename: str | os.PathLike[str] | None = None,
         include_internal_executors: bool = False,
     ) -> str:
-        """Write the graph to a file.
+        """Write the graph to a file and return its path.
 
         Args:
             format: `"svg"`, `"png"`, `"pdf"`, or `"dot"`, which needs no renderer.
             filename: Where to; without an extension it gets that of the format. By default a new temporary file.
             include_internal_executors: Draw the internal edges on which answers travel, too.
-
-        Returns:
-            The path of the file.
 
         Raises:
             ValueError: An unknown format, or one that the extension of the file contradicts.
@@ -136,11 +123,10 @@ class WorkflowViz:
 def require_folder(path: Path) -> None:
     """Raise `FileNotFoundError` if a file cannot be written because its folder is not there."""
     folder = path.parent
-    if folder.is_dir():
-        return
-    problem = "is a file, not a folder" if folder.exists() else "does not exist"
-    msg = (
-        f"{path.name!r} cannot be written: {str(folder)!r} {problem}. "
-        "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
-    )
-    raise FileNotFoundError(msg)
+    if not folder.is_dir():
+        problem = "is a file, not a folder" if folder.exists() else "does not exist"
+        msg = (
+            f"{path.name!r} cannot be written: {str(folder)!r} {problem}. "
+            "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
+        )
+        raise FileNotFoundError(msg)

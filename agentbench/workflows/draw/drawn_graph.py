@@ -5,24 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Literal, NamedTuple
 
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import find_sub_workflow
-
-__all__ = [
-    "DrawnEdge",
-    "DrawnGraph",
-    "DrawnNode",
-    "NodePath",
-    "NodeState",
-    "RunOverlay",
-    "draw_graph",
-    "unique_names",
-    "visible",
-]
 
 NodePath = tuple[str, ...]
 """Ids from the outermost workflow inwards; the last one is the node's own."""
@@ -31,12 +20,7 @@ NodeState = Literal["failed", "pending", "executed"]
 
 
 class RunOverlay:
-    """Where a run has been: what a drawing of its graph marks.
-
-    Args:
-        executed: Ids of executors that ended well.
-        failed: Ids of executors that failed; they count as failed wherever else they are named.
-        pending: Ids of executors that wait for an answer, or for their turn.
+    """Where a run has been: the ids of executors that a drawing of its graph marks; failed ones count as failed only.
 
     Nodes inside a sub-workflow are named with the path to them, as `"outer/inner"`.
     """
@@ -73,10 +57,8 @@ class RunOverlay:
                 requesting.discard(executor_id)
             waits = state == "executed" and executor_id in requesting
             states[executor_id] = "pending" if waits else state
-        found: dict[str, list[str]] = {"executed": [], "failed": [], "pending": []}
-        for executor_id, state in states.items():
-            found[state].append(executor_id)
-        return cls(**found)
+        names = ("executed", "failed", "pending")
+        return cls(**{name: [key for key, state in states.items() if state == name] for name in names})
 
     def state_of(self, path: NodePath) -> NodeState | None:
         """Return the state of a node in the run, or `None` if the run did not touch it."""
@@ -97,13 +79,7 @@ _STATE_AFTER: dict[str, NodeState] = {
 
 
 class DrawnNode(NamedTuple):
-    """One node.
-
-    Attributes:
-        path: Where it is.
-        kind: What it is drawn as.
-        state: What the run made of it.
-    """
+    """One node: where it is, what it is drawn as, and what the run made of it."""
 
     path: NodePath
     kind: Literal["executor", "start", "fan_in", "internal"]
@@ -125,14 +101,7 @@ class DrawnEdge(NamedTuple):
 
 
 class DrawnGraph(NamedTuple):
-    """One workflow, with a frame for each sub-workflow in it.
-
-    Attributes:
-        path: Of the node that runs it; empty for the outermost workflow.
-        nodes: In builder order; those of groups come last.
-        edges: In builder order.
-        frames: The workflows that run inside nodes.
-    """
+    """One workflow in builder order, with a frame for each sub-workflow; `path` is that of the node that runs it."""
 
     path: NodePath
     nodes: list[DrawnNode]
@@ -154,15 +123,7 @@ def draw_graph(
     path: NodePath = (),
     within: tuple[Any, ...] = (),
 ) -> DrawnGraph:
-    """Return the nodes, edges and frames of a workflow.
-
-    Args:
-        workflow: An object with `executors`, `edge_groups` and `start_executor_ids`.
-        overlay: What a run did; empty for none.
-        include_internal: Add the internal edges, too.
-        path: Of the node that runs the workflow.
-        within: The workflows around it; one that contains itself is drawn once.
-    """
+    """Return the nodes, edges and frames of a workflow; `within` are those around it, which are not drawn again."""
     graph = DrawnGraph(path, [], [], [])
     around = (*within, workflow)
     for executor_id, executor in workflow.executors.items():
@@ -186,10 +147,9 @@ def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str])
     taken: set[str] = set()
     for node in nodes:
         wanted = name = name_of(node.path)
-        number = 2
+        numbers = count(2)
         while name in taken:
-            name = f"{wanted}_{number}"
-            number += 1
+            name = f"{wanted}_{next(numbers)}"
         taken.add(name)
         names[node.path] = name
     return names

@@ -15,8 +15,6 @@ from agentbench.workflows.draw.drawn_graph import (
     visible,
 )
 
-__all__ = ["dot_text", "mermaid_text"]
-
 _FILLS: dict[NodeState, str] = {"executed": "#c8e6c9", "failed": "#ffcdd2", "pending": "#fff3c4"}
 _STROKES: dict[NodeState, str] = {"executed": "#2e7d32", "failed": "#c62828", "pending": "#f9a825"}
 

@@ -38,7 +38,6 @@ class WorkflowEventType(_TextEnum):
     Example:
         ```python
         outputs = [event.data for event in result if event.type == WorkflowEventType.OUTPUT]
-        same = [event.data for event in result if event.type == "output"]
         ```
     """
 
@@ -171,48 +170,29 @@ class SuperstepCompletionInfo:
     activated_executors: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
 class EventStamps:
     """Where and when an event of an observed run happened."""
 
-    __slots__ = (
-        "duration_s",
-        "order",
-        "parent_span_id",
-        "run_id",
-        "seq",
-        "span_id",
-        "superstep",
-        "task_id",
-        "time_ns",
-    )
-
-    def __init__(self, seq: int, run_id: str, superstep: int, time_ns: int) -> None:
-        self.seq = seq
-        self.run_id = run_id
-        self.superstep = superstep
-        self.time_ns = time_ns
-        self.task_id: str | None = None
-        self.order: int | None = None
-        self.duration_s: float | None = None
-        self.span_id: str | None = None
-        self.parent_span_id: str | None = None
+    seq: int
+    run_id: str
+    superstep: int
+    time_ns: int
+    task_id: str | None = None
+    order: int | None = None
+    duration_s: float | None = None
+    span_id: str | None = None
+    parent_span_id: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The stamps that are set, by name."""
-        pairs = ((name, getattr(self, name)) for name in EventStamps.__slots__)
+        pairs = ((name, getattr(self, name)) for name in sorted(EventStamps.__slots__))
         return {name: value for name, value in pairs if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> EventStamps:
-        """Read what `to_dict` returned.
-
-        Raises:
-            KeyError: One of the four that every stamped event has is missing.
-        """
-        stamps = cls(data["seq"], data["run_id"], data["superstep"], data["time_ns"])
-        for name in EventStamps.__slots__:
-            setattr(stamps, name, data.get(name))
-        return stamps
+        """Read what `to_dict` returned; other keys are ignored."""
+        return cls(**{name: data[name] for name in EventStamps.__slots__ if name in data})
 
 
 def _stamp(name: str, doc: str) -> property:
@@ -394,9 +374,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     @property
     def source_id(self) -> str | None:
         """The executor that an event of any type is about; None for events of the run. Never raises."""
-        if self._request is not None:
-            return self._request[1]
-        return self.executor_id
+        return self.executor_id if self._request is None else self._request[1]
 
     @property
     def completion_info(self) -> SuperstepCompletionInfo | None:
@@ -418,32 +396,22 @@ class WorkflowEvent(Generic[DataT], Displayable):
     # ---- forms -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a request in a form that `from_dict` reads back.
-
-        Raises:
-            ValueError: The event is not a `request_info`.
-        """
+        """Return a request in a form that `from_dict` reads back; `ValueError` if it is another event."""
         if self._request is None:
             msg = f"Only 'request_info' events convert to a dict, this is {self.type!r}. Use to_json_dict() for a log."
             raise ValueError(msg)
-        request_id, source, request_type, response_type = self._request
         return {
             "type": self.type,
             "data": self.data,
-            "request_id": request_id,
-            "source_executor_id": source,
-            "request_type": type_to_dict(request_type),
-            "response_type": type_to_dict(response_type),
+            "request_id": self.request_id,
+            "source_executor_id": self.source_executor_id,
+            "request_type": type_to_dict(self.request_type),
+            "response_type": type_to_dict(self.response_type),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkflowEvent[Any]:
-        """Return the request that `to_dict` wrote.
-
-        Raises:
-            KeyError: A field is missing.
-            TypeError: The stored request type is not the type of the data, or a type is unknown here.
-        """
+        """Return the request that `to_dict` wrote; `TypeError` if its type is unknown or not that of its data."""
         payload, request_type = data["data"], type_from_dict(data["request_type"])
         if request_type is not type(payload):
             msg = (
@@ -462,15 +430,12 @@ class WorkflowEvent(Generic[DataT], Displayable):
         return event_to_json(self)
 
     def __repr__(self) -> str:
-        parts = [repr(self.type)]
-        if self._request is not None:
-            parts.append(f"request_id={self._request[0]!r}")
-        if self.source_id is not None:
-            parts.append(f"executor={self.source_id!r}")
-        if self.iteration is not None:
-            parts.append(f"iteration={self.iteration}")
-        if self.state is not None:
-            parts.append(f"state={self.state}")
-        if self.data is not None:
-            parts.append(f"data={self.data!r}")
+        fields = {
+            "request_id": self._request and repr(self._request[0]),
+            "executor": None if self.source_id is None else repr(self.source_id),
+            "iteration": self.iteration,
+            "state": self.state,
+            "data": None if self.data is None else repr(self.data),
+        }
+        parts = [repr(self.type), *[f"{name}={value}" for name, value in fields.items() if value is not None]]
         return f"WorkflowEvent({', '.join(parts)})"

@@ -24,11 +24,7 @@ class Listeners:
         return bool(self._all)
 
     def add(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; returns a function that removes it.
-
-        Raises:
-            TypeError: The listener cannot be called.
-        """
+        """Add a listener; returns a function that removes it."""
         function: object = listener
         if not callable(function):
             msg = f"The listener is {listener!r}, which cannot be called. Pass a function of a list of events."

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     WorkflowOutT = TypeVar("WorkflowOutT", default=Never)
 
     class _Gated(Generic[OutT, WorkflowOutT]):
-        """What the type checker sees of the members that a declaration makes available.
-
-        Awaitables, not coroutines: plain handlers call them without awaiting.
-        """
+        # What the type checker sees. Awaitables, not coroutines: plain handlers call them without awaiting.
 
         def send_message(self, message: OutT, target_id: str | None = None) -> Awaitable[None]: ...
         def yield_output(self, output: WorkflowOutT) -> Awaitable[None]: ...
@@ -70,15 +67,14 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     Built by hand, for the test of a handler, it is the kind without parameters.
 
     Args:
-        executor: the executor whose handler is called.
-        source_executor_ids: ids of the senders of the message; at least one.
-        state: shared state.
-        runner_context: takes messages, events and requests.
+        executor: The executor whose handler is called.
+        source_executor_ids: Ids of the senders of the message; at least one.
+        state: Shared state.
+        runner_context: Takes messages, events and requests.
 
     Raises:
-        ValueError: `source_executor_ids` is empty.
-        AttributeError: by a handler that sends or yields without having declared it.
-        RuntimeError: by a call after the handler has ended.
+        AttributeError: A handler sends or yields without having declared it.
+        RuntimeError: A method is called after the handler has ended.
 
     Example:
         >>> class Split(Executor):
@@ -123,11 +119,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return list(self._delivery.sources)
 
     def get_source_executor_id(self) -> str:
-        """The only sender.
-
-        Raises:
-            RuntimeError: there are several, as behind a barrier fan-in.
-        """
+        """The only sender; `RuntimeError` if there are several, as behind a barrier fan-in."""
         if len(self._delivery.sources) != 1:
             msg = f"This message has several sources ({', '.join(self._delivery.sources)}); use source_executor_ids."
             raise RuntimeError(msg)
@@ -168,10 +160,10 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.state.get(key, default)
 
     def set_state(self, key: str, value: Any) -> None:
-        """Write `key`; other handlers of this superstep see it at once, a superstep that ends well commits it.
+        """Write `key`; other handlers of this superstep read it at once, a superstep that ends well commits it.
 
         Raises:
-            ValueError: the key starts with an underscore; those are the engine's.
+            ValueError: The key starts with an underscore; those are the engine's.
         """
         if key.startswith("_"):
             msg = f"State key {key!r} is reserved: keys that start with '_' belong to the engine. Use another name."
@@ -186,11 +178,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.state.has(key)
 
     def delete_state(self, key: str) -> None:
-        """Delete `key`.
-
-        Raises:
-            KeyError: there is no such key.
-        """
+        """Delete `key`; `KeyError` if there is no such key."""
         if self._open or not self._is_late("delete_state"):
             self._run.state.delete(key)
             if self._run.log.observed:
@@ -216,12 +204,9 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         The response arrives in a later superstep at this executor's `@response_handler`.
 
         Args:
-            request_data: what the person needs to know; its type selects the response handler.
-            response_type: type of the response.
-            request_id: id of the request; a new one by default.
-
-        Raises:
-            ValueError: `request_id` names a request that is still open.
+            request_data: What the person needs to know; its type selects the response handler.
+            response_type: Type of the response.
+            request_id: A new one by default; `ValueError` if it is that of an open request.
         """
         self._request_info(request_data, response_type, request_id)
 
@@ -346,12 +331,7 @@ class SendingContext(HandlerContext):
     __slots__ = ()
 
     async def send_message(self, message: Any, target_id: str | None = None) -> None:
-        """Send a message on to connected executors; it arrives in the next superstep.
-
-        Args:
-            message: the value.
-            target_id: only to this executor, which must be connected.
-        """
+        """Send a message to the connected executors, or to one of them; it arrives in the next superstep."""
         self._send(message, target_id)
 
 
@@ -381,19 +361,19 @@ class BlockingContext(HandlerContext):
         self._calls = LoopCalls()
 
     def add_event(self, event: WorkflowEvent[Any]) -> Any:
-        """Emit an event; see `WorkflowContext.add_event`."""
+        """Emit an event."""
         return self._calls.run(self._add_event, event)
 
     def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> Any:
-        """Request a value from outside; see `WorkflowContext.request_info`."""
+        """Request a value from outside."""
         return self._calls.run(self._request_info, request_data, response_type, request_id)
 
     def read_state(self, key: str, default: Any = None) -> Any:
-        """Same as `get_state`, as something that may be awaited."""
+        """Same as `get_state`."""
         return Done(self.get_state(key, default))
 
     def queue_state_update(self, key: str, value: Any) -> Any:
-        """Same as `set_state`, as something that may be awaited."""
+        """Same as `set_state`."""
         self.set_state(key, value)
         return Done(None)
 
@@ -414,7 +394,7 @@ class BlockingSendingContext(BlockingContext):
     __slots__ = ()
 
     def send_message(self, message: Any, target_id: str | None = None) -> Any:
-        """Send a message; see the async form. It is queued when this returns."""
+        """Send a message; it is queued when this returns."""
         return self._calls.run(self._send, message, target_id)
 
 
@@ -424,7 +404,7 @@ class BlockingYieldingContext(BlockingContext):
     __slots__ = ()
 
     def yield_output(self, output: Any) -> Any:
-        """Yield a value as an output of the workflow; see the async form."""
+        """Yield a value as an output of the workflow."""
         return self._calls.run(self._yield, output)
 
 
@@ -434,19 +414,13 @@ class BlockingSendingYieldingContext(BlockingSendingContext, BlockingYieldingCon
     __slots__ = ()
 
 
-# By (blocking, can send, can yield).
-_CONTEXTS: dict[tuple[bool, bool, bool], type[HandlerContext]] = {
-    (False, False, False): HandlerContext,
-    (False, True, False): SendingContext,
-    (False, False, True): YieldingContext,
-    (False, True, True): SendingYieldingContext,
-    (True, False, False): BlockingContext,
-    (True, True, False): BlockingSendingContext,
-    (True, False, True): BlockingYieldingContext,
-    (True, True, True): BlockingSendingYieldingContext,
-}
+# By whether the handler blocks, then by whether it can send, can yield.
+_CONTEXTS: tuple[tuple[tuple[type[HandlerContext], ...], ...], ...] = (
+    ((HandlerContext, YieldingContext), (SendingContext, SendingYieldingContext)),
+    ((BlockingContext, BlockingYieldingContext), (BlockingSendingContext, BlockingSendingYieldingContext)),
+)
 
 
 def context_class(*, can_send: bool, can_yield: bool, blocking: bool) -> type[HandlerContext]:
     """Return the class of context for a handler that declares these members."""
-    return _CONTEXTS[blocking, can_send, can_yield]
+    return _CONTEXTS[blocking][can_send][can_yield]

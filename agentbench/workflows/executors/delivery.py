@@ -13,19 +13,14 @@ if TYPE_CHECKING:
 
 
 class RunningContext(Protocol):
-    """The context of a handler that runs, as far as its delivery is concerned."""
+    """The context of a handler that runs."""
 
     def _abandon(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """What a handler that ended well has done.
-
-    Attributes:
-        sent: the messages that it sent, in order.
-        yielded: the values that it yielded, in order.
-    """
+    """The messages and values that a handler sent and yielded, in order, when it ended well."""
 
     sent: tuple[WorkflowMessage, ...]
     yielded: tuple[Any, ...]
@@ -36,13 +31,12 @@ class DeliveryView:
     """What a boundary hook may read of a delivery that has ended.
 
     Attributes:
-        executor_id: who was called.
         task_id: `<superstep>:<executor id>:<k>`, equal from run to run.
-        order: place in the plan of the superstep.
-        data: what the handler got.
-        sources: ids of the senders, in edge order.
-        result: what the handler sent and yielded; None when it failed.
-        error: what it raised; None when it ended well.
+        order: Place in the plan of the superstep.
+        data: What the handler got.
+        sources: Ids of the senders, in edge order.
+        result: None when the handler failed.
+        error: What it raised; None when it ended well.
     """
 
     executor_id: str
@@ -58,38 +52,27 @@ class Delivery:
     """A planned call of one handler.
 
     Attributes:
-        executor, executor_id: who is called.
-        handler: the handler that takes the data; None when none does (only possible for the input of a run).
-        data: what it gets; for a barrier fan-in the list of all messages.
-        sources: ids of the senders, in edge order.
-        messages: the envelopes behind `data`; empty for the input of a run.
-        request: the request that `data` answers, else None.
-        superstep, order, nth: place in the plan; `nth` counts this executor's deliveries of the superstep.
-        result: what the handler sent and yielded, once it ended well; noted for boundary hooks only.
-        error: what the handler raised.
-        context: the handler's context while it runs, so that an abandoned run can close it.
-        abandoned: the run was abandoned; a handler that has not started must not.
+        handler: The handler that takes the data; None when none does (only possible for the input of a run).
+        data: What it gets; for a barrier fan-in the list of all messages.
+        sources: Ids of the senders, in edge order.
+        messages: The envelopes behind `data`; empty for the input of a run.
+        request: The request that `data` answers, else None.
     """
 
-    __slots__ = (
-        "abandoned",
-        "began_ns",
-        "context",
-        "data",
-        "error",
-        "executor",
-        "executor_id",
-        "handler",
-        "messages",
-        "nth",
-        "order",
-        "parent_span_id",
-        "request",
-        "result",
-        "sources",
-        "span_id",
-        "superstep",
-    )
+    superstep = 0
+    #: Place in the plan, and among the deliveries of this executor in it.
+    order = 0
+    nth = 0
+    #: What the handler sent and yielded, once it ended well; noted for boundary hooks only.
+    result: DeliveryResult | None = None
+    error: BaseException | None = None
+    #: The handler's context while it runs, so that an abandoned run can close it.
+    context: RunningContext | None = None
+    #: The run was abandoned; a handler that has not started must not.
+    abandoned = False
+    began_ns = 0
+    span_id: str | None = None
+    parent_span_id: str | None = None
 
     def __init__(
         self,
@@ -107,16 +90,6 @@ class Delivery:
         self.sources = sources
         self.messages = messages
         self.request = request
-        self.superstep = 0
-        self.order = 0
-        self.nth = 0
-        self.result: DeliveryResult | None = None
-        self.error: BaseException | None = None
-        self.context: RunningContext | None = None
-        self.abandoned = False
-        self.began_ns = 0
-        self.span_id: str | None = None
-        self.parent_span_id: str | None = None
 
     @property
     def task_id(self) -> str:

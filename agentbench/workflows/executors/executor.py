@@ -57,8 +57,7 @@ class Executor:
 
     Args:
         id: Unique in the workflow; not empty.
-        type: What `to_dict()` calls this kind of executor; by default the class name.
-        type_: The same, for code that avoids the builtin's name.
+        type: What `to_dict()` calls this kind of executor; by default the class name. Also spelled `type_`.
         defer_discovery: Skip the search for handlers; for subclasses that make their own.
         timeout: Seconds that one attempt of a handler may take; replaces the policy's.
         retries: Further attempts of a handler that raised; replaces the policy's.
@@ -180,23 +179,8 @@ class Executor:
         """Return the executor with which another run begins: this one.
 
         `workflow.clone()` and every started run (`workflow.start()`, steppers, batches) call it for each executor. A
-        subclass that stores data of a run in fields returns a copy without that data, so that runs do not share it.
-
-        Example:
-            ```python
-            class Count(Executor):
-                def __init__(self, id: str) -> None:
-                    super().__init__(id)
-                    self.texts: list[str] = []
-
-                @handler
-                async def count(self, text: str, ctx: WorkflowContext[Never, int]) -> None:
-                    self.texts.append(text)
-                    await ctx.yield_output(len(self.texts))
-
-                def fresh(self) -> "Count":
-                    return Count(self.id)
-            ```
+        subclass that stores data of a run in fields returns a copy without that data, so that runs do not share it:
+        `def fresh(self): return Count(self.id)`.
         """
         return self
 
@@ -210,11 +194,8 @@ class Executor:
     @property
     def keeps_state(self) -> bool:
         """Whether a subclass overrides a checkpoint hook; others cost nothing when a checkpoint is taken."""
-        cls = self.__class__
-        return (
-            cls.on_checkpoint_save is not Executor.on_checkpoint_save
-            or cls.on_checkpoint_restore is not Executor.on_checkpoint_restore
-        )
+        hooks = ("on_checkpoint_save", "on_checkpoint_restore")
+        return any(getattr(self.__class__, hook) is not getattr(Executor, hook) for hook in hooks)
 
     # ---- the engine's entry ----------------------------------------------------------------------
 
@@ -227,18 +208,9 @@ class Executor:
         trace_contexts: list[dict[str, str]] | None = None,
         source_span_ids: list[str] | None = None,
     ) -> None:
-        """Deliver one message outside a running workflow; sent messages go to `runner_context`.
+        """Deliver one value (or `WorkflowMessage`, for an answer) outside a running workflow.
 
-        Args:
-            message: A value, or a `WorkflowMessage` for an answer.
-            source_executor_ids: Ids of the senders; at least one.
-            state: Shared state.
-            runner_context: Takes events, requests and messages.
-            trace_contexts: Trace contexts of the messages behind this call.
-            source_span_ids: Their spans.
-
-        Raises:
-            RuntimeError: No handler takes the message.
+        What the handler sends, emits and requests goes to `runner_context`. `RuntimeError` if no handler takes it.
         """
         if isinstance(message, WorkflowMessage):
             envelope = message
@@ -271,11 +243,9 @@ def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
 
 def _flat(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
     found: list[Any] = []
-    for group in groups:
-        for declared in group:
-            for member in flatten_union(declared):
-                if member not in found:
-                    found.append(member)
+    for member in [member for group in groups for declared in group for member in flatten_union(declared)]:
+        if member not in found:
+            found.append(member)
     return tuple(found)
 
 

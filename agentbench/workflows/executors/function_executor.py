@@ -71,7 +71,10 @@ class FunctionExecutor(Executor):
         self._handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
 
     async def _call_async(self, data: Any, ctx: Any) -> None:
-        result = await (self._function(data, ctx) if self._takes_context else self._function(data))
+        await self._send_awaited(self._function(data, ctx) if self._takes_context else self._function(data), ctx)
+
+    async def _send_awaited(self, pending: Awaitable[Any], ctx: Any) -> None:
+        result = await pending
         if self._sends_result and result is not None:
             await ctx.send_message(result)
 
@@ -80,7 +83,7 @@ class FunctionExecutor(Executor):
         if not self._sends_result:
             return result
         if inspect.isawaitable(result):  # a plain wrapper around an async function
-            return _send_awaited(result, ctx)
+            return self._send_awaited(result, ctx)
         return None if result is None else ctx.send_message(result)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,28 +103,12 @@ class FunctionExecutor(Executor):
             module, name = state["_function"]
             self._function = attrgetter(name)(import_module(module))._function  # noqa: SLF001 - its own class
 
-    def __repr__(self) -> str:
-        return f"FunctionExecutor({self.id!r})"
-
-
-async def _send_awaited(result: Awaitable[Any], ctx: Any) -> None:
-    value = await result
-    if value is not None:
-        await ctx.send_message(value)
-
 
 @overload
 def executor(func: Callable[..., Any]) -> FunctionExecutor: ...
 @overload
 def executor(
-    func: str | None = None,
-    *,
-    id: str | None = None,
-    input: Any = ...,
-    output: Any = ...,
-    workflow_output: Any = ...,
-    send_result: bool = False,
-    **policy: Any,
+    func: str | None = None, *, id: str | None = None, **settings: Any
 ) -> Callable[[Callable[..., Any]], FunctionExecutor]: ...
 def executor(
     func: Callable[..., Any] | str | None = None,
@@ -152,8 +139,6 @@ def executor(
             return len(text)
         ```
     """
-    if isinstance(func, str):
+    if func is None or isinstance(func, str):
         return lambda f: FunctionExecutor(f, id or func, **settings)
-    if func is not None:
-        return FunctionExecutor(func, id, **settings)
-    return lambda f: FunctionExecutor(f, id, **settings)
+    return FunctionExecutor(func, id, **settings)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from agentbench._signatures import (
     ExplicitTypes,
     HandlerSignature,
-    PendingSignature,
     always_fits,
     decided_by_class,
     is_instance_of,
@@ -24,8 +23,6 @@ from agentbench.workflows.executors.context import WorkflowContext, context_clas
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from agentbench.workflows.executors.context import HandlerContext
-
 logger = logging.getLogger("agentbench")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,12 +35,10 @@ class HandlerSpec:
     """One handler as the engine calls it.
 
     Attributes:
-        name: The method's name.
         function: Called with `(executor, data, ctx)`, or `(executor, request, answer, ctx)` for answers.
-        signature: Its types.
+        is_async: It is a coroutine function; others run in a worker thread.
         context: The class of context that it gets; decides which members are there.
         free_context: The same for workflows built with `strict_context=False`.
-        is_async: It is a coroutine function; others run in a worker thread.
     """
 
     __slots__ = ("context", "free_context", "function", "is_async", "name", "signature")
@@ -54,10 +49,8 @@ class HandlerSpec:
         self.signature = signature
         self.is_async = inspect.iscoroutinefunction(function)
         blocking = not self.is_async
-        self.context: type[HandlerContext] = context_class(
-            can_send=signature.can_send, can_yield=signature.can_yield, blocking=blocking
-        )
-        self.free_context: type[HandlerContext] = context_class(can_send=True, can_yield=True, blocking=blocking)
+        self.context = context_class(can_send=signature.can_send, can_yield=signature.can_yield, blocking=blocking)
+        self.free_context = context_class(can_send=True, can_yield=True, blocking=blocking)
 
     def __reduce__(self) -> Any:
         return HandlerSpec, (self.name, self.function, self.signature)
@@ -171,16 +164,7 @@ def response_handler(
 
 
 class _Table:
-    """Handlers of one kind.
-
-    Args:
-        specs: In dispatch order.
-        owner: Name of the executor class or function, for messages.
-        executor_class: The class whose table this is; None for the table of a function.
-
-    Raises:
-        ValueError: Two handlers take the same types.
-    """
+    """Handlers of one kind in dispatch order, of an executor class or (without `executor_class`) of a function."""
 
     __slots__ = ("executor_class", "owner", "specs")
 
@@ -194,22 +178,15 @@ class _Table:
 
     @classmethod
     def of_class(cls, executor_class: type) -> Self:
-        """Return the table of a class, made once: its own handlers first, in the order of definition, then inherited.
-
-        A name that a subclass defines anew counts where the subclass defines it.
-        """
+        """Return the table of a class, made once: its own handlers in the order of definition, then inherited."""
         table: Self | None = vars(executor_class).get(cls._attribute)
         if table is None:
             members: dict[str, Any] = {}
             for owner in executor_class.__mro__:
                 for name, member in vars(owner).items():
                     members.setdefault(name, member)
-            signatures: dict[str, HandlerSignature | PendingSignature] = {
-                name: signature
-                for name, member in members.items()
-                if (signature := getattr(member, cls._mark, None)) is not None
-            }
-            specs = [HandlerSpec(name, members[name], s.resolve(executor_class)) for name, s in signatures.items()]
+            marked = [(name, member) for name, member in members.items() if hasattr(member, cls._mark)]
+            specs = [HandlerSpec(n, member, getattr(member, cls._mark).resolve(executor_class)) for n, member in marked]
             table = cls(specs, executor_class.__qualname__, executor_class)
             setattr(executor_class, cls._attribute, table)
         return table
@@ -239,24 +216,20 @@ class HandlerTable(_Table):
 
     def _compare_with_earlier(self, spec: HandlerSpec, earlier: list[HandlerSpec]) -> None:
         """Refuse a handler whose type has one already, and warn of one that is never reached."""
-        message_type = spec.signature.message_type
+        taken = spec.signature.message_type
         for other in earlier:
-            if other.signature.message_type == message_type:
+            if other.signature.message_type == taken:
                 msg = (
-                    f"{self.owner} has two handlers for {type_name(message_type)}: {other.name!r} and {spec.name!r}. "
+                    f"{self.owner} has two handlers for {type_name(taken)}: {other.name!r} and {spec.name!r}. "
                     "A message goes to one handler; remove one, or let it take another type."
                 )
                 raise ValueError(msg)
         for other in earlier:
-            if always_fits(message_type, other.signature.message_type):
+            if always_fits(taken, other.signature.message_type):
                 logger.warning(
-                    "%s: handler %r (%s) is never reached, %r (%s) before it takes the same messages. "
-                    "Define the handler of the narrower type first.",
-                    self.owner,
-                    spec.name,
-                    type_name(message_type),
-                    other.name,
-                    type_name(other.signature.message_type),
+                    f"{self.owner}: handler {spec.name!r} ({type_name(taken)}) is never reached, {other.name!r} "
+                    f"({type_name(other.signature.message_type)}) before it takes the same messages. Define the "
+                    "handler of the narrower type first."
                 )
                 return
 
@@ -264,8 +237,7 @@ class HandlerTable(_Table):
         """Return the first handler whose type matches the data, or None."""
         by_class_alone = True
         found = None
-        for spec in self.specs:
-            message_type = spec.signature.message_type
+        for message_type, spec in zip(self.input_types, self.specs, strict=True):
             by_class_alone = by_class_alone and decided_by_class(message_type)
             if is_instance_of(data, message_type):
                 found = spec

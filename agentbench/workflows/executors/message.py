@@ -52,14 +52,8 @@ class WorkflowMessage:
 
     def __repr__(self) -> str:
         kind = None if self.type is MessageType.STANDARD else self.type
-        rest = {
-            "target_id": self.target_id,
-            "type": getattr(kind, "value", kind),
-            "trace_contexts": self.trace_contexts,
-            "source_span_ids": self.source_span_ids,
-            "original_request_info_event": self.original_request_info_event,
-        }
-        set_fields = "".join(f", {name}={value!r}" for name, value in rest.items() if value is not None)
+        rest = {**self.to_dict(), "type": getattr(kind, "value", kind)}
+        set_fields = "".join(f", {name}={rest[name]!r}" for name in _OPTIONAL if rest[name] is not None)
         return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{set_fields})"
 
     @property
@@ -74,33 +68,19 @@ class WorkflowMessage:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, `type` as its value, `data` by reference."""
-        return {
-            "data": self.data,
-            "source_id": self.source_id,
-            "target_id": self.target_id,
-            "type": self.type.value,
-            "trace_contexts": self.trace_contexts,
-            "source_span_ids": self.source_span_ids,
-            "original_request_info_event": self.original_request_info_event,
-        }
+        fields = {name: getattr(self, name) for name in ("data", "source_id", *_OPTIONAL)}
+        return {**fields, "type": self.type.value}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> WorkflowMessage:
-        """Build a message from `to_dict()`'s form.
+        """Build a message from `to_dict()`'s form; `data` and `source_id` must be in it."""
+        fields = {name: data[name] for name in _OPTIONAL if name in data}
+        if "type" in fields:
+            fields["type"] = MessageType(fields["type"])
+        return WorkflowMessage(data["data"], data["source_id"], **fields)
 
-        Raises:
-            KeyError: `data` or `source_id` is missing.
-            ValueError: `type` is not a message type.
-        """
-        return WorkflowMessage(
-            data["data"],
-            data["source_id"],
-            data.get("target_id"),
-            MessageType(data.get("type", MessageType.STANDARD)),
-            data.get("trace_contexts"),
-            data.get("source_span_ids"),
-            data.get("original_request_info_event"),
-        )
+
+_OPTIONAL = ("target_id", "type", "trace_contexts", "source_span_ids", "original_request_info_event")
 
 
 def internal_source(executor_id: str) -> str:

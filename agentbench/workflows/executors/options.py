@@ -75,20 +75,11 @@ class RunOptions:
 
 
 def require_limit(name: str, limit: object, *, least: int = 0) -> None:
-    """Check a count that may be None, for no limit.
-
-    Raises:
-        TypeError: It is neither an int nor None.
-        ValueError: It is below `least`.
-    """
-    if limit is None:
+    """Raise `TypeError` or `ValueError` unless a limit is None or a whole number of at least `least`."""
+    if limit is None or (type(limit) is int and limit >= least):
         return
-    if not isinstance(limit, int) or isinstance(limit, bool):
-        msg = f"{name} is {limit!r}, a {type(limit).__name__}; expected a whole number, {least} or more."
-        raise TypeError(msg)
-    if limit < least:
-        msg = f"{name} is {limit!r}; expected {least} or more."
-        raise ValueError(msg)
+    msg = f"{name} is {limit!r}; expected a whole number, {least} or more."
+    raise ValueError(msg) if isinstance(limit, int) and not isinstance(limit, bool) else TypeError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +117,9 @@ class ExecutorPolicy:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        seconds: object = self.timeout
-        if seconds is not None:
-            if not isinstance(seconds, (int, float)):
-                msg = f"timeout is {seconds!r}, a {type(seconds).__name__}; expected seconds, or None for no limit."
-                raise TypeError(msg)
-            if not seconds > 0:
-                msg = f"timeout is {seconds!r}; expected seconds above 0, or None for no limit."
-                raise ValueError(msg)
+        if self.timeout is not None and not self.timeout > 0:
+            msg = f"timeout is {self.timeout!r}; expected seconds above 0, or None for no limit."
+            raise ValueError(msg)
         require_limit("retries", self.retries)
         require_limit("max_concurrency", self.max_concurrency, least=1)
 

@@ -23,19 +23,24 @@ _DELETED: Final = object()
 class State:
     """Key-value state in two layers: what is committed, and what was written since the last commit.
 
-    All executors of a superstep share one pending layer: a write is seen by the others at once, and of several writes
-    to one key the last one counts. Values are held by reference.
+    All executors of a superstep share one pending layer: the others read a write at once, and of several writes to one
+    key the last one counts. Values are held by reference, not copied. Which keys are reserved is checked by contexts.
 
     No method locks. Each touches the layers by single dictionary operations only, which the interpreter does not
     interrupt, so executors may call them from worker threads: no write is lost, and none is applied in part.
+
+    Example:
+        >>> state = State()
+        >>> state.set("topic", "rain")
+        >>> state.get("topic"), state.export_state()
+        ('rain', {})
     """
 
     __slots__ = ("committed", "pending")
 
     def __init__(self) -> None:
-        #: Committed values; to be read by the engine only.
+        # Both layers are for the engine to read.
         self.committed: dict[str, Any] = {}
-        #: Writes and deletions since the last commit; to be read by the engine only.
         self.pending: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -47,35 +52,18 @@ class State:
         return bool(self.pending)
 
     def set(self, key: str, value: Any) -> None:
-        """Write a value; it is committed when the superstep ends.
-
-        Args:
-            key: The name. Which names are reserved is checked by the context, not here.
-            value: Anything; kept by reference.
-        """
+        """Write a value; it is committed when the superstep ends."""
         self.pending[key] = value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the pending value of a key, else the committed one.
-
-        Args:
-            key: The name.
-            default: What to return for a key that is unknown or was deleted.
-
-        Returns:
-            The value itself, not a copy.
-        """
+        """Return the pending value of a key, else the committed one, else the default."""
         value = self.pending.get(key, _MISSING)
         if value is _MISSING:
             return self.committed.get(key, default)
         return default if value is _DELETED else value
 
     def has(self, key: str) -> bool:
-        """Tell whether `get` would find a value.
-
-        Args:
-            key: The name.
-        """
+        """Return whether `get` would find a value."""
         value = self.pending.get(key, _MISSING)
         if value is _MISSING:
             return key in self.committed
@@ -83,9 +71,6 @@ class State:
 
     def delete(self, key: str) -> None:
         """Remove a key: a committed one when the superstep ends, a pending one at once.
-
-        Args:
-            key: The name.
 
         Raises:
             KeyError: The key is unknown, or was deleted before.
@@ -98,11 +83,9 @@ class State:
             raise KeyError(key)
 
     def pending_changes(self) -> dict[str, tuple[Any, Any]]:
-        """List what `commit` would change, in the order of the first write to each key.
+        """Return the committed and the pending value of each written key, in the order of the first writes.
 
-        Returns:
-            Per written key its committed and its pending value, by reference; `ABSENT` stands for a key that is not
-            committed yet, or that is going to be deleted. Writes of an equal value are listed too.
+        `ABSENT` stands for a key that is not committed yet, or that is going to be deleted.
         """
         committed = self.committed
         return {
@@ -123,28 +106,20 @@ class State:
                 self._apply(key, last)
 
     def discard(self) -> None:
-        """Forget all pending writes and deletions."""
+        """Drop all pending writes and deletions."""
         self.pending.clear()
 
     def clear(self) -> None:
-        """Forget everything, committed or pending."""
+        """Drop everything, committed or pending."""
         self.pending.clear()
         self.committed.clear()
 
     def export_state(self) -> dict[str, Any]:
-        """Return the committed values.
-
-        Returns:
-            A new dictionary with the values themselves; pending writes are not in it.
-        """
+        """Return the committed values in a new dictionary, without pending writes."""
         return self.committed.copy()
 
     def import_state(self, values: Mapping[str, Any]) -> None:
-        """Merge values into the committed ones; pending writes stay pending.
-
-        Args:
-            values: What to merge; kept by reference.
-        """
+        """Merge values into the committed ones; pending writes stay pending."""
         self.committed.update(values)
 
     def _apply(self, key: str, value: Any) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.escaping import esc
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.draw.drawing import RunOverlay, WorkflowViz
-from agentbench.workflows.draw.drawn_graph import visible
+from agentbench.workflows.draw.drawing import WorkflowViz
+from agentbench.workflows.draw.drawn_graph import RunOverlay, visible
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
