@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from agentbench.agents.sessions.session_context import SessionContext
 
 logger = logging.getLogger("agentbench")
-
-#: The names of the arguments that a hook takes, by its function; `None` for all.
-_PARAMETERS: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 
 
 class RunHooks:
@@ -79,54 +75,34 @@ def _log_failure(provider: Any, hook: str, error: Exception) -> None:
 
 
 async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
-    """Call a hook of a provider, if it has it, with as many of the arguments as it takes, and await what it returns.
-
-    Raises:
-        TypeError: The hook needs an argument of another name.
-    """
+    """Call a hook of a provider, if it has it, with as many of the arguments as it takes, and await what it returns."""
     method = getattr(provider, hook, None)
     if not callable(method):
         return
     function = getattr(method, "__func__", method)
     if function in _NO_HOOKS:
         return
-    try:
-        taken = _PARAMETERS[function]
-    except (KeyError, TypeError):  # a new function, or one that is not hashable
-        taken = _arguments_taken(provider, hook, method, frozenset(arguments))
-        with suppress(TypeError):  # it is not hashable, or has no weak references
-            _PARAMETERS[function] = taken
-    if taken is not None and len(taken) < len(arguments):
+    if function not in _parameters:
+        _parameters[function] = _parameters_of(function)
+    taken = _parameters[function]
+    if taken is not None:
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
     if result is not None and inspect.isawaitable(result):
         await result
 
 
+#: The names of the arguments that a hook takes, by its function; `None` for all.
+_parameters: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
-def _arguments_taken(
-    provider: Any, hook: str, method: Callable[..., Any], offered: frozenset[str]
-) -> frozenset[str] | None:
-    """Return the names of the offered arguments that a hook takes; `None` for all of them."""
+def _parameters_of(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the names of the arguments that a hook takes; `None` if it takes all."""
     try:
-        parameters = inspect.signature(method).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except ValueError:  # written in C
         return None
-    by_name = [each for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    required = [
-        each.name
-        for each in parameters
-        if each.default is each.empty
-        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in offered))
-    ]
-    if required:
-        message = (
-            f"{type(provider).__name__}.{hook} needs {', '.join(map(repr, required))}, which it is not called with. "
-            f"Expected keyword arguments among {', '.join(sorted(offered))}."
-        )
-        raise TypeError(message)
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
-    return frozenset(each.name for each in by_name) & offered
+    return frozenset(each.name for each in parameters)

@@ -101,10 +101,19 @@ class Calling:
         try:
             ended = await self._invoke(tool, call_id, context)
         except UserInputRequiredException as error:
-            return _outcome_of_requests(content, error)
+            if error.contents:
+                return _outcome_of_requests(content, error.contents)
+            result = Content.from_function_result(call_id or "", result=_NO_QUESTION, exception=type(error).__name__)
+            return Outcome(content.name or "", result, failed=True)
         except Exception as error:  # noqa: BLE001 - the model reads in the result what a tool raised
             return self.failure(content, _FAILED, error)
-        return _outcome_of_result(content, context.result, ended=ended)
+        result = context.result
+        items = result if isinstance(result, list) else [result]
+        requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
+        if requests:
+            return _outcome_of_requests(content, requests)._replace(ended=ended)
+        result = Content.from_function_result(call_id or "", result=items if isinstance(result, Content) else result)
+        return Outcome(content.name or "", result, ended=ended)
 
     async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> bool:
         """Call the tool inside the middleware, and return whether a middleware ended the loop."""
@@ -184,27 +193,10 @@ def _read_arguments(content: Content) -> Mapping[str, Any]:
     return read
 
 
-def _outcome_of_result(content: Content, result: Any, *, ended: bool) -> Outcome:
-    items = result if isinstance(result, list) else [result]
-    requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
-    if requests:
-        return Outcome(content.name or "", None, tuple(_addressed_to(content, item) for item in requests), ended=ended)
-    if isinstance(result, Content):
-        result = items
-    return Outcome(content.name or "", Content.from_function_result(content.call_id or "", result=result), ended=ended)
-
-
-def _outcome_of_requests(content: Content, error: UserInputRequiredException) -> Outcome:
-    if error.contents:
-        return Outcome(content.name or "", None, tuple(_addressed_to(content, item) for item in error.contents))
-    exception = type(error).__name__
-    result = Content.from_function_result(content.call_id or "", result=_NO_QUESTION, exception=exception)
-    return Outcome(content.name or "", result, failed=True)
-
-
-def _addressed_to(call: Content, request: Content) -> Content:
-    """Return a copy of a request that names the call it belongs to."""
-    return changed(request, call_id=call.call_id, id=request.id or call.call_id)
+def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:
+    """Return the outcome of a call that has requests to a person; copies of them name the call."""
+    named = (changed(one, call_id=call.call_id, id=one.id or call.call_id) for one in requests)
+    return Outcome(call.name or "", None, tuple(named))
 
 
 def changed(content: Content, **fields: Any) -> Content:

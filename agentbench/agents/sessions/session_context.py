@@ -48,21 +48,6 @@ class SessionContext:
         ```
     """
 
-    __slots__ = (
-        "_response",
-        "_stored_inputs",
-        "context_messages",
-        "input_messages",
-        "instruction_sources",
-        "instructions",
-        "metadata",
-        "middleware",
-        "options",
-        "service_session_id",
-        "session_id",
-        "tools",
-    )
-
     def __init__(  # noqa: PLR0913 - one argument for each part of a run
         self,
         *,

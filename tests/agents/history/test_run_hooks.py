@@ -74,11 +74,9 @@ async def test_a_hook_that_needs_something_else_is_refused_by_name() -> None:
     async def positional(self: Any, context: Any, /) -> None:
         self.seen.update(context=context)
 
-    with pytest.raises(
-        TypeError, match=r"Own\.before_run needs 'config', which it is not called with\. Expected keyword"
-    ):
+    with pytest.raises(TypeError, match=r"missing 1 required keyword-only argument: 'config'"):
         await seen_by(wrong)
-    with pytest.raises(TypeError, match=r"Own\.before_run needs 'context'"):
+    with pytest.raises(TypeError, match="'context'"):
         await seen_by(positional)
 
 
@@ -114,7 +112,7 @@ async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.Mo
 
 async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
     gc.collect()
-    before = len(run_hooks._PARAMETERS)
+    before = len(run_hooks._parameters)
 
     async def play() -> None:
         async def before_run(*, context: Any) -> None:
@@ -124,7 +122,7 @@ async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
 
     await play()
     gc.collect()
-    assert len(run_hooks._PARAMETERS) == before
+    assert len(run_hooks._parameters) == before
 
 
 async def test_providers_of_others_need_not_have_every_hook() -> None:

@@ -19,7 +19,7 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
+both_ways = pytest.mark.parametrize("mode", MODES)
 
 
 @tool
@@ -35,6 +35,7 @@ def fail() -> str:
 DECLARED = FunctionTool(name="decl", input_model={"type": "object", "properties": {"k": {"type": "integer"}}})
 
 
+@both_ways
 async def test_one_call_is_run_and_its_result_told_to_the_model(mode: str) -> None:
     client = Script(says(call("1", "add", '{"a": "3"}')), says("five"))
 
@@ -50,12 +51,14 @@ async def test_one_call_is_run_and_its_result_told_to_the_model(mode: str) -> No
     assert len(client.seen) == 2
 
 
+@both_ways
 async def test_without_tools_calls_are_handed_back(mode: str) -> None:
     client = Script(says(call("1", "add")))
 
     assert shape(await ask(mode, client)) == [("assistant", ["function_call"])]
 
 
+@both_ways
 async def test_a_loop_that_is_switched_off_hands_calls_back(mode: str) -> None:
     class Off(Script):
         FUNCTION_INVOCATION_ENABLED = False
@@ -67,7 +70,7 @@ async def test_a_loop_that_is_switched_off_hands_calls_back(mode: str) -> None:
         assert shape(response) == [("assistant", ["function_call"])]
 
 
-async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls(mode: str) -> None:
+async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls() -> None:
     both_run = asyncio.Event()
     ended = []
 
@@ -85,41 +88,42 @@ async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls(
 
     client = Script(says(call("1", "first"), call("2", "second")), says("done"))
 
-    response = await ask(mode, client, options={"tools": [first, second]})
+    response = await ask("whole", client, options={"tools": [first, second]})
 
     assert results(response) == ["one", "two"]
     assert ended == ["second", "first"]
 
 
-async def test_tools_are_taken_away_after_three_failing_batches_in_a_row(mode: str) -> None:
+async def test_tools_are_taken_away_after_three_failing_batches_in_a_row() -> None:
     client = Script(*(says(call(str(n), "fail")) for n in range(3)), says("sorry"))
 
-    response = await ask(mode, client, options={"tools": [fail]})
+    response = await ask("whole", client, options={"tools": [fail]})
 
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
     assert response.text == "sorry"
 
 
-async def test_a_batch_with_one_error_counts_as_failing_and_a_clean_one_starts_anew(mode: str) -> None:
+async def test_a_batch_with_one_error_counts_as_failing_and_a_clean_one_starts_anew() -> None:
     bad = [call("1", "fail"), call("2", "add", {"a": 1})]
     good = [call("3", "add", {"a": 1})]
     client = Script(says(*bad), says(*bad), says(*good), says(*bad), says(*bad), says(*bad), says("end"))
 
-    await ask(mode, client, options={"tools": [fail, add]})
+    await ask("whole", client, options={"tools": [fail, add]})
 
     assert [options.get("tool_choice") for options in client.options] == [*[None] * 6, "none"]
 
 
 @pytest.mark.parametrize("limit", [0, 1])
-async def test_a_limit_of_no_or_one_error_stops_after_the_first_failing_batch(mode: str, limit: int) -> None:
+async def test_a_limit_of_no_or_one_error_stops_after_the_first_failing_batch(limit: int) -> None:
     config = {"max_consecutive_errors_per_request": limit}
     client = Script(says(call("1", "fail")), says("end"), function_invocation_configuration=config)
 
-    await ask(mode, client, options={"tools": [fail]})
+    await ask("whole", client, options={"tools": [fail]})
 
     assert client.options[1]["tool_choice"] == "none"
 
 
+@both_ways
 @pytest.mark.parametrize(("config", "calls"), [({"max_iterations": 2}, 3), ({"max_function_calls": 1}, 2)])
 async def test_at_a_limit_the_model_is_asked_once_more_without_tools(
     mode: str, config: dict[str, int], calls: int
@@ -134,24 +138,25 @@ async def test_at_a_limit_the_model_is_asked_once_more_without_tools(
     assert shape(response)[-1] == ("assistant", ["function_call"])
 
 
-async def test_calls_of_a_model_that_was_told_to_make_none_are_handed_back(mode: str) -> None:
+async def test_calls_of_a_model_that_was_told_to_make_none_are_handed_back() -> None:
     client = Script(says(call("1", "add", {"a": 1})))
 
-    response = await ask(mode, client, options={"tools": [add], "tool_choice": "none"})
+    response = await ask("whole", client, options={"tools": [add], "tool_choice": "none"})
 
     assert shape(response) == [("assistant", ["function_call"])]
 
 
 @pytest.mark.parametrize("choice", ["required", {"mode": "required", "required_function_name": "add"}])
-async def test_a_required_call_is_required_once(mode: str, choice: Any) -> None:
+async def test_a_required_call_is_required_once(choice: Any) -> None:
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    await ask(mode, client, options={"tools": [add], "tool_choice": choice})
+    await ask("whole", client, options={"tools": [add], "tool_choice": choice})
 
     assert client.options[0]["tool_choice"] == choice
     assert "tool_choice" not in client.options[1]
 
 
+@both_ways
 async def test_calls_of_declared_tools_hand_the_whole_batch_back(mode: str) -> None:
     client = Script(says(call("1", "add", {"a": 1}), call("2", "decl", '{"k": 1}')))
 
@@ -165,31 +170,31 @@ async def test_calls_of_declared_tools_hand_the_whole_batch_back(mode: str) -> N
     assert response.messages[0].contents[1].arguments == '{"k": 1}'
 
 
-async def test_the_application_answers_a_declared_call_with_a_tool_message(mode: str) -> None:
+async def test_the_application_answers_a_declared_call_with_a_tool_message() -> None:
     client = Script(says(call("2", "decl", '{"k": 1}')), says("thanks"))
-    first = await ask(mode, client, options={"tools": [DECLARED]})
+    first = await ask("whole", client, options={"tools": [DECLARED]})
     answer = Message("tool", [Content.from_function_result("2", result="ok")])
 
-    second = await ask(mode, client, [Message("user", "q"), *first.messages, answer], options={"tools": [DECLARED]})
+    second = await ask("whole", client, [Message("user", "q"), *first.messages, answer], options={"tools": [DECLARED]})
 
     assert second.text == "thanks"
     assert client.roles(1) == ["user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize("name", ["extra", "described"])
-async def test_additional_and_described_tools_are_known_but_not_run(mode: str, name: str) -> None:
+async def test_additional_and_described_tools_are_known_but_not_run(name: str) -> None:
     def extra() -> str:
         return "never"
 
     described = {"type": "function", "function": {"name": "described", "parameters": {}}}
     client = Script(says(call("1", name)), function_invocation_configuration={"additional_tools": [extra]})
 
-    response = await ask(mode, client, options={"tools": [add, described]})
+    response = await ask("whole", client, options={"tools": [add, described]})
 
     assert [one.call_id for one in response.user_input_requests] == ["1"]
 
 
-async def test_one_id_twice_in_an_answer_is_one_call(mode: str) -> None:
+async def test_one_id_twice_in_an_answer_is_one_call() -> None:
     hits = []
 
     @tool
@@ -199,32 +204,33 @@ async def test_one_id_twice_in_an_answer_is_one_call(mode: str) -> None:
 
     client = Script(says(call("1", "hit", '{"x": 1}'), call("1", "hit", '{"x": 1}')), says("end"))
 
-    response = await ask(mode, client, options={"tools": [hit]})
+    response = await ask("whole", client, options={"tools": [hit]})
 
     assert hits == [1]
     assert results(response) == ["hit"]
 
 
-async def test_a_call_that_the_answer_holds_the_result_of_is_not_run(mode: str) -> None:
+async def test_a_call_that_the_answer_holds_the_result_of_is_not_run() -> None:
     done = Content.from_function_result("1", result="by the service")
     client = Script(says(call("1", "add", {"a": 1}), done, "fine"))
 
-    assert len((await ask(mode, client, options={"tools": [add]})).messages) == 1
+    assert len((await ask("whole", client, options={"tools": [add]})).messages) == 1
 
 
-async def test_a_tool_that_raises_the_termination_of_middleware_has_just_failed(mode: str) -> None:
+async def test_a_tool_that_raises_the_termination_of_middleware_has_just_failed() -> None:
     @tool
     def stop() -> str:
         raise MiddlewareTermination(result="no")
 
     client = Script(says(call("1", "stop")), says("end"))
 
-    response = await ask(mode, client, options={"tools": [stop]})
+    response = await ask("whole", client, options={"tools": [stop]})
 
     assert results(response) == ["Error: Function failed."]
     assert response.text == "end"
 
 
+@both_ways
 async def test_usage_is_the_sum_and_the_rest_comes_from_the_last_call(mode: str) -> None:
     first = says(
         call("1", "add", {"a": 1}),
@@ -243,6 +249,7 @@ async def test_usage_is_the_sum_and_the_rest_comes_from_the_last_call(mode: str)
     assert (response.response_id, response.finish_reason, response.model) == ("r2", "stop", "m")
 
 
+@both_ways
 async def test_a_call_that_is_streamed_in_pieces_is_run_once_with_all_its_arguments(mode: str) -> None:
     pieces = [
         ChatResponseUpdate(contents=[call("1", "add", '{"a": 4,')], role="assistant"),
@@ -254,18 +261,19 @@ async def test_a_call_that_is_streamed_in_pieces_is_run_once_with_all_its_argume
     assert results(response) == ["9"]
 
 
-async def test_a_result_of_several_kinds_keeps_them_all(mode: str) -> None:
+async def test_a_result_of_several_kinds_keeps_them_all() -> None:
     @tool
     def draw() -> list[Content]:
         return [Content.from_text("a cat"), Content.from_data(b"..", "image/png")]
 
-    response = await ask(mode, Script(says(call("1", "draw")), says("end")), options={"tools": [draw]})
+    response = await ask("whole", Script(says(call("1", "draw")), says("end")), options={"tools": [draw]})
 
     result = response.messages[1].contents[0]
     assert result.result == "a cat"
     assert [item.type for item in result.items or ()] == ["text", "data"]
 
 
+@both_ways
 async def test_once_the_service_keeps_the_conversation_only_news_is_sent(mode: str) -> None:
     session = AgentSession()
     first = says(call("1", "add", {"a": 1}), conversation_id="c1")
@@ -279,6 +287,7 @@ async def test_once_the_service_keeps_the_conversation_only_news_is_sent(mode: s
     assert session.service_session_id == "c1"
 
 
+@both_ways
 async def test_a_conversation_id_made_here_is_neither_sent_nor_told(mode: str) -> None:
     async def keeps_history(context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         await call_next()
@@ -311,6 +320,7 @@ async def test_a_conversation_id_made_here_is_neither_sent_nor_told(mode: str) -
     assert not response.has_internal_conversation_id()
 
 
+@both_ways
 async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_options(mode: str) -> None:
     seen: dict[str, Any] = {}
 
@@ -337,26 +347,27 @@ async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_option
     assert options["additional_function_arguments"] == {"a": 2}
 
 
-async def test_two_tools_of_one_name_are_refused_and_one_given_twice_is_not(mode: str) -> None:
+async def test_two_tools_of_one_name_are_refused_and_one_given_twice_is_not() -> None:
     twin = FunctionTool(lambda: "x", name="add")
 
     with pytest.raises(ValueError, match="'add'"):
-        await ask(mode, Script(says("hi")), options={"tools": [add, twin]})
+        await ask("whole", Script(says("hi")), options={"tools": [add, twin]})
 
-    assert (await ask(mode, Script(says("hi")), options={"tools": [add, add]})).text == "hi"
+    assert (await ask("whole", Script(says("hi")), options={"tools": [add, add]})).text == "hi"
     described = {"type": "function", "function": {"name": "f"}}
-    assert (await ask(mode, Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
+    assert (await ask("whole", Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
 
 
-async def test_a_function_given_as_a_tool_is_run(mode: str) -> None:
+async def test_a_function_given_as_a_tool_is_run() -> None:
     def shout(text: str) -> str:
         return text.upper()
 
     client = Script(says(call("1", "shout", {"text": "hi"})), says("end"))
 
-    assert results(await ask(mode, client, options={"tools": shout})) == ["HI"]
+    assert results(await ask("whole", client, options={"tools": shout})) == ["HI"]
 
 
+@both_ways
 async def test_neither_messages_nor_options_nor_answers_of_the_client_are_changed(mode: str) -> None:
     messages = [Message("user", "q")]
     options = {"tools": [add], "tool_choice": "required"}
@@ -369,7 +380,7 @@ async def test_neither_messages_nor_options_nor_answers_of_the_client_are_change
     assert [len(message.contents) for message in first.messages] == [1]
 
 
-async def test_a_client_that_changes_its_list_does_not_change_the_next_call(mode: str) -> None:
+async def test_a_client_that_changes_its_list_does_not_change_the_next_call() -> None:
     class Prepends(Script):
         def _inner_get_response(self, **kwargs: Any) -> Any:
             reply = super()._inner_get_response(**kwargs)
@@ -379,12 +390,13 @@ async def test_a_client_that_changes_its_list_does_not_change_the_next_call(mode
 
     client = Prepends(says(call("1", "add", {"a": 1})), says("end"))
 
-    await ask(mode, client, options={"tools": [add]})
+    await ask("whole", client, options={"tools": [add]})
 
     assert client.roles(1) == ["user", "assistant", "tool"]
     assert client.options[1] == {"tools": [add]}
 
 
+@both_ways
 async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants(mode: str) -> None:
     client = Script(says(call("1", "add", {"a": 1})), [ChatResponseUpdate(text="end")])
 
@@ -393,6 +405,7 @@ async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants(m
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
 
 
+@both_ways
 async def test_the_form_asked_for_is_remembered_on_the_response(mode: str) -> None:
     client = Script(says('{"a": 1}'))
 
@@ -401,6 +414,7 @@ async def test_the_form_asked_for_is_remembered_on_the_response(mode: str) -> No
     assert response.value == {"a": 1}
 
 
+@both_ways
 async def test_an_error_of_the_client_is_the_callers(mode: str) -> None:
     client = Script(says(call("1", "add", {"a": 1})), RuntimeError("down"))
 
@@ -408,7 +422,7 @@ async def test_an_error_of_the_client_is_the_callers(mode: str) -> None:
         await ask(mode, client, options={"tools": [add]})
 
 
-async def test_tools_behind_a_server_are_connected_and_run(mode: str) -> None:
+async def test_tools_behind_a_server_are_connected_and_run() -> None:
     class Server:
         is_connected = False
 
@@ -422,5 +436,5 @@ async def test_tools_behind_a_server_are_connected_and_run(mode: str) -> None:
     server = Server()
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    assert results(await ask(mode, client, options={"tools": [server]})) == ["3"]
+    assert results(await ask("whole", client, options={"tools": [server]})) == ["3"]
     assert server.is_connected
