@@ -124,7 +124,14 @@ class PendingCalls:
         contents, repeated, speaks = message.contents, set[int](), False
         if message.role == "assistant":
             # Callers who do not know the history pass the open calls once more.
-            repeated = {id(one) for one in contents if one.type == "function_call" and self._is_open(one)}
+            repeated = {
+                id(one)
+                for one in contents
+                if one.type == "function_call"
+                and (known := self._latest.get(one.call_id or ""))
+                and known.result is None
+                and is_same_call(known.content, one)
+            }
             speaks = not repeated and any(one.type == "function_call" or not one.user_input_request for one in contents)
         if self._input_at is None and ATTRIBUTION not in message.additional_properties:
             self._input_at = at
@@ -135,10 +142,6 @@ class PendingCalls:
             return contents
         left = [self._take(one, at) for one in contents if id(one) not in repeated]
         return [one for one in left if one is not None]
-
-    def _is_open(self, call: Content) -> bool:
-        known = self._latest.get(call.call_id or "")
-        return known is not None and known.result is None and is_same_call(known.content, call)
 
     def _take(self, content: Content, at: int) -> Content | None:
         """Read a content, and return what stays in its place."""

@@ -100,12 +100,9 @@ class PerCallHistory(ChatMiddleware):
 
     async def _save_answer(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
-            message = (
-                f"The service stores the conversation under the id {response.conversation_id!r}, and the agent was "
-                "made with require_per_service_call_history_persistence=True. Expected one of them to store it: pass "
-                "the option store=False, or make the agent without."
+            raise ChatClientInvalidResponseException(
+                _two_stores(response.conversation_id, "pass the option store=False")
             )
-            raise ChatClientInvalidResponseException(message)
         await self._save(call, response)
         self._has_begun = True
         response.mark_internal_conversation_id()
@@ -129,9 +126,12 @@ def _results_in(messages: Sequence[Message]) -> list[Content]:
 
 def _refuse_id(conversation_id: Any) -> None:
     if conversation_id is not None:
-        message = (
-            f"The service stores this conversation, under the id {conversation_id!r}, and the agent was made with "
-            "require_per_service_call_history_persistence=True. Expected one of them to store it: leave the id "
-            "away, or make the agent without."
-        )
-        raise AgentInvalidRequestException(message)
+        raise AgentInvalidRequestException(_two_stores(conversation_id, "leave the id away"))
+
+
+def _two_stores(conversation_id: Any, remedy: str) -> str:
+    return (
+        f"The service stores the conversation under the id {conversation_id!r}, and the agent was made with "
+        "require_per_service_call_history_persistence=True. Expected one of them to store it: "
+        f"{remedy}, or make the agent without."
+    )

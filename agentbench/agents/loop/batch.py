@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, unknown_tool
-from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, tool_name
-from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
@@ -51,11 +50,6 @@ class Toolbox:
         if getattr(tool, "declaration_only", False) or not hasattr(tool, "invoke"):
             return HAND_BACK
         return RUN
-
-
-def has_server(tools: Iterable[Any]) -> bool:
-    """Whether there are servers among tools, which have to be connected for their functions."""
-    return any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool))
 
 
 class Batch(NamedTuple):
@@ -102,10 +96,8 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
             return Batch([], [changed(one, id=one.call_id, user_input_request=True) for one in calls])
         elif kind == UNKNOWN and terminate_on_unknown:
             raise unknown_tool(call)
-    return Batch(
-        [call for call in calls if not any(call is one for one in waiting)],
-        [_approval_request(call) for call in waiting],
-    )
+    left = [call for call in calls if not any(call is one for one in waiting)]
+    return Batch(left, [_approval_request(call) for call in waiting])
 
 
 def _approval_request(call: Content) -> Content:

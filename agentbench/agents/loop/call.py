@@ -33,7 +33,6 @@ class ToolCall(NamedTuple):
     """A call to be made.
 
     Attributes:
-        content: The `function_call`.
         approval: The answer of a person that approves it, if it needs one.
         requests: The requests that the tool raised when it was called before, about calls that it wants to make.
         answers: The answers to these.
@@ -46,13 +45,11 @@ class ToolCall(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call.
+    """The outcome of a call of a tool, by its name.
 
     Attributes:
-        name: The name of the tool.
         result: The `function_result`; `None` when a person has to answer first.
         requests: The requests that the tool has to a person.
-        failed: Whether it counts as an error.
         ended: Whether a middleware ended the loop with this result.
     """
 
@@ -138,11 +135,7 @@ class Calling:
         return tool.invoke(arguments=context.arguments, **keywords)  # type: ignore[no-any-return]
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
-        """Return the outcome of a call that failed, and log it.
-
-        The log has the name of a known tool and the class of the error. What the model or the error wrote may be
-        private, and is only logged at the level DEBUG, with the traceback.
-        """
+        """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""
         kind = type(error).__name__
         try:
             reason = str(error)

@@ -107,7 +107,7 @@ def normalize_function_invocation_configuration(
     """Return a checked copy of a configuration, with the defaults of its main keys.
 
     Args:
-        config: The configuration; `None` for the defaults alone. See `FunctionInvocationConfiguration`.
+        config: A `FunctionInvocationConfiguration`; `None` for the defaults alone.
 
     Raises:
         TypeError: A value is of a wrong type, or the configuration is no mapping.

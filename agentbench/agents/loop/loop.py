@@ -9,24 +9,23 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
 from agentbench.agents.loop.answers import Addition, additions_of, merge_responses, sort_outcomes, with_additions
 from agentbench.agents.loop.approvals import ApprovalRecord, take_outcomes, tool_call
-from agentbench.agents.loop.batch import Batch, Toolbox, has_server, open_calls, plan_batch, run_batch
+from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-from agentbench.agents.tools.collection import tool_name, validate_tools
+from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 
 logger = logging.getLogger("agentbench")
-
-_NS_PER_S: Final = 1_000_000_000
 
 
 class Model(Protocol):
@@ -76,8 +75,7 @@ class Limits:
         self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
         self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
         self.failed_too_often: list[str] = []
-        duration_s = config.get("max_duration_s")
-        self._ends_ns = None if duration_s is None else _now_ns() + duration_s * _NS_PER_S
+        self._begin_ns = 0 if config.get("max_duration_s") is None else _now_ns()
 
     def room(self) -> int | None:
         """Return how many calls of the next batch may be made; `None` for all of them."""
@@ -107,8 +105,9 @@ class Limits:
             return f"max_function_calls={most}"
         if self._errors >= self._most_errors:
             return f"max_consecutive_errors_per_request={config['max_consecutive_errors_per_request']}"
-        if self._ends_ns is not None and _now_ns() >= self._ends_ns:
-            return f"max_duration_s={config.get('max_duration_s')}"
+        duration_s = config.get("max_duration_s")
+        if duration_s is not None and _now_ns() >= self._begin_ns + duration_s * 1e9:
+            return f"max_duration_s={duration_s}"
         return None
 
 
@@ -152,7 +151,7 @@ class ToolLoop:
         if self._request.configuration["enabled"]:
             tools = self.options.get("tools")
             if tools:
-                if has_server(tools):
+                if any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool)):
                     self.options["tools"] = tools = await validate_tools(tools)
                 self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
             if has_pending_calls(messages):
@@ -170,10 +169,8 @@ class ToolLoop:
         take_outcomes(pending, outcomes, ApprovalRecord(self._request.session))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         requests, _, has_ended = sort_outcomes((), outcomes)
-        if has_ended:  # the results are the answer, so no message is stored with them
-            additions = additions_of(requests, pending.results)
-        else:
-            additions = additions_of(requests, [])
+        additions = additions_of(requests, pending.results if has_ended else [])
+        if not has_ended:  # else the results are the answer, so no message is stored with them
             self._resolved = replaced or None
         if additions:
             self.done = True

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 #: Attribute of a session: by id of the provider, the list of messages in the state that is known to carry attributions.
 STAMPED: Final = "_stamped_lists"
 
-#: What belongs to a session in this process only: not copied, pickled or written.
-_OF_PROCESS: Final = frozenset({LOCKS, STAMPED})
-
 
 @drawn_by("agentbench.notebook.session_view:session")
 class AgentSession(Displayable):
@@ -119,7 +116,7 @@ class AgentSession(Displayable):
         return hash(self._session_id)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OF_PROCESS}
+        return {name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED)}
 
     def __repr__(self) -> str:
         service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"

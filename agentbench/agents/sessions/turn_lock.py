@@ -29,23 +29,12 @@ class SessionTurn:
 
     A run takes it twice, around the hooks before the model is called and around those after it, never across the call
     of the model. Runs on other event loops, in other threads, do not wait: their turns may be mixed.
-
-    Args:
-        session: The session.
     """
 
-    __slots__ = ("_lock", "before", "inner", "is_open", "parent", "root", "users")
-
     def __init__(self, session: AgentSession) -> None:
-        attributes, loop = vars(session), asyncio.get_running_loop()
-        locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] | None = attributes.get(LOCKS)
-        if locks is None:
-            locks = attributes.setdefault(LOCKS, WeakKeyDictionary())
-        root = locks.get(loop)
-        if root is None:
-            root = locks[loop] = asyncio.Lock()
-        self.root = root
-        self._lock = root  # the one to take: of the session, or of the turn on it that this one is inside of
+        locks = vars(session).setdefault(LOCKS, WeakKeyDictionary())
+        self.root: asyncio.Lock = locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        self._lock = self.root  # the one to take: of the session, or of the turn on it that this one is inside of
         self.inner: asyncio.Lock | None = None
         self.parent: SessionTurn | None = None
         self.before: SessionTurn | None = None  # the innermost turn of the context, on any session
