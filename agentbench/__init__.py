@@ -46,7 +46,7 @@ _NAMES_OF = {
     "agentbench.agents.clients.cassette.client": ("CassetteChatClient",),
     "agentbench.agents.clients.scripted.echo": ("EchoChatClient",),
     "agentbench.agents.clients.scripted.offline": ("OfflineChatClient", "default_chat_client"),
-    "agentbench.agents.clients.openai.chat.options": ("OpenAIChatOptions",),
+    "agentbench.agents.clients.openai.chat.completions": ("OpenAIChatOptions",),
     "agentbench.agents.clients.openai.client": (
         "OpenAIChatClient",
         "OpenAIChatCompletionClient",

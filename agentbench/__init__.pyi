@@ -18,7 +18,7 @@ from agentbench.agents.agent.agent import Agent as Agent
 from agentbench.agents.agent.base_agent import BaseAgent as BaseAgent
 from agentbench.agents.agent.raw_agent import RawAgent as RawAgent
 from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
-from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions as OpenAIChatOptions
+from agentbench.agents.clients.openai.chat.completions import OpenAIChatOptions as OpenAIChatOptions
 from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
 from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
 from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient

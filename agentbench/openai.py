@@ -12,7 +12,7 @@ print(await agent.run("Why is the sky blue?"))
 
 from __future__ import annotations
 
-from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
+from agentbench.agents.clients.openai.chat.completions import OpenAIChatOptions
 from agentbench.agents.clients.openai.client import (
     OpenAIChatClient,
     OpenAIChatCompletionClient,

@@ -26,8 +26,7 @@ from agentbench.observability.switches import (
 )
 
 if TYPE_CHECKING:
-    from agentbench.observability.providers import configure_otel_providers
-    from agentbench.observability.resource import create_metric_views, create_resource
+    from agentbench.observability.providers import configure_otel_providers, create_metric_views, create_resource
 
 __all__ = [
     "DURATION_BUCKETS",
@@ -56,8 +55,8 @@ _MODULES = {
     "ChatTelemetryLayer": "agentbench.agents.telemetry.layers",
     "EmbeddingTelemetryLayer": "agentbench.agents.telemetry.layers",
     "configure_otel_providers": "agentbench.observability.providers",
-    "create_metric_views": "agentbench.observability.resource",
-    "create_resource": "agentbench.observability.resource",
+    "create_metric_views": "agentbench.observability.providers",
+    "create_resource": "agentbench.observability.providers",
 }
 
 

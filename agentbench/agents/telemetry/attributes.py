@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agentbench._secrets import without_secrets
+from agentbench.messages.options import merge_chat_options
 
 Attributes = dict[str, Any]
 
@@ -54,18 +55,7 @@ def agent_title(agent: Any) -> str:
 def agent_options(agent: Any, options: Any) -> Attributes:
     """Return an agent's default options merged with those of the run, which win."""
     own = getattr(agent, "default_options", None)
-    merged = dict(own) if isinstance(own, Mapping) else {}
-    for key, value in dict(options).items() if isinstance(options, Mapping) else ():
-        if value is None:
-            continue
-        if key == "instructions" and merged.get(key):
-            merged[key] = f"{merged[key]}\n{value}"
-        elif key == "tools":
-            own_tools = as_list(merged.get(key))
-            merged[key] = [*own_tools, *(tool for tool in as_list(value) if not any(tool is one for one in own_tools))]
-        else:
-            merged[key] = value
-    return merged
+    return merge_chat_options(*(each if isinstance(each, Mapping) else None for each in (own, options)))
 
 
 def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from agentbench.agents.telemetry.attributes import as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -16,18 +16,6 @@ from agentbench.observability import is_tracing
 
 _embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
 """The client whose span is open; a class that calls its base class, or itself for parts, gets one span."""
-
-
-class _Client(Protocol):
-    def get_response(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
-class _Agent(Protocol):
-    def run(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
-class _Embedder(Protocol):
-    def get_embeddings(self, *args: Any, **kwargs: Any) -> Awaitable[Any]: ...
 
 
 class ChatTelemetryLayer:
@@ -64,7 +52,7 @@ class ChatTelemetryLayer:
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
         """Return what the next class returns, an awaitable or a stream, within a span."""
-        inner = cast("_Client", super()).get_response
+        inner = cast("Any", super()).get_response
         if stream:
             more["stream"] = True
         if options is not None:
@@ -100,7 +88,7 @@ class AgentSpans:
 
     def run(self, messages: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
-        inner = cast("_Agent", super()).run
+        inner = cast("Any", super()).run
 
         def run() -> Any:
             return inner(messages, *args, **kwargs)
@@ -174,7 +162,7 @@ class EmbeddingTelemetryLayer:
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the next class, within a span."""
-        inner = cast("_Embedder", super()).get_embeddings
+        inner = cast("Any", super()).get_embeddings
         return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
 
 

@@ -7,7 +7,9 @@ the current one and put back there, so that a run may be awaited by `gather`, a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
+
+from opentelemetry.metrics import Histogram
 
 from agentbench.agents.telemetry.attributes import (
     agent_attributes,
@@ -15,18 +17,34 @@ from agentbench.agents.telemetry.attributes import (
     agent_title,
     chat_attributes,
     embedding_attributes,
+    metric_attributes,
     model_name,
     response_attributes,
     tool_attributes,
     tool_name,
 )
 from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
-from agentbench.agents.telemetry.metrics import record_model_call, record_tool_call
-from agentbench.agents.telemetry.operation import Operation, RunTotals
-from agentbench.agents.telemetry.stream_span import SpanAround
+from agentbench.agents.telemetry.operation import Operation, RunTotals, SpanAround
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import ChatResponse
-from agentbench.observability import OBSERVABILITY_SETTINGS
+from agentbench.observability import (
+    DURATION_BUCKETS,
+    OBSERVABILITY_SETTINGS,
+    TOKEN_BUCKETS,
+    get_meter,
+    is_measuring,
+)
+
+TOKENS: Final = "gen_ai.client.token.usage"
+MODEL_SECONDS: Final = "gen_ai.client.operation.duration"
+TOOL_SECONDS: Final = "agentbench.function.invocation.duration"
+
+_HISTOGRAMS = {
+    TOKENS: ("tokens", "Tokens that calls of models read and wrote", TOKEN_BUCKETS),
+    MODEL_SECONDS: ("s", "Time that calls of models took", DURATION_BUCKETS),
+    TOOL_SECONDS: ("s", "Time that calls of tools took", DURATION_BUCKETS),
+}
+_cache: dict[str, tuple[object, Histogram]] = {}
 
 
 class AgentSpan(SpanAround):
@@ -78,7 +96,7 @@ class ChatSpan(SpanAround):
     def end(self, operation: Operation) -> None:
         """End the span, and measure the call."""
         if operation.end():
-            record_model_call(operation.attributes, operation.seconds)
+            _record_model_call(operation.attributes, operation.seconds)
 
 
 class EmbeddingSpan(ChatSpan):
@@ -121,7 +139,7 @@ class ToolSpan(SpanAround):
         """End the span, and measure the call."""
         operation.report({"agentbench.function.invocation.duration": operation.seconds})
         operation.end()
-        record_tool_call(operation.attributes, operation.seconds)
+        _record_tool_call(operation.attributes, operation.seconds)
 
 
 def _report_input(operation: Operation, messages: Any, options: Any) -> None:
@@ -150,3 +168,35 @@ def _is_secret_schema(schema: Any) -> bool:
     if not isinstance(schema, Mapping):
         return False
     return schema.get("format") == "password" or any(map(_is_secret_schema, schema.get("anyOf", ())))
+
+
+def _record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
+    """Count a call of a model, by the attributes of its span."""
+    if not is_measuring():
+        return
+    few = metric_attributes(attributes)
+    _histogram(MODEL_SECONDS).record(seconds, few)
+    for direction in ("input", "output"):
+        tokens = attributes.get(f"gen_ai.usage.{direction}_tokens")
+        if tokens is not None:
+            _histogram(TOKENS).record(tokens, {**few, "gen_ai.token.type": direction})
+
+
+def _record_tool_call(attributes: Mapping[str, Any], seconds: float) -> None:
+    """Count a call of a tool, by the attributes of its span."""
+    if is_measuring():
+        _histogram(TOOL_SECONDS).record(seconds, metric_attributes(attributes))
+
+
+def _histogram(name: str) -> Histogram:
+    """The histogram of the meter in use; a second one of the same name would make the SDK warn."""
+    meter = get_meter()
+    owner, histogram = _cache.get(name, (None, None))
+    if histogram is not None and owner is meter:
+        return histogram
+    unit, description, buckets = _HISTOGRAMS[name]
+    histogram = meter.create_histogram(
+        name, unit=unit, description=description, explicit_bucket_boundaries_advisory=buckets
+    )
+    _cache[name] = meter, histogram
+    return histogram

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from agentbench.agents.clients.openai.chat.completions import ChatCompletions
-from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
+from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, unusable_error
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool

@@ -1,17 +1,55 @@
-"""The API called Chat Completions, which most compatible servers speak."""
+"""The API called Chat Completions, which most compatible servers speak, and its options."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agentbench.agents.clients.openai.chat.messages import chat_messages
-from agentbench.agents.clients.openai.chat.options import chat_options
 from agentbench.agents.clients.openai.chat.response import ChunkReader, chat_response
+from agentbench.agents.clients.openai.response_format import chat_response_format
 from agentbench.agents.clients.openai.wire import WireRequest, field, items, nothing_to_send
 from agentbench.messages.inputs import prepend_instructions_to_messages
 from agentbench.messages.message import Message
+from agentbench.messages.options import ChatOptions, ToolMode, validate_tool_mode
 from agentbench.messages.response import ChatResponse
+
+logger = logging.getLogger("agentbench.openai")
+
+# Options that are for the library, or that go elsewhere.
+OURS = frozenset(
+    {
+        *("additional_function_arguments", "additional_properties", "allow_multiple_tool_calls", "continuation_token"),
+        *("conversation_id", "instructions", "max_tokens", "messages", "model", "response_format", "stream"),
+        *("tool_choice", "tools"),
+    }
+)
+
+
+class OpenAIChatOptions(ChatOptions[Any], total=False):
+    """Options of OpenAI-compatible services, beside those of `ChatOptions`. Unknown ones are sent as they are.
+
+    Attributes:
+        logprobs: Whether the answer has the probabilities of its tokens.
+        top_logprobs: For how many alternatives of each token it has them.
+        prediction: The expected answer, which makes it faster.
+        verbosity: How long answers are: `low`, `medium`, `high`.
+        reasoning_effort: How long the model thinks: `minimal`, `low`, `medium`, `high`.
+
+    Example:
+        ```python
+        from agentbench import OpenAIChatOptions
+
+        options: OpenAIChatOptions = {"reasoning_effort": "low", "max_tokens": 200}
+        ```
+    """
+
+    logprobs: bool
+    top_logprobs: int
+    prediction: Mapping[str, Any]
+    verbosity: str
+    reasoning_effort: str
 
 
 class ChatCompletions:
@@ -50,3 +88,76 @@ class ChatCompletions:
         """Return the arguments of a request for a stream, which counts its tokens at the end."""
         counting = {"include_usage": True, **(request.body.get("stream_options") or {})}
         return {**request.body, "stream": True, "stream_options": counting}
+
+
+def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request that say how to answer; model and messages are not among them."""
+    sent = options_as_sent(options)
+    if options.get("max_tokens") is not None:
+        sent.setdefault("max_completion_tokens", options["max_tokens"])
+    tools = []
+    for tool in tool_specifications(options):
+        if str(tool.get("type", "")).startswith("web_search"):
+            sent.setdefault("web_search_options", _web_search_options(tool))
+        else:
+            tools.append(tool)
+    sent |= tool_fields(tools, options, _tool_choice)
+    if options.get("response_format") is not None:
+        sent["response_format"] = chat_response_format(options["response_format"])
+    return sent
+
+
+def options_as_sent(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a service gets as they are, less those without a value."""
+    sent = {name: value for name, value in options.items() if name not in OURS and value is not None}
+    more = options.get("additional_properties")
+    return {**more, **sent} if isinstance(more, Mapping) else sent
+
+
+def tool_specifications(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the JSON specifications of the tools; one that has none is left out with a warning."""
+    tools = options.get("tools") or ()
+    found = []
+    for tool in [tools] if isinstance(tools, Mapping) or not isinstance(tools, Iterable) else tools:
+        describe = getattr(tool, "to_json_schema_spec", None)
+        if isinstance(tool, Mapping):
+            found.append(dict(tool))
+        elif callable(describe):
+            found.append(describe())
+        else:
+            logger.warning("A tool of type %s is not sent: it has no JSON schema.", type(tool).__name__)
+    return found
+
+
+def tool_fields(
+    tools: list[dict[str, Any]], options: Mapping[str, Any], choose: Callable[[ToolMode], Any]
+) -> dict[str, Any]:
+    """Return the tools, and which of them the model may or must call; `choose` writes a mode in the API's form."""
+    if not tools:
+        return {}
+    choice = options.get("tool_choice")
+    if not isinstance(choice, Mapping) or "type" not in choice:
+        mode = validate_tool_mode(choice)
+        choice = None if mode is None else choose(mode)
+    fields = {"tools": tools, "tool_choice": choice, "parallel_tool_calls": options.get("allow_multiple_tool_calls")}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _web_search_options(tool: Mapping[str, Any]) -> dict[str, Any]:
+    options = {name: value for name, value in tool.items() if name != "type"}
+    location = options.get("user_location")
+    if isinstance(location, Mapping) and "approximate" not in location:
+        place = {name: value for name, value in location.items() if name != "type"}
+        options["user_location"] = {"type": "approximate", "approximate": place}
+    return options
+
+
+def _tool_choice(mode: ToolMode) -> Any:
+    if mode.get("required_function_name"):
+        return {"type": "function", "function": {"name": mode["required_function_name"]}}
+    if mode.get("allowed_tools") is not None:
+        logger.warning(
+            "Chat Completions cannot restrict the tools that may be called; allowed_tools is not sent. "
+            "Offer fewer tools, or use the Responses API."
+        )
+    return mode["mode"]

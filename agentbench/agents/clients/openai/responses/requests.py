@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentbench.agents.clients.openai.chat.options import options_as_sent, tool_fields, tool_specifications
+from agentbench.agents.clients.openai.chat.completions import options_as_sent, tool_fields, tool_specifications
 from agentbench.agents.clients.openai.response_format import responses_text_format
 from agentbench.agents.clients.openai.responses.input import response_input
 from agentbench.agents.clients.openai.responses.output import EventReader, failure_of, response_of
