@@ -44,8 +44,7 @@ _NAMES_OF = {
         "SupportsWebSearchTool",
     ),
     "agentbench.agents.clients.cassette.client": ("CassetteChatClient",),
-    "agentbench.agents.clients.scripted.echo": ("EchoChatClient",),
-    "agentbench.agents.clients.scripted.offline": ("OfflineChatClient", "default_chat_client"),
+    "agentbench.agents.clients.scripted.offline": ("EchoChatClient", "OfflineChatClient", "default_chat_client"),
     "agentbench.agents.clients.openai.chat.completions": ("OpenAIChatOptions",),
     "agentbench.agents.clients.openai.client": (
         "OpenAIChatClient",

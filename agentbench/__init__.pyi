@@ -23,7 +23,7 @@ from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAICh
 from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
 from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
 from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingClient as OpenAIEmbeddingClient
-from agentbench.agents.clients.scripted.echo import EchoChatClient as EchoChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient as EchoChatClient
 from agentbench.agents.clients.scripted.offline import OfflineChatClient as OfflineChatClient
 from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
 from agentbench.agents.clients.scripted.script import Call as Call

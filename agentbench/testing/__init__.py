@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
-    from agentbench.agents.clients.scripted.echo import EchoChatClient as EchoChatClient
+    from agentbench.agents.clients.scripted.offline import EchoChatClient as EchoChatClient
     from agentbench.agents.clients.scripted.offline import OfflineChatClient as OfflineChatClient
     from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
     from agentbench.agents.clients.scripted.script import Call as Call
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Call": "agentbench.agents.clients.scripted.script",
     "CassetteChatClient": "agentbench.agents.clients.cassette.client",
-    "EchoChatClient": "agentbench.agents.clients.scripted.echo",
+    "EchoChatClient": "agentbench.agents.clients.scripted.offline",
     "OfflineChatClient": "agentbench.agents.clients.scripted.offline",
     "ScriptedChatClient": "agentbench.agents.clients.scripted.scripted",
     "StorageCheck": "agentbench.testing.storage_suite",

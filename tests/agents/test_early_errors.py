@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.agent.raw_agent import RawAgent
-from agentbench.agents.clients.scripted.echo import EchoChatClient
-from agentbench.agents.clients.scripted.offline import OfflineChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient, OfflineChatClient
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.agents.history.history import InMemoryHistoryProvider
 from agentbench.agents.middleware.bases import agent_middleware

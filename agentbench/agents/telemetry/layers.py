@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, cast
 
 from agentbench.agents.telemetry.attributes import as_list
@@ -52,15 +53,11 @@ class ChatTelemetryLayer:
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
         """Return what the next class returns, an awaitable or a stream, within a span."""
-        inner = cast("Any", super()).get_response
         if stream:
             more["stream"] = True
         if options is not None:
             more["options"] = options
-
-        def call() -> Any:
-            return inner(messages, **more)
-
+        call = partial(cast("Any", super()).get_response, messages, **more)
         if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
             return call()
         from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - OpenTelemetry
@@ -88,11 +85,7 @@ class AgentSpans:
 
     def run(self, messages: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
-        inner = cast("Any", super()).run
-
-        def run() -> Any:
-            return inner(messages, *args, **kwargs)
-
+        run = partial(cast("Any", super()).run, messages, *args, **kwargs)
         if not is_tracing():
             return run()
         from agentbench.agents.telemetry.spans import AgentSpan  # noqa: PLC0415 - OpenTelemetry
@@ -162,8 +155,8 @@ class EmbeddingTelemetryLayer:
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the next class, within a span."""
-        inner = cast("Any", super()).get_embeddings
-        return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
+        call = partial(cast("Any", super()).get_embeddings, values, *args, **kwargs)
+        return await embeddings_in_span(self, values, kwargs.get("options"), call)
 
 
 async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.agent.agent import Agent
-from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 

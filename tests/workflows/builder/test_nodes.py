@@ -1,7 +1,7 @@
 import pytest
 
 from agentbench.agents.agent.agent import Agent
-from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.workflows.builder import nodes as nodes_module
 from agentbench.workflows.builder.nodes import Nodes, as_executor, register_executor_adapter
 from agentbench.workflows.executors.executor import Executor

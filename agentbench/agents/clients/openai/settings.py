@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from agentbench.exceptions import SettingNotFoundError
@@ -46,32 +45,13 @@ class Target:
     basic: SecretString | None = None  # of the header `Authorization`, where the address held a name and a password
 
 
-def find_target(  # noqa: PLR0913 - one argument per setting
-    model: str | None,
-    model_fields: Sequence[str],
-    *,
-    api_key: ApiKey | None = None,
-    org_id: str | None = None,
-    base_url: str | None = None,
-    env_file_path: str | os.PathLike[str] | None = None,
-    env_file_encoding: str | None = None,
-    connected: bool = False,
-) -> Target:
-    """Return model, address and credentials: from arguments, else a `.env` file, else the environment.
+def find_target(model: str | None, model_fields: Sequence[str], *, connected: bool = False, **arguments: Any) -> Target:
+    """Return model, address and credentials: from arguments of the client, else a `.env` file, else the environment.
 
     `model_fields` are the settings that may name the model, in order. With a connection that there is already, neither
     key nor address is needed.
     """
-    settings = load_settings(
-        OpenAISettings,
-        env_prefix=PREFIX,
-        env_file_path=env_file_path,
-        env_file_encoding=env_file_encoding,
-        model=model,
-        api_key=api_key,
-        org_id=org_id,
-        base_url=base_url,
-    )
+    settings = load_settings(OpenAISettings, env_prefix=PREFIX, model=model, **arguments)
     chosen = model or next((name for name in map(settings.get, model_fields) if name), None)
     if not isinstance(chosen, str):
         variables = " or ".join(PREFIX + name.upper() for name in model_fields)

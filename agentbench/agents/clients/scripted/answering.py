@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _CHUNKS = ("word", "char", "whole")
 _WORD = re.compile(r"\S*\s+|\S+")
 
-NO_USER_MESSAGE = "(no user message)"
-
 
 class ClientLayers(TypedDict, total=False):
     """The arguments that every client takes for what runs around its model, as the constructor of `BaseChatClient`."""
@@ -139,6 +137,12 @@ async def play_entry(entry: ScriptEntry, messages: Sequence[Message], options: M
     if isinstance(entry, BaseException) or (isinstance(entry, type) and issubclass(entry, BaseException)):
         raise entry
     return entry
+
+
+def echo(messages: Sequence[Message], prefix: str = "Echo: ") -> str:
+    """Return the text of the user's last message behind a prefix; `(no user message)` if there is none."""
+    prompt = last_user_text(messages)
+    return "(no user message)" if prompt is None else prefix + prompt
 
 
 def last_user_text(messages: Sequence[Message]) -> str | None:

@@ -1,4 +1,4 @@
-"""The client for places where no model is configured: rules, calls of tools by hand, and an echo."""
+"""The clients for places where no model is configured: an echo; and rules, calls of tools by hand, or an echo."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.clients.scripted.answering import (
-    NO_USER_MESSAGE,
-    AnsweringChatClient,
-    last_user_text,
-    play_entry,
-)
+from agentbench.agents.clients.scripted.answering import AnsweringChatClient, echo, last_user_text, play_entry
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
     Call,
@@ -23,6 +18,7 @@ from agentbench.agents.clients.scripted.script import (
     calls_tools,
     tool_names,
     tools_disabled,
+    usage_of_words,
 )
 from agentbench.messages.message import Message
 
@@ -33,8 +29,45 @@ if TYPE_CHECKING:
 
 Condition = Callable[[Sequence[Message], Mapping[str, Any]], Any]
 
-_PREFIX = "Echo: "
 _CALL = re.compile(r"\s*/call\s+(?P<tool>\S+)(?:\s+(?P<arguments>\{.*\}))?\s*", re.DOTALL)
+
+
+class EchoChatClient(AnsweringChatClient):
+    """Answers with a prefix and the text of the last user message; `(no user message)` if there is none.
+
+    Usage counts the words of that message and of the answer, so a long history costs nothing.
+
+    Args:
+        prefix: The start of every answer.
+        model: The name of the model in its answers.
+        chunk: In what pieces it streams: `word` (with the space behind it), `char`, or `whole`.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Raises:
+        ValueError: `chunk` is none of these.
+
+    Example:
+        ```python
+        from agentbench import EchoChatClient
+
+        response = await EchoChatClient().get_response("Hello")
+        print(response.text)  # Echo: Hello
+        ```
+    """
+
+    def __init__(
+        self, prefix: str = "Echo: ", *, model: str = "echo", chunk: Chunk = "word", **layers: Unpack[ClientLayers]
+    ) -> None:
+        super().__init__(model=model, chunk=chunk, **layers)
+        self.prefix = prefix
+
+    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+        text = echo(messages, self.prefix)
+        usage = usage_of_words(len((last_user_text(messages) or "").split()), len(text.split()))
+        return self._read({"text": text, "usage": usage}, messages, options)
+
+    def __repr__(self) -> str:
+        return f"EchoChatClient({self.prefix!r}, model={self.model!r}, chunk={self.chunk!r})"
 
 
 class OfflineChatClient(AnsweringChatClient):
@@ -108,9 +141,7 @@ class OfflineChatClient(AnsweringChatClient):
             return call
         if not (isinstance(self._fallback, str) and self._fallback == "echo"):
             return self._fallback
-        if results:
-            return _PREFIX + "\n".join(results)
-        return NO_USER_MESSAGE if prompt is None else _PREFIX + prompt
+        return "Echo: " + "\n".join(results) if results else echo(messages)
 
     def __repr__(self) -> str:
         return f"OfflineChatClient(rules={len(self._rules)}, fallback={self._fallback!r}, model={self.model!r})"

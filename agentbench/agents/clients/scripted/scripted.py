@@ -7,12 +7,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
-from agentbench.agents.clients.scripted.answering import (
-    NO_USER_MESSAGE,
-    AnsweringChatClient,
-    last_user_text,
-    play_entry,
-)
+from agentbench.agents.clients.scripted.answering import AnsweringChatClient, echo, play_entry
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
@@ -186,8 +181,7 @@ class ScriptedChatClient(AnsweringChatClient):
             self._position += 1
             return entry
         if self.on_exhausted == "echo":
-            prompt = last_user_text(messages)
-            return NO_USER_MESSAGE if prompt is None else f"Echo: {prompt}"
+            return echo(messages)
         if self.on_exhausted == "repeat_last" and self._script:
             return TOOLS_DISABLED if no_tools and calls_tools(self._script[-1]) else self._script[-1]
         entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"

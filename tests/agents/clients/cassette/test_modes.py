@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import CassetteMissError, ChatClientException

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
