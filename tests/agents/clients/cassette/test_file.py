@@ -8,7 +8,6 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -66,22 +65,6 @@ def test_two_of_them_see_what_the_other_wrote(path: Path) -> None:
     assert [(call["call"], call["messages"]) for call in calls] == [(1, ["m1"]), (2, ["m2"]), (3, ["m2"])]
 
 
-def test_threads_that_write_at_once_lose_nothing(path: Path) -> None:
-    def work(name: int) -> None:
-        file = CassetteFile(path)
-        for turn in range(10):
-            file.append(lines_of(f"{name}-{turn}"))
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    file = CassetteFile(path)
-    assert sorted(prompts(file)) == sorted(f"{name}-{turn}" for name in range(4) for turn in range(10))
-    assert [call.number for call in file.lines.calls] == list(range(1, 41))
-
-
 PROCESS = """
 import sys
 from agentbench.agents.clients.cassette.file import CassetteFile
@@ -121,16 +104,17 @@ def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
     assert prompts(CassetteFile(path)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("cut", [1, 11, 21])
-def test_a_file_cut_anywhere_can_be_recorded_on(path: Path, cut: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_cut_anywhere_can_be_recorded_on(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = CassetteFile(path)
     file.append(lines_of("a"))
     file.append(lines_of("b"))
-    path.write_bytes(path.read_bytes()[: -7 * cut])
-    CassetteFile(path).append(lines_of("c"))
-    caplog.clear()
-    assert prompts(CassetteFile(path))[-1] == "c"
-    assert not caplog.records
+    whole = path.read_bytes()
+    for cut in (7, 77, 147):
+        path.write_bytes(whole[:-cut])
+        CassetteFile(path).append(lines_of("c"))
+        caplog.clear()
+        assert prompts(CassetteFile(path))[-1] == "c"
+        assert not caplog.records
 
 
 def test_a_last_line_without_a_line_end_counts_and_gets_one(path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -123,24 +123,23 @@ async def test_a_first_call_that_fails_leaves_the_old_recording(path: Path) -> N
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_impossible_arguments_are_refused(path: Path) -> None:
+    cases: list[Any] = [
         ({"mode": "play"}, "mode is 'play'; expected one of auto, replay, record"),
         ({"on_repeat": "first"}, "on_repeat is 'first'; expected one of last, raise"),
         ({"delay": -1}, "delay is -1"),
         ({"mode": "record"}, "mode='record' needs a client"),
-    ],
-)
-def test_impossible_arguments_are_refused(path: Path, arguments: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CassetteChatClient(path, **arguments)
+    ]
+    for arguments, message in cases:
+        with pytest.raises(ValueError, match=message):
+            CassetteChatClient(path, **arguments)
 
 
-@pytest.mark.parametrize("client", [3, "gpt"])
-def test_what_is_no_client_is_refused(path: Path, client: Any) -> None:
-    with pytest.raises(TypeError, match="expected a chat client, or a function without arguments that makes one"):
-        CassetteChatClient(path, client)
+def test_what_is_no_client_is_refused(path: Path) -> None:
+    cases: list[Any] = [3, "gpt"]
+    for client in cases:
+        with pytest.raises(TypeError, match="expected a chat client, or a function without arguments that makes one"):
+            CassetteChatClient(path, client)
 
 
 def test_a_file_that_is_no_cassette_is_refused_at_once(path: Path) -> None:
@@ -351,22 +350,18 @@ async def test_match_drops_what_does_not_matter(path: Path) -> None:
     assert response.messages[-1].text == "It is sunny in Oslo."
 
 
-@pytest.mark.parametrize(
-    ("options", "path_of_difference"),
-    [
+async def test_the_first_difference_may_be_an_option_or_a_tool(path: Path) -> None:
+    cases: list[Any] = [
         ({"temperature": 1}, "options.temperature"),
         ({"instructions": "Be brief."}, "options.instructions"),
         ({"model": "other"}, "options.model"),
         ({"tools": [get_weather]}, "tools[0]"),
-    ],
-)
-async def test_the_first_difference_may_be_an_option_or_a_tool(
-    path: Path, options: Any, path_of_difference: str
-) -> None:
-    await recorded(path, ["hi"], "hello")
-    with pytest.raises(CassetteMissError) as caught:
-        await ask(CassetteChatClient(path), **options)
-    assert str(caught.value.difference).splitlines()[0] == path_of_difference
+    ]
+    for options, path_of_difference in cases:
+        await recorded(path, ["hi"], "hello")
+        with pytest.raises(CassetteMissError) as caught:
+            await ask(CassetteChatClient(path), **options)
+        assert str(caught.value.difference).splitlines()[0] == path_of_difference
 
 
 async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:

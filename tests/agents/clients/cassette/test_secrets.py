@@ -111,10 +111,11 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert redaction.text(redaction.text(text)) == redaction.text(text)
 
 
-@pytest.mark.parametrize("patterns", [[3], [None], [re.compile(b"x")]])
-def test_redact_takes_text_and_patterns_only(patterns: Any) -> None:
-    with pytest.raises(TypeError, match="redact holds"):
-        Redaction(patterns)
+def test_redact_takes_text_and_patterns_only() -> None:
+    cases: list[Any] = [[3], [None], [re.compile(b"x")]]
+    for patterns in cases:
+        with pytest.raises(TypeError, match="redact holds"):
+            Redaction(patterns)
 
 
 def text_updates(*pieces: str) -> list[dict[str, Any]]:
