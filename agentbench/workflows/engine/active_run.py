@@ -41,26 +41,6 @@ class ActiveRun:
         reported_state: the values of shared state that observers know.
     """
 
-    __slots__ = (
-        "around",
-        "gates",
-        "graph",
-        "log",
-        "on_send",
-        "on_yield",
-        "options",
-        "output_kinds",
-        "pause",
-        "reported_state",
-        "run_id",
-        "run_state",
-        "state",
-        "stop_requested",
-        "streaming",
-        "strict_context",
-        "tracer",
-    )
-
     def __init__(
         self,
         graph: Graph,

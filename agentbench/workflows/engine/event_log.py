@@ -82,18 +82,6 @@ class EventLog:
         state: the last reported run state, None before the first.
     """
 
-    __slots__ = (
-        "_cursor",
-        "_records",
-        "_sifted",
-        "_waiter",
-        "carried_over",
-        "checkpoints",
-        "outputs",
-        "state",
-        "warned_of_unsaved",
-    )
-
     #: True when events carry stamps and observation events are wanted.
     observed = False
 
@@ -245,8 +233,6 @@ def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[An
 
 class ObservedEventLog(EventLog):
     """A log whose events carry stamps: place, time, delivery, duration."""
-
-    __slots__ = ("_clock", "_run_began", "_run_id", "_seq", "_step_began", "superstep")
 
     observed = True
 

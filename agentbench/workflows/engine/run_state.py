@@ -32,21 +32,6 @@ class RunState:
         writers: executors that wrote each key of `state` in the running superstep; noted in observed runs.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "buffers",
-        "delivering",
-        "last_checkpoint_id",
-        "log",
-        "messages",
-        "raised",
-        "requests",
-        "state",
-        "superstep",
-        "unconverged",
-        "writers",
-    )
-
     def __init__(self, state: State | None = None) -> None:
         self.superstep = 0
         self.state = State() if state is None else state

@@ -33,7 +33,6 @@ class SavesCheckpoints(Protocol):
 
     async def save(
         self,
-        superstep: int,
         source: str,
         *,
         writers: Sequence[str] = (),
@@ -273,7 +272,6 @@ class SuperstepRunner:
         elif self._hook is not None and self.run.stop_requested:
             source = "stop"
         info = await writer.save(
-            self.run.run_state.superstep,
             source,
             writers=list(dict.fromkeys(d.executor_id for d in plan.deliveries)),
             began_ns=began_ns,

@@ -48,7 +48,6 @@ class CheckpointWriter:
 
     async def save(
         self,
-        superstep: int,
         source: str,
         *,
         writers: Sequence[str] = (),
@@ -58,7 +57,6 @@ class CheckpointWriter:
         """Save the state at this boundary; None when that failed and the run is not strict.
 
         Args:
-            superstep: its number.
             source: why there is a checkpoint here, see `checkpoints.metadata`.
             writers: ids of the executors that ran.
             began_ns: when the superstep began, by the clock of the run.
@@ -76,7 +74,7 @@ class CheckpointWriter:
             await save_checkpoint(self._storage, checkpoint, expected_seq)
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             self._head_seq = None  # it may have arrived all the same
-            self._report_failure(error, f"The checkpoint of superstep {superstep} was not saved")
+            self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
             return None
         self._head_seq = checkpoint.metadata[keys.SEQ]
         info = CheckpointInfo.of(checkpoint, own_metadata=True)

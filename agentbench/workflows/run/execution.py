@@ -175,7 +175,14 @@ class Execution:
         if run_input.responses is not None and run_input.checkpoint_id is None:
             responses = check_responses(run_state.requests, run_input.responses)
         self.begun = True
-        self._open()
+        run_state.unconverged = False
+        run_state.log = log
+        if self._traced_as is not None:
+            self.run.trace(self._traced_as)
+        if run_input.storage is not None:
+            from agentbench.workflows.persist.writer import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
+
+            self.runner.writer = CheckpointWriter(self.run, run_input.storage)
         log.begin(run_state.superstep if run_input.checkpoint_id is None and not starts_fresh else 0)
         if run_input.checkpoint_id is not None:
             await self.prepare()
@@ -191,18 +198,6 @@ class Execution:
             await self._start(committed)
         else:
             await self._continue(responses)
-
-    def _open(self) -> None:
-        """Switch on what this run needs: its log, tracing, checkpoints."""
-        run, storage = self.run, self._input.storage
-        run.run_state.unconverged = False
-        run.run_state.log = self.log
-        if self._traced_as is not None:
-            run.trace(self._traced_as)
-        if storage is not None:
-            from agentbench.workflows.persist.writer import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
-
-            self.runner.writer = CheckpointWriter(run, storage)
 
     async def _start(self, committed: Mapping[str, Any]) -> None:
         """Run the start executors in what earlier runs left of shared state and requests."""
@@ -225,7 +220,7 @@ class Execution:
         if writer is not None and run_state.messages and run_input.checkpoint_id is None:
             self._checkpoint_before_responses = run_state.last_checkpoint_id
             is_answer = any(m.type is MessageType.RESPONSE for m in run_state.queued_messages())
-            info = await writer.save(run_state.superstep, "answer" if is_answer else "input")
+            info = await writer.save("answer" if is_answer else "input")
             if info is not None:
                 run_state.last_checkpoint_id = info.checkpoint_id
 

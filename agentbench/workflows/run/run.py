@@ -376,14 +376,11 @@ class WorkflowRun(Displayable):
 
     def stop(self) -> None:
         """End the run soon: async deliveries in flight are cancelled. From any thread."""
-        self._execution.run.stop_requested = True
+        self.stop_after_superstep()
         hook = self._graph.boundary_hook
-        if not self._steps.running:
-            call_on(self._loop, self._execution.stop_now)
-        elif hook is not None and hook.failure_policy == "finish":
-            call_on(self._loop, self._execution.runner.cancel_deliveries)
-        else:
-            call_on(self._loop, self._steps.interrupt)
+        if self._steps.running:
+            finishes = hook is not None and hook.failure_policy == "finish"
+            call_on(self._loop, self._execution.runner.cancel_deliveries if finishes else self._steps.interrupt)
 
     async def cancel(self) -> None:
         """Break off the current superstep and release the instance."""
