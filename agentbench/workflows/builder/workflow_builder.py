@@ -103,8 +103,13 @@ class WorkflowBuilder:
         checkpoint_run_kwargs: bool = False,
         agent_mode: AgentMode = "respond",
     ) -> None:
-        _require_word("check_types", check_types, ("off", "warn", "error"))
-        _require_word("agent_mode", agent_mode, ("respond", "turns"))
+        for keyword, word, words in (
+            ("check_types", check_types, ("off", "warn", "error")),
+            ("agent_mode", agent_mode, ("respond", "turns")),
+        ):
+            if word not in words:
+                msg = f"{keyword} is {word!r}; expected one of {', '.join(map(repr, words))}."
+                raise ValueError(msg)
         if output_executors is not None:
             if output_from is not None:
                 msg = "output_from and output_executors are two names of one keyword. Pass output_from only."
@@ -421,9 +426,3 @@ class WorkflowBuilder:
     def __repr__(self) -> str:
         name = "" if self._name is None else f"name={self._name!r}, "
         return f"WorkflowBuilder({name}executors={len(self._nodes.executors)}, edge_groups={len(self._groups)})"
-
-
-def _require_word(keyword: str, word: str, words: tuple[str, ...]) -> None:
-    if word not in words:
-        msg = f"{keyword} is {word!r}; expected one of {', '.join(map(repr, words))}."
-        raise ValueError(msg)

@@ -13,15 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 from agentbench.workflows.events.events import WorkflowEvent
-
-
-class HasExecutor(Protocol):
-    """A delivery, as far as its text is concerned."""
-
-    executor_id: str
 
 
 class _Capture:
@@ -92,56 +86,42 @@ class _LogHandler(logging.Handler):
         if capture is None:
             return
         try:
-            text = record.getMessage()
+            capture.emit_line(f"{record.levelname} {record.name}: {record.getMessage()}")
         except Exception:  # noqa: BLE001 - a record that cannot be formatted is reported, as every handler does
             self.handleError(record)
-        else:
-            capture.emit_line(f"{record.levelname} {record.name}: {text}")
 
 
-class _Watch:
-    """The watched output of the process, shared by all runs that are observed at the same time."""
-
-    def __init__(self) -> None:
-        self._users = 0
-        self._lock = threading.Lock()
-        self._stream: _WatchedStream | None = None
-        self._handler = _LogHandler()
-
-    def begin(self) -> None:
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._stream = sys.stdout = _WatchedStream(sys.stdout)
-                logging.getLogger().addHandler(self._handler)
-
-    def end(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users:
-                return
-            logging.getLogger().removeHandler(self._handler)
-            stream, self._stream = self._stream, None
-            # Other code may have replaced the stream meanwhile; its replacement stays.
-            if stream is not None and sys.stdout is stream:
-                sys.stdout = stream._stream  # noqa: SLF001 - gives back what begin() took
-
-
-_watch = _Watch()
+_lock = threading.Lock()
+_log_handler = _LogHandler()
+# Runs that are observed at the same time share the watched output of the process.
+_watchers = 0
+_stream: _WatchedStream | None = None
 
 
 @contextmanager
 def watch_output() -> Iterator[None]:
     """Watch standard output and the root logger for what handlers print and log."""
-    _watch.begin()
+    global _watchers, _stream
+    with _lock:
+        _watchers += 1
+        if _watchers == 1:
+            _stream = sys.stdout = _WatchedStream(sys.stdout)
+            logging.getLogger().addHandler(_log_handler)
     try:
         yield
     finally:
-        _watch.end()
+        with _lock:
+            _watchers -= 1
+            if not _watchers:
+                logging.getLogger().removeHandler(_log_handler)
+                # Other code may have replaced the stream meanwhile; its replacement stays.
+                if sys.stdout is _stream:
+                    sys.stdout = _stream._stream  # noqa: SLF001 - gives back what was taken
+                _stream = None
 
 
 async def capture_text(
-    append: Callable[[WorkflowEvent[Any], Any], None], delivery: HasExecutor, call: Coroutine[Any, Any, Any]
+    append: Callable[[WorkflowEvent[Any], Any], None], delivery: Any, call: Coroutine[Any, Any, Any]
 ) -> Any:
     """Await a handler; every line that it prints or logs is appended as a `log` event of its delivery."""
     capture = _Capture(lambda event: append(event, delivery), delivery.executor_id)

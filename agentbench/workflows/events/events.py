@@ -119,7 +119,6 @@ class WorkflowErrorDetails:
     Example:
         ```python
         details = WorkflowErrorDetails.from_exception(error, executor_id="reader")
-        print(details.error_type, details.message)
         ```
     """
 
@@ -134,15 +133,13 @@ class WorkflowErrorDetails:
         cls, exc: BaseException, *, executor_id: str | None = None, extra: dict[str, Any] | None = None
     ) -> WorkflowErrorDetails:
         """Describe an exception, its traceback included. Never raises itself."""
-        try:
-            message = str(exc)
-        except Exception:  # noqa: BLE001 - a broken __str__ of user code must not hide the error it describes
-            message = f"<{type(exc).__name__} that cannot be printed>"
         import traceback  # noqa: PLC0415 - only failures need it
 
-        text = None
-        with suppress(Exception):  # as above: the description is best effort
-            text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+        message, text = f"<{type(exc).__name__} that cannot be printed>", None
+        with suppress(Exception):  # a broken __str__ of user code must not hide the error it describes
+            message = str(exc)
+        with suppress(Exception):
+            text = "".join(traceback.format_exception(exc))
         return cls(type(exc).__name__, message, text, executor_id, extra)
 
 

@@ -308,9 +308,6 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return f"WorkflowContext({self.executor_id!r}, sources={self.source_executor_ids!r})"
 
 
-# ---- the kinds that the engine makes -------------------------------------------------------------
-
-
 class HandlerContext(WorkflowContext):
     """A context that the engine makes for one delivery; it offers neither sending nor yielding."""
 

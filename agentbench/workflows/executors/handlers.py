@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from agentbench._signatures import (
@@ -103,11 +104,7 @@ def handler(
     """
     explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
 
-    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
-        setattr(method, _MARK, read_handler(method, context_type=WorkflowContext, explicit=explicit))
-        return method
-
-    return mark if func is None else mark(func)
+    return _mark(func, _MARK, partial(read_handler, context_type=WorkflowContext, explicit=explicit))
 
 
 @overload
@@ -153,11 +150,17 @@ def response_handler(
     """
     explicit = ExplicitTypes(request=request, response=response, output=output, workflow_output=workflow_output)
 
-    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
-        setattr(method, _RESPONSE_MARK, read_response_handler(method, context_type=WorkflowContext, explicit=explicit))
+    return _mark(func, _RESPONSE_MARK, partial(read_response_handler, context_type=WorkflowContext, explicit=explicit))
+
+
+def _mark(func: Callable[..., Any] | None, name: str, read: Callable[[Callable[..., Any]], object]) -> Any:
+    """Return the decorator that notes a method's signature in its attribute `name`, or what it makes of `func`."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        setattr(method, name, read(method))
         return method
 
-    return mark if func is None else mark(func)
+    return decorate if func is None else decorate(func)
 
 
 # ---- tables ----------------------------------------------------------------------------------------
@@ -257,16 +260,13 @@ class ResponseTable(_Table):
 
     def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         super().__init__(specs, owner, executor_class)
-        pairs: list[tuple[Any, Any]] = []
-        for spec in specs:
-            pair = (spec.signature.request_type, spec.signature.response_type)
-            if pair in pairs:
-                msg = (
-                    f"{owner} has two response handlers for ({type_name(pair[0])}, {type_name(pair[1])}). "
-                    "Remove one, or let it take another request or response type."
-                )
-                raise ValueError(msg)
-            pairs.append(pair)
+        pairs = [(spec.signature.request_type, spec.signature.response_type) for spec in specs]
+        for request, response in [pair for i, pair in enumerate(pairs) if pair in pairs[:i]]:
+            msg = (
+                f"{owner} has two response handlers for ({type_name(request)}, {type_name(response)}). "
+                "Remove one, or let it take another request or response type."
+            )
+            raise ValueError(msg)
 
     def find(self, request: Any, answer: Any) -> HandlerSpec | None:
         """Return the first handler whose request type and response type both match."""

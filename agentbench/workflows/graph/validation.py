@@ -126,8 +126,9 @@ def check_graph(
     edges = [edge for group in groups for edge in group.edges]
     errors = _missing_executors(edges, executors, start_executor_ids)
     ends_are_known = not errors
-    counts = Counter([(edge.source_id, edge.target_id) for edge in edges])
-    errors += [EdgeDuplicationError(f"{source}->{target}") for (source, target), count in counts.items() if count > 1]
+    pairs = [(edge.source_id, edge.target_id) for edge in edges]
+    if len(set(pairs)) < len(pairs):
+        errors += [EdgeDuplicationError(f"{a}->{b}") for (a, b), count in Counter(pairs).items() if count > 1]
     errors += _incompatible_types(groups, edges, executors)
     if check_reachability and ends_are_known:
         unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
@@ -164,13 +165,12 @@ def _missing_executors(
         for start in start_executor_ids
         if start not in executors
     ]
-    for edge in edges:
+    for edge in [e for e in edges if e.source_id not in executors or e.target_id not in executors]:
         absent = [end for end in dict.fromkeys((edge.source_id, edge.target_id)) if end not in executors]
-        if absent:
-            messages.append(
-                f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add "
-                "the executor with add_executor(), or correct the id."
-            )
+        messages.append(
+            f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add the "
+            "executor with add_executor(), or correct the id."
+        )
     return [GraphConnectivityError(message) for message in messages]
 
 
