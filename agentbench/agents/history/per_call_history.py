@@ -100,9 +100,8 @@ class PerCallHistory(ChatMiddleware):
 
     async def _save_answer(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
-            raise ChatClientInvalidResponseException(
-                _two_stores(response.conversation_id, "pass the option store=False")
-            )
+            message = _two_stores(response.conversation_id, "pass the option store=False")
+            raise ChatClientInvalidResponseException(message)
         await self._save(call, response)
         self._has_begun = True
         response.mark_internal_conversation_id()

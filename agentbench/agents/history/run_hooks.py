@@ -85,7 +85,7 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     if function not in _parameters:
         _parameters[function] = _parameters_of(function)
     taken = _parameters[function]
-    if taken is not None:
+    if taken is not None and not taken >= arguments.keys():
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
     if result is not None and inspect.isawaitable(result):

@@ -23,23 +23,18 @@ class Addition(NamedTuple):
     contents: list[Content]
 
 
-def additions_of(requests: list[Content], results: list[Content]) -> list[Addition]:
-    """Return what follows an answer: requests to a person first, then results."""
-    additions = [Addition("assistant", requests)] if requests else []
-    return [*additions, Addition("tool", results)] if results else additions
-
-
 def sort_outcomes(
     requests: Iterable[Content], outcomes: Iterable[Outcome]
-) -> tuple[list[Content], list[Content], bool]:
-    """Return all requests, those of the outcomes last; the results; and whether a middleware ended the loop."""
+) -> tuple[list[Content], list[Addition], bool]:
+    """Return all requests, those of the outcomes last; what follows the answer; whether a middleware ended the loop."""
     requests, results, has_ended = list(requests), [], False
     for outcome in outcomes:
         requests.extend(outcome.requests)
         if outcome.result is not None:
             results.append(outcome.result)
         has_ended = has_ended or outcome.ended
-    return requests, results, has_ended
+    additions = [Addition("assistant", requests)] if requests else []
+    return requests, [*additions, Addition("tool", results)] if results else additions, has_ended
 
 
 def with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:

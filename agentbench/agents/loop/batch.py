@@ -69,6 +69,8 @@ def open_calls(messages: Iterable[Message]) -> list[Content]:
                 calls.append(content)
             elif content.type == "function_result" and content.call_id:
                 done.add(content.call_id)
+    if len(calls) < 2 and not done:
+        return calls
     found: list[Content] = []
     for call in calls:
         if not call.call_id or call.call_id not in done:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
-from agentbench.agents.loop.answers import Addition, additions_of, merge_responses, sort_outcomes, with_additions
+from agentbench.agents.loop.answers import Addition, merge_responses, sort_outcomes, with_additions
 from agentbench.agents.loop.approvals import ApprovalRecord, take_outcomes, tool_call
 from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
@@ -169,9 +169,11 @@ class ToolLoop:
         take_outcomes(pending, outcomes, ApprovalRecord(self._request.session))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         requests, _, has_ended = sort_outcomes((), outcomes)
-        additions = additions_of(requests, pending.results if has_ended else [])
-        if not has_ended:  # else the results are the answer, so no message is stored with them
+        additions = [Addition("assistant", requests)] if requests else []
+        if not has_ended:
             self._resolved = replaced or None
+        elif results := pending.results:  # they are the answer, so no message is stored with them
+            additions.append(Addition("tool", results))
         if additions:
             self.done = True
             self._answer = with_additions((), additions)
@@ -206,10 +208,9 @@ class ToolLoop:
         )
         self._limits.rounds += 1
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        requests, results, has_ended = sort_outcomes(batch.requests, outcomes)
+        requests, additions, has_ended = sort_outcomes(batch.requests, outcomes)
         if requests:
             self._record_requests(batch, outcomes)
-        additions = additions_of(requests, results)
         messages = with_additions(response.messages, additions)
         self._answer.extend(messages)
         self._has_additions = True
@@ -257,9 +258,9 @@ class ToolLoop:
 
     async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
         request, limits = self._request, self._limits
+        room = limits.room()
         if self._calling is None:
             self._calling = Calling(request.configuration, request.middleware, request.session, request.arguments or {})
-        room = limits.room()
         outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
         limits.count(outcomes, len(calls) if room is None else min(len(calls), room))
         return outcomes

@@ -5,13 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import pytest
-
 from agentbench import _clock
 from agentbench.agents.tools.decorator import tool
-from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
-
-pytestmark = pytest.mark.parametrize("mode", MODES)
+from tests.agents.loop.scripts import Script, ask, call, results, says, shape
 
 
 @tool
@@ -33,12 +29,12 @@ def client_of(*answers: Any, **config: Any) -> Script:
     return Script(*answers, function_invocation_configuration=config)
 
 
-async def test_only_the_tool_that_fails_is_taken_away(mode: str) -> None:
+async def test_only_the_tool_that_fails_is_taken_away() -> None:
     both = [call("1", "good"), call("2", "bad")]
     answers = [says(*both) for _ in range(3)]
     client = client_of(*answers, says("end"), error_scope="tool", max_consecutive_errors_per_request=2)
 
-    response = await ask(mode, client, options={"tools": [good, bad]})
+    response = await ask("whole", client, options={"tools": [good, bad]})
 
     assert [[one.name for one in options["tools"]] for options in client.options] == [
         ["good", "bad"],
@@ -52,26 +48,26 @@ async def test_only_the_tool_that_fails_is_taken_away(mode: str) -> None:
     bad.reset()
 
 
-async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools(mode: str) -> None:
+async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools() -> None:
     client = client_of(says(call("1", "bad")), says("end"), error_scope="tool", max_consecutive_errors_per_request=1)
 
-    await ask(mode, client, options={"tools": [bad]})
+    await ask("whole", client, options={"tools": [bad]})
 
     assert (client.options[1]["tools"], client.options[1]["tool_choice"]) == ([], "none")
     bad.reset()
 
 
-async def test_harmless_calls_run_while_a_person_is_asked_about_the_other(mode: str) -> None:
+async def test_harmless_calls_run_while_a_person_is_asked_about_the_other() -> None:
     client = client_of(says(call("1", "danger"), call("2", "good")), approval_scope="call")
 
-    response = await ask(mode, client, options={"tools": [good, danger]})
+    response = await ask("whole", client, options={"tools": [good, danger]})
 
     kinds = ["function_call", "function_call", "function_approval_request"]
     assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
     assert [one.id for one in response.user_input_requests] == ["1"]
 
 
-async def test_a_strict_budget_is_kept_within_a_batch(mode: str) -> None:
+async def test_a_strict_budget_is_kept_within_a_batch() -> None:
     client = client_of(
         says(call("1", "good"), call("2", "good"), call("3", "good")),
         says("end"),
@@ -79,22 +75,22 @@ async def test_a_strict_budget_is_kept_within_a_batch(mode: str) -> None:
         strict_max_function_calls=True,
     )
 
-    response = await ask(mode, client, options={"tools": [good]})
+    response = await ask("whole", client, options={"tools": [good]})
 
     assert results(response) == ["good", "good", "Error: Function failed."]
     assert client.options[1]["tool_choice"] == "none"
 
 
-async def test_tools_are_taken_away_when_time_is_up(mode: str) -> None:
+async def test_tools_are_taken_away_when_time_is_up() -> None:
     _clock.set_runtime_defaults(clock=_clock.TickingClock(tick_s=10))
     client = client_of(*(says(call(str(n), "good")) for n in range(3)), says("end"), max_duration_s=25)
 
-    await ask(mode, client, options={"tools": [good]})
+    await ask("whole", client, options={"tools": [good]})
 
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
 
 
-async def test_plain_functions_run_side_by_side_in_threads(mode: str) -> None:
+async def test_plain_functions_run_side_by_side_in_threads() -> None:
     meet = threading.Barrier(2)
 
     @tool
@@ -104,23 +100,23 @@ async def test_plain_functions_run_side_by_side_in_threads(mode: str) -> None:
 
     client = client_of(says(call("1", "waits"), call("2", "waits")), says("end"), sync_tools_in_threads=True)
 
-    names = results(await ask(mode, client, options={"tools": [waits]}))
+    names = results(await ask("whole", client, options={"tools": [waits]}))
 
     assert threading.main_thread().name not in names
     assert len(set(names)) == 2
 
 
-async def test_limits_of_a_tool_hold_for_each_request(mode: str) -> None:
+async def test_limits_of_a_tool_hold_for_each_request() -> None:
     @tool(max_invocations_per_run=1)
     def rare() -> str:
         return "ran"
 
     for _ in range(2):
         client = client_of(says(call("1", "rare"), call("2", "rare")), says("end"))
-        assert results(await ask(mode, client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
+        assert results(await ask("whole", client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
 
 
-async def test_a_request_may_be_configured_otherwise_than_its_client(mode: str) -> None:
+async def test_a_request_may_be_configured_otherwise_than_its_client() -> None:
     client = client_of(says(call("1", "good")), says(call("2", "good")), says("end"), max_iterations=9)
     configuration = {"max_iterations": 1}
 
