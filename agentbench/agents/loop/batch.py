@@ -21,6 +21,7 @@ class Toolbox:
     """The tools of one request by name; `additional` ones are known, but never run here.
 
     Attributes:
+        tools: The tools, by name.
         taken_away: Names of tools that failed too often, with the reason.
 
     Raises:
@@ -28,21 +29,18 @@ class Toolbox:
     """
 
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
-        self._tools: dict[str, Any] = {}
+        self.tools: dict[str, Any] = {}
         for tool in tools:
-            enter_tool(self._tools, tool)
+            enter_tool(self.tools, tool)
         self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
 
-    def find(self, name: str) -> Any:
-        """Return the tool of this name, or `None`."""
-        return self._tools.get(name)
-
-    def kind_of(self, name: str | None) -> str:
-        """Return what is done with a call of this name: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK`; or `UNKNOWN`."""
+    def kind_of(self, call: Content) -> str:
+        """Return what is done with a call: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK`; or `UNKNOWN`."""
+        name = call.name
         if name in self._additional:
             return HAND_BACK
-        tool = self._tools.get(name or "")
+        tool = self.tools.get(name or "")
         if tool is None:
             return UNKNOWN
         if getattr(tool, "approval_mode", None) == "always_require":
@@ -89,7 +87,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
     """
     waiting: list[Content] = []
     for call in calls:
-        kind = toolbox.kind_of(call.name)
+        kind = toolbox.kind_of(call)
         if kind == REQUEST_APPROVAL:
             if not ask_alone:
                 return Batch([], [_approval_request(one) for one in calls])
@@ -135,5 +133,5 @@ async def _run(call: ToolCall, toolbox: Toolbox, calling: Calling) -> Outcome:
     name = call.content.name or ""
     if name in toolbox.taken_away:
         return calling.refused(call.content, toolbox.taken_away[name])
-    tool = toolbox.find(name)
+    tool = toolbox.tools.get(name)
     return calling.unknown(call.content) if tool is None else await calling.run(tool, call)

@@ -84,7 +84,7 @@ class Calling:
         """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
         content, call_id = call.content, call.content.call_id
         try:
-            arguments = _read_arguments(content)
+            arguments = _read_arguments(content.arguments)
             if hasattr(tool, "validate_arguments"):
                 arguments = tool.validate_arguments(arguments)
         except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
@@ -168,13 +168,12 @@ def unknown_tool(content: Content) -> KeyError:
     return KeyError(f"Requested function {content.name!r} not found.")
 
 
-def _read_arguments(content: Content) -> Mapping[str, Any]:
-    """Return the arguments by name."""
-    arguments = content.arguments
+def _read_arguments(arguments: Any) -> Mapping[str, Any]:
+    """Return the arguments of a call by name; the model may have written them as JSON text."""
     if not arguments:
         return {}
     if not isinstance(arguments, str):
-        return arguments
+        return arguments  # type: ignore[no-any-return]
     try:
         read = json.loads(arguments)
     except ValueError as error:

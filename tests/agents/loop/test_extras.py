@@ -121,7 +121,7 @@ async def test_a_request_may_be_configured_otherwise_than_its_client() -> None:
     configuration = {"max_iterations": 1}
 
     await ask(
-        mode,
+        "whole",
         client,
         options={"tools": [good]},
         client_kwargs={"function_invocation_configuration": configuration},
