@@ -10,7 +10,7 @@ from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.addition import add_contents
-from agentbench.messages.content.fields import CommonFields, ContentRecord
+from agentbench.messages.content.fields import NO_FIELDS, CommonFields, ContentRecord, SetFields
 from agentbench.messages.content.media import data_uri, read_uri
 from agentbench.messages.usage import UsageDetails
 
@@ -57,10 +57,10 @@ class Content(ContentRecord):
         if type(source) is not str and not isinstance(source, str):
             message = f"The text is of type {type(source).__name__}. Expected text; for a number, str(...) of it."
             raise TypeError(message)
-        return cls("text", text=text, **common) if common else cls._bare("text", text, None)
+        return cls("text", text=text, **common) if common else cls._bare("text", text, NO_FIELDS)
 
     @classmethod
-    def _bare(cls, kind: str, text: str | None, rare: dict[str, Any] | None) -> Self:
+    def _bare(cls, kind: str, text: str | None, rare: SetFields) -> Self:
         # A streamed answer makes one of these per token, so they go without the constructor.
         content = _new(cls)
         content.type = kind
@@ -74,7 +74,8 @@ class Content(ContentRecord):
     def _of(cls, kind: str, fields: dict[str, Any], common: CommonFields) -> Self:
         if common:
             return cls(kind, **fields, **common)
-        return cls._bare(kind, None, {name: value for name, value in fields.items() if value is not None})
+        found = {name: value for name, value in fields.items() if value is not None}
+        return cls._bare(kind, None, SetFields(**found))
 
     @classmethod
     def from_text_reasoning(

@@ -1,6 +1,6 @@
 """The fields of a piece of content: how they are stored, written, read and compared.
 
-Texts, which are most of a stream, have slots of their own; all other fields share one dictionary.
+Texts, which are most of a stream, have slots of their own; all other fields share one namespace.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import copy
 import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 from agentbench._display import Displayable, shortened
@@ -89,6 +91,14 @@ _KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
 STORED: Final = ("_rare", "additional_properties", "annotations", "raw_representation", "text", "type")
 
 
+class SetFields(SimpleNamespace):
+    """The fields that are set, but for the text, never with a `None` among them; any other field reads as `None`."""
+
+
+NO_FIELDS: Final = SetFields()
+"""Shared by all contents that have only a text; never changed."""
+
+
 class ContentRecord(Displayable):
     """The fields of a piece of content; those that its kind does not have are `None`."""
 
@@ -135,8 +145,7 @@ class ContentRecord(Displayable):
     annotations: list[Annotation] | None
     additional_properties: dict[str, Any]
     raw_representation: Any
-    #: The fields that are set, but for the text; never with a `None` in it.
-    _rare: dict[str, Any] | None
+    _rare: SetFields
 
     def __init__(
         self,
@@ -161,16 +170,14 @@ class ContentRecord(Displayable):
         if not (approved is None or isinstance(approved, bool)):  # nor does the text "no" pass for a permission
             problem = f"approved is {approved!r}. Expected True or False."
             raise TypeError(problem)
-        self._rare = {name: value for name, value in fields.items() if value is not None} if fields else None
+        found = {name: value for name, value in fields.items() if value is not None}
+        self._rare = SetFields(**found) if found else NO_FIELDS
 
     # ---------------------------------------------------------------------------------------------- written and read
 
     def set_fields(self) -> dict[str, Any]:
         """Return the fields that are not `None`, without those that any content may have; values are not copied."""
-        found: dict[str, Any] = {} if self.text is None else {"text": self.text}
-        if self._rare:
-            found.update(self._rare)
-        return found
+        return vars(self._rare).copy() if self.text is None else {"text": self.text, **vars(self._rare)}
 
     def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
         """Return the fields by name, as values that JSON has; an object that it lacks stays as it is."""
@@ -179,7 +186,7 @@ class ContentRecord(Displayable):
             found.update(dict.fromkeys(FIELDS))
         if self.text is not None:
             found["text"] = self.text
-        for name, value in (self._rare or {}).items():
+        for name, value in vars(self._rare).items():
             found[name] = value if type(value) is str else to_plain(value, convert_content)
         if self.annotations is not None or not exclude_none:
             found["annotations"] = self.plain_annotations()
@@ -260,7 +267,7 @@ class ContentRecord(Displayable):
         return self is other or (
             self.type == other.type
             and self.text == other.text
-            and (self._rare or None) == (other._rare or None)
+            and self._rare == other._rare
             and self.additional_properties == other.additional_properties
             and self.plain_annotations() == other.plain_annotations()
         )
@@ -302,14 +309,25 @@ class ContentRecord(Displayable):
         duplicate.annotations = None if self.annotations is None else copy.deepcopy(self.annotations, memo)
         properties = self.additional_properties
         duplicate.additional_properties = copy.deepcopy(properties, memo) if properties else {}
-        duplicate._rare = None  # noqa: SLF001 - of the same class
-        if self._rare:
-            duplicate._rare = {  # noqa: SLF001
-                name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in self._rare.items()
-            }
+        duplicate._rare = NO_FIELDS  # noqa: SLF001 - of the same class
+        if fields := vars(self._rare):
+            copies = {name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in fields.items()}
+            duplicate._rare = SetFields(**copies)  # noqa: SLF001
         if hasattr(self, "__dict__"):  # of a subclass
             duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return duplicate
+
+    def __getstate__(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+        stored = {name: getattr(self, name) for name in STORED}
+        # As in the pickled checkpoints of former versions.
+        return getattr(self, "__dict__", None), {**stored, "_rare": vars(self._rare) or None}
+
+    def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
+        attributes, stored = state
+        for name, value in {**stored, "_rare": SetFields(**(stored["_rare"] or {}))}.items():
+            setattr(self, name, value)
+        if attributes:
+            self.__dict__.update(attributes)
 
     def parse_arguments(self) -> dict[str, Any] | None:
         """Return the arguments of a call by name; `{"raw": ...}` if they are no JSON object."""
@@ -337,24 +355,19 @@ class ContentRecord(Displayable):
 
 
 def _rare_field(name: str) -> property:
-    def read(content: ContentRecord) -> Any:
-        rare = content._rare  # noqa: SLF001 - the accessors of the class
-        return None if rare is None else rare.get(name)
-
     def write(content: ContentRecord, value: Any) -> None:
-        rare = content._rare  # noqa: SLF001
         if value is None:
-            if rare is not None:
-                rare.pop(name, None)
-        elif rare is None:
-            content._rare = {name: value}  # noqa: SLF001
+            vars(content._rare).pop(name, None)  # noqa: SLF001 - the accessors of the class
+        elif content._rare is NO_FIELDS:  # noqa: SLF001
+            content._rare = SetFields(**{name: value})  # noqa: SLF001
         else:
-            rare[name] = value
+            setattr(content._rare, name, value)  # noqa: SLF001
 
-    return property(read, write)
+    return property(attrgetter(f"_rare.{name}"), write)
 
 
 for _name in _OWN_FIELDS:
+    setattr(SetFields, _name, None)
     setattr(ContentRecord, _name, _rare_field(_name))
 
 

@@ -81,13 +81,14 @@ def _value_of(message: Message) -> Hashable:
 def _content(content: Content) -> Hashable:
     if type(content) is not Content:
         raise TypeError
-    rare, properties, annotations, raw, text, kind = _stored(content)
+    fields, properties, annotations, raw, text, kind = _stored(content)
+    rare = vars(fields)
     if not (rare or properties or annotations or raw is not None):
         return kind, text
     return (
         kind,
         text,
-        None if rare is None else _frozen(rare),
+        _frozen(rare),
         _frozen(properties),
         _frozen(annotations),
         None if raw is None else _Identity(raw),
