@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
+from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
-from agentbench.messages.record import Record, as_contents
+from agentbench.messages.record import Record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Role = NewType("Role", str)
 RoleLiteral = Literal["system", "user", "assistant", "tool"]
+
+_log = logging.getLogger("agentbench")
 
 _NS_PER_S = 1_000_000_000
 
@@ -273,6 +277,46 @@ def _as_tool_call(call: Content) -> dict[str, Any]:
     arguments = call.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": text}}
+
+
+def as_contents(source: Any) -> list[Content]:
+    """Return one or several contents, texts or dictionaries as a new list of contents.
+
+    Raises:
+        TypeError: One is of no such kind.
+        ValueError: A dictionary has no type.
+    """
+    if type(source) is list:
+        for item in source:
+            if type(item) is not Content:
+                break
+        else:
+            return source.copy()
+    elif source is None:
+        return []
+    elif isinstance(source, (str, bytes, Content, Mapping)) or not isinstance(source, Iterable):
+        source = (source,)
+    contents: list[Content] = []
+    for item in source:
+        if isinstance(item, Content):
+            contents.append(item)
+        elif item is not None:
+            contents += _converted(item)
+    return contents
+
+
+def _converted(item: Any) -> list[Content]:
+    if isinstance(item, str):
+        return [Content.from_text(item)]
+    if not isinstance(item, Mapping):
+        message = f"{item!r} is of type {type(item).__name__}. Expected a Content, text, or a dictionary with a type."
+        raise TypeError(message)
+    try:
+        return [Content.from_dict(item)]
+    except ContentError as error:
+        _log.warning("A content of type %r is left out, since it cannot be read.", item.get("type"))
+        _log.debug("A content cannot be read: %s", error)
+        return []
 
 
 register_frozen(Message)

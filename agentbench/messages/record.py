@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
-from agentbench.exceptions import ContentError
-from agentbench.messages.content.content import Content
 from agentbench.messages.content.fields import convert_content
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_log = logging.getLogger("agentbench")
 
 
 class Record(SerializationMixin, Displayable):
@@ -78,43 +73,3 @@ class Record(SerializationMixin, Displayable):
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Let pydantic accept instances as they are and read dictionaries in the form of `to_dict`."""
         return pydantic_schema(cls)
-
-
-def as_contents(source: Any) -> list[Content]:
-    """Return one or several contents, texts or dictionaries as a new list of contents.
-
-    Raises:
-        TypeError: One is of no such kind.
-        ValueError: A dictionary has no type.
-    """
-    if type(source) is list:
-        for item in source:
-            if type(item) is not Content:
-                break
-        else:
-            return source.copy()
-    elif source is None:
-        return []
-    elif isinstance(source, (str, bytes, Content, Mapping)) or not isinstance(source, Iterable):
-        source = (source,)
-    contents: list[Content] = []
-    for item in source:
-        if isinstance(item, Content):
-            contents.append(item)
-        elif item is not None:
-            contents.extend(_converted(item))
-    return contents
-
-
-def _converted(item: Any) -> list[Content]:
-    if isinstance(item, str):
-        return [Content.from_text(item)]
-    if not isinstance(item, Mapping):
-        message = f"{item!r} is of type {type(item).__name__}. Expected a Content, text, or a dictionary with a type."
-        raise TypeError(message)
-    try:
-        return [Content.from_dict(item)]
-    except ContentError as error:
-        _log.warning("A content of type %r is left out, since it cannot be read.", item.get("type"))
-        _log.debug("A content cannot be read: %s", error)
-        return []

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, NewType, TypedDict
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
 from agentbench.messages.content.content import Content
-from agentbench.messages.record import Record, as_contents
+from agentbench.messages.message import as_contents
+from agentbench.messages.record import Record
 
 FinishReason = NewType("FinishReason", str)
 FinishReasonLiteral = Literal["stop", "length", "tool_calls", "content_filter"]

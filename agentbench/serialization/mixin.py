@@ -164,7 +164,7 @@ class SerializationMixin:
         cls = type(self)
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
-        for name, value in _attributes_of(self):
+        for name, value in dict(_attributes_of(self)).items():
             shared = type(value) in _UNCHANGING or name == "raw_representation"
             object.__setattr__(duplicate, name, value if shared else copy.deepcopy(value, memo))
         return duplicate

@@ -24,6 +24,7 @@ from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.stream import has_abandoned_streams
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
 logger = logging.getLogger("agentbench")
@@ -145,7 +146,8 @@ class AgentRun:
         provided_tools: list[Any] = []
         if self._hooks is not None and session is not None:
             context = self._context
-            await after_abandoned_streams()
+            if has_abandoned_streams():
+                await after_abandoned_streams()
             async with SessionTurn(session):
                 await self._hooks.before()
             messages = context.get_messages(include_input=True)

@@ -201,7 +201,8 @@ class InMemoryHistoryProvider(HistoryProvider):
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
                     stored = state["messages"] = attributed(stored, self)
             self._note(session, stored)
-        context.share_messages(self.source_id, not_excluded(stored) if self.skip_excluded else stored)
+        shared = context.context_messages.setdefault(self.source_id, [])  # not copied: stored messages never change
+        shared += not_excluded(stored) if self.skip_excluded else stored
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]

@@ -85,7 +85,8 @@ def merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Messa
         whole.additional_properties.update(response.additional_properties)
     whole.usage_details = usage
     for name in ("response_id", "conversation_id", "model", "created_at", "finish_reason"):
-        if not getattr(whole, name):
-            values = (getattr(response, name) for response in reversed(responses))
-            setattr(whole, name, next((value for value in values if value), None))
+        for response in reversed(responses):
+            if value := getattr(response, name):
+                setattr(whole, name, value)
+                break
     return whole

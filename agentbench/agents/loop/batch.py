@@ -45,9 +45,9 @@ class Toolbox:
             return UNKNOWN
         if getattr(tool, "approval_mode", None) == "always_require":
             return REQUEST_APPROVAL
-        if getattr(tool, "declaration_only", False) or not hasattr(tool, "invoke"):
-            return HAND_BACK
-        return RUN
+        if isinstance(tool, FunctionTool):
+            return HAND_BACK if tool.func is None else RUN
+        return RUN if hasattr(tool, "invoke") and not getattr(tool, "declaration_only", False) else HAND_BACK
 
 
 class Batch(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentbench._clock import runtime_defaults
@@ -54,10 +55,7 @@ class AgentSession(Displayable):
         self.service_session_id = service_session_id
         self.state: dict[str, Any] = {}
 
-    @property
-    def session_id(self) -> str:
-        """The id of the session."""
-        return self._session_id
+    session_id: str = cast("str", property(attrgetter("_session_id"), doc="The id of the session."))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the session as plain JSON values.

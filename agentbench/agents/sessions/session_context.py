@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
@@ -77,15 +78,11 @@ class SessionContext:
             for source_id, added in middleware.items():
                 self.extend_middleware(source_id, added)
 
-    @property
-    def response(self) -> Any:
-        """The response; `None` until the model has answered."""
-        return self._response
-
-    @property
-    def stored_inputs(self) -> Sequence[Message]:
-        """The input that histories store: the input messages, with results in the place of answers to approvals."""
-        return self._stored_inputs
+    response: Any = property(attrgetter("_response"), doc="The response; `None` until the model has answered.")
+    stored_inputs: Any = property(
+        attrgetter("_stored_inputs"),
+        doc="The input that histories store: the input messages, with results in the place of answers to approvals.",
+    )
 
     def extend_messages(self, source: Any, messages: Iterable[Message]) -> None:
         """Put copies of messages in front of the input, behind earlier ones of the same source.
@@ -98,10 +95,6 @@ class SessionContext:
         """
         added = attributed(messages, source)
         self.context_messages.setdefault(source_id_of(source), []).extend(added)
-
-    def share_messages(self, source_id: str, messages: Iterable[Message]) -> None:
-        """Put messages in front of the input without copying them: they carry their attribution, and stay unchanged."""
-        self.context_messages.setdefault(source_id, []).extend(messages)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:
         """Add instructions of a provider (or its id) behind the present ones."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from agentbench.messages.stream import has_abandoned_streams, wait_for_abandoned_streams
+from agentbench.messages.stream import wait_for_abandoned_streams
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
@@ -86,7 +86,6 @@ async def after_abandoned_streams() -> None:
 
     A run inside a turn does not wait: storing them may need the session that it holds.
     """
-    if has_abandoned_streams():
-        turn = _innermost.get()
-        if turn is None or not turn.is_open:
-            await wait_for_abandoned_streams(timeout_s=_PATIENCE_S)
+    turn = _innermost.get()
+    if turn is None or not turn.is_open:
+        await wait_for_abandoned_streams(timeout_s=_PATIENCE_S)

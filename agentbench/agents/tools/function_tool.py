@@ -78,7 +78,6 @@ class FunctionTool(SerializationMixin, Displayable):
     INJECTABLE: ClassVar[Collection[str]] = frozenset({"func"})
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
 
-    _declaration_only = False
     _is_plain = False  # made of a function that was passed in the place of a tool
 
     def __init__(  # noqa: PLR0913 - the public signature
@@ -135,7 +134,7 @@ class FunctionTool(SerializationMixin, Displayable):
     @property
     def declaration_only(self) -> bool:
         """Whether there is no function, so that the application answers the calls."""
-        return self.func is None or self._declaration_only
+        return self.func is None
 
     @property
     def input_model(self) -> Any:
@@ -340,7 +339,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return parse_result(result) if self.result_parser is None else self._parse(self.result_parser, result)
 
     def _callable(self) -> Callable[..., Any]:
-        if self.func is None or self._declaration_only:
+        if self.func is None:
             message = (
                 f"Tool {self.name!r} is only declared and cannot be called here. The application answers its calls, "
                 "with a message of role 'tool'; or make the tool of a function: FunctionTool(func)."

@@ -311,8 +311,7 @@ class ContentRecord(Displayable):
         duplicate.additional_properties = copy.deepcopy(properties, memo) if properties else {}
         duplicate._rare = NO_FIELDS  # noqa: SLF001 - of the same class
         if fields := vars(self._rare):
-            copies = {name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in fields.items()}
-            duplicate._rare = SetFields(**copies)  # noqa: SLF001
+            duplicate._rare = SetFields(**copy.deepcopy(fields, memo))  # noqa: SLF001
         if hasattr(self, "__dict__"):  # of a subclass
             duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return duplicate

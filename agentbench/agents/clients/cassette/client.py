@@ -18,8 +18,8 @@ from agentbench.agents.clients.cassette.original import Original
 from agentbench.agents.clients.cassette.plain import Plain, plain_answer
 from agentbench.agents.clients.cassette.request import Match
 from agentbench.agents.clients.cassette.secrets import Redaction, find_secrets
-from agentbench.agents.clients.scripted.answering import ClientLayers, require_delay
 from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.clients.scripted.scripted import ClientLayers, require_delay
 from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.model.replies import ChatStream, response_as_stream
 from agentbench.exceptions import ChatClientException

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.clients.scripted.answering import AnsweringChatClient, echo, last_user_text, play_entry
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
     Call,
@@ -17,15 +16,21 @@ from agentbench.agents.clients.scripted.script import (
     ScriptEntry,
     calls_tools,
     tool_names,
-    tools_disabled,
     usage_of_words,
+)
+from agentbench.agents.clients.scripted.scripted import (
+    AnsweringChatClient,
+    echo,
+    last_user_text,
+    play_entry,
+    tools_disabled,
 )
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.answering import ClientLayers
+    from agentbench.agents.clients.scripted.scripted import ClientLayers
 
 Condition = Callable[[Sequence[Message], Mapping[str, Any]], Any]
 

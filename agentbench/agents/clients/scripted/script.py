@@ -93,12 +93,6 @@ def called_tools(reply: Reply) -> list[str]:
     return [call.name for call in calls if call.name]
 
 
-def tools_disabled(options: Mapping[str, Any]) -> bool:
-    """Return whether the options forbid tools: `tool_choice` is `"none"` or a mode that says so."""
-    choice = options.get("tool_choice")
-    return (choice.get("mode") if isinstance(choice, Mapping) else choice) == "none"
-
-
 def tool_names(tools: Any) -> set[str]:
     """Return the names of the tools that options offer."""
     offered = tools if isinstance(tools, (list, tuple)) else [] if tools is None else [tools]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.clients.scripted.answering import updates_of
 from agentbench.agents.clients.scripted.script import (
     Call,
     Chunk,
@@ -19,8 +18,8 @@ from agentbench.agents.clients.scripted.script import (
     calls_tools,
     read_entry,
     tool_names,
-    tools_disabled,
 )
+from agentbench.agents.clients.scripted.scripted import tools_disabled, updates_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
