@@ -189,7 +189,7 @@ class ToolLoop:
             KeyError: It calls an unknown tool, and the configuration makes that an error.
         """
         self._responses.append(response)
-        if response.conversation_id and response.has_internal_conversation_id():
+        if response.additional_properties and response.has_internal_conversation_id():
             self._is_internal = True
         elif response.conversation_id:
             self._is_stored_by_service = True
