@@ -38,7 +38,7 @@ def test_ids_come_from_the_source_of_ids() -> None:
 def test_the_id_does_not_change_and_the_id_of_the_service_may() -> None:
     session = AgentSession(session_id="s", service_session_id="svc")
     with pytest.raises(AttributeError):
-        session.session_id = "t"  # type: ignore[misc]
+        session.session_id = "t"
     session.service_session_id = "other"
     assert (session.session_id, session.service_session_id, session.state) == ("s", "other", {})
 

@@ -83,7 +83,7 @@ def test_the_response_is_none_until_there_is_one_and_cannot_be_set() -> None:
     made = context()
     assert made.response is None
     with pytest.raises(AttributeError):
-        made.response = AgentResponse()  # type: ignore[misc]
+        made.response = AgentResponse()
 
 
 # ---- messages ------------------------------------------------------------------------------------------------
