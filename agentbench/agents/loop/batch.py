@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, unknown_tool
 from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
