@@ -21,12 +21,12 @@ from agentbench.observability import (
     configure_otel_providers,
     create_metric_views,
     create_resource,
-    exporters,
     get_meter,
     get_tracer,
+    providers,
     user_agent,
 )
-from agentbench.observability.exporters import (
+from agentbench.observability.providers import (
     OtlpTarget,
     local_targets,
     make_otlp_exporter,
@@ -227,7 +227,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """The exporters that were made, by stand-ins for the packages of OTLP exporters."""
     made: list[tuple[str, dict[str, Any]]] = []
     for protocol in ("grpc", "http"):
-        for part, name in exporters._EXPORTERS.values():
+        for part, name in providers._EXPORTERS.values():
             path = f"opentelemetry.exporter.otlp.proto.{protocol}.{part}"
             module = ModuleType(path)
             kept = f"{protocol}.{name}"

@@ -4,55 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 _READY = ("json_schema", "json_object", "text")  # forms that are sent as they are
 _NAMED = ("properties", "$defs", "definitions")  # keywords with schemas by name
 _VALUES = ("const", "enum", "examples")  # keywords with values, which are no schemas
 
 
-class OutputSchema(NamedTuple):
-    """A schema for an answer, its name, and whether the service is to hold the model to it strictly."""
-
-    name: str
-    schema: dict[str, Any]
-    strict: bool
-
-
-def output_schema(response_format: Any) -> OutputSchema | None:
-    """Return the schema of a pydantic model class or a bare JSON schema; `None` for a form that is sent as it is."""
-    if isinstance(response_format, Mapping):
-        if response_format.get("type") in _READY:
-            return None
-        schema = {**response_format}
-        schema.setdefault("additionalProperties", False)
-        return OutputSchema(_schema_name(schema.get("title")), schema, is_strict(schema))
-    make_schema = getattr(response_format, "model_json_schema", None)
-    if not isinstance(response_format, type) or not callable(make_schema):
-        message = f"response_format is {response_format!r}. Expected a pydantic model class or a JSON schema."
-        raise TypeError(message)
-    strict = strict_schema(make_schema())
-    return OutputSchema(_schema_name(response_format.__name__), strict, is_strict(strict))
-
-
 def chat_response_format(response_format: Any) -> dict[str, Any]:
     """The field `response_format` of Chat Completions."""
-    found = output_schema(response_format)
+    found = _named_schema(response_format)
     if found is None:
         return dict(response_format)
-    body: dict[str, Any] = {"name": found.name, "schema": found.schema}
-    if found.strict:
-        body["strict"] = True
-    return {"type": "json_schema", "json_schema": body}
+    if not found["strict"]:
+        del found["strict"]
+    return {"type": "json_schema", "json_schema": found}
 
 
 def responses_text_format(response_format: Any) -> dict[str, Any]:
     """The field `text.format` of the Responses API, which also takes the forms of Chat Completions."""
-    found = output_schema(response_format)
-    if found is not None:
-        return {"type": "json_schema", "name": found.name, "schema": found.schema, "strict": found.strict}
-    nested = response_format.get("json_schema")
-    return {"type": "json_schema", **nested} if isinstance(nested, Mapping) else dict(response_format)
+    found = _named_schema(response_format) or response_format.get("json_schema")
+    return {"type": "json_schema", **found} if isinstance(found, Mapping) else dict(response_format)
+
+
+def _named_schema(response_format: Any) -> dict[str, Any] | None:
+    """The name and schema of a pydantic model class or a bare JSON schema, and whether it is strict.
+
+    `None` for a form that is sent as it is.
+    """
+    if isinstance(response_format, Mapping):
+        if response_format.get("type") in _READY:
+            return None
+        schema = {"additionalProperties": False, **response_format}
+        title = schema.get("title")
+    else:
+        make_schema = getattr(response_format, "model_json_schema", None)
+        if not isinstance(response_format, type) or not callable(make_schema):
+            message = f"response_format is {response_format!r}. Expected a pydantic model class or a JSON schema."
+            raise TypeError(message)
+        schema, title = strict_schema(make_schema()), response_format.__name__
+    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", title).strip("_")[:64] if isinstance(title, str) else ""
+    return {"name": name or "response", "schema": schema, "strict": is_strict(schema)}
 
 
 def strict_schema(schema: Any) -> Any:
@@ -91,8 +83,3 @@ def is_strict(schema: Any) -> bool:
         for key, value in schema.items()
         if key not in (*_VALUES, "required")
     )
-
-
-def _schema_name(title: Any) -> str:
-    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", title).strip("_")[:64] if isinstance(title, str) else ""
-    return name or "response"

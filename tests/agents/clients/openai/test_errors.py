@@ -117,13 +117,8 @@ def test_a_page_instead_of_a_message_is_cut() -> None:
     assert "\n" not in str(translate_error(error, url=URL))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"code": "content_filter", "message": "Filtered."},
-    ],
-)
-def test_a_bad_request_can_be_a_matter_of_the_content_filter(body: dict[str, Any]) -> None:
+def test_a_bad_request_can_be_a_matter_of_the_content_filter() -> None:
+    body = {"code": "content_filter", "message": "Filtered."}
     found = translate_error(sdk_error("BadRequestError", status=400, body=body), url=URL)
     assert isinstance(found, ChatClientContentFilterException)
     assert isinstance(found, OpenAIContentFilterException)
@@ -194,10 +189,7 @@ def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
     shown = [str(found), repr(found), repr(error), repr(error.__cause__), repr(error.__context__), repr(vars(error))]
     assert [text for text in shown if secret in text] == []
     assert "Incorrect API key: [secret]" in str(found)
-
-
-def test_a_failure_within_an_answer_is_blotted_out_too() -> None:
-    assert "sk-1" not in str(reported_error({"message": "key sk-1"}, url=URL, secrets=("sk-1",)))
+    assert secret not in str(reported_error(body, url=URL, secrets=(secret,)))
 
 
 def test_errors_that_are_behind_each_other_in_a_circle_are_read_once() -> None:
