@@ -25,25 +25,9 @@ _LONG = 16
 """From this length on it pays to check first whether a list holds only shared values."""
 
 SHARED_TYPES: set[type] = {
-    str,
-    int,
-    float,
-    bool,
-    type(None),
-    bytes,
-    complex,
-    range,
-    type,
-    property,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.ModuleType,
-    types.CodeType,
-    types.EllipsisType,
-    types.NotImplementedType,
-    types.GenericAlias,
-    types.UnionType,
-    weakref.ref,
+    *(str, int, float, bool, type(None), bytes, complex, range, type, property, weakref.ref),
+    *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType),
+    *(types.EllipsisType, types.NotImplementedType, types.GenericAlias, types.UnionType),
 }
 """Exact types whose values are returned as they are. Grows by `register_frozen` and by first sight of a known type."""
 
@@ -61,16 +45,7 @@ def isolate(value: T) -> T:
     """Return a copy of `value` that shares nothing mutable with it.
 
     Equal to `copy.deepcopy(value)`, aliases and cycles included, but immutable values, and instances of classes passed
-    to `register_frozen`, are shared instead of copied.
-
-    Args:
-        value: The value.
-
-    Returns:
-        The copy, or `value` itself where nothing in it can change.
-
-    Raises:
-        Exception: The error of copying a foreign object; usually `TypeError` for locks, sockets and the like.
+    to `register_frozen`, are shared instead of copied. Foreign objects such as locks raise, usually `TypeError`.
     """
     cls = type(value)
     if cls in SHARED_TYPES:
@@ -88,30 +63,13 @@ def isolate(value: T) -> T:
 
 
 def isolate_but(value: T, replaced: dict[int, Any]) -> T:
-    """Return a copy like `isolate`, with some objects replaced.
-
-    Args:
-        value: The value.
-        replaced: The replacements of mutable objects within the value, by their `id`.
-
-    Raises:
-        Exception: See `isolate`.
-    """
+    """Return a copy like `isolate`, with some mutable objects within it replaced, by their `id`."""
     originals: list[object] = []
     return _copy_part(value, {**replaced}, originals.append)  # type: ignore[no-any-return]
 
 
 def isolate_or_same(value: T) -> T:
-    """Return `isolate(value)`, or `value` itself where it cannot be copied.
-
-    For copies that only record, such as those in events: they must never make a run fail.
-
-    Args:
-        value: The value.
-
-    Returns:
-        The copy, else the live reference.
-    """
+    """Return `isolate(value)`, or `value` itself where it cannot be copied: for records, which must not fail a run."""
     if type(value) in SHARED_TYPES:
         return value
     try:
@@ -124,12 +82,6 @@ def is_atomic(value: object) -> bool:
     """Return by type alone whether `isolate` returns `value` as it is.
 
     Containers are never atomic, not even a tuple of numbers, because their type says nothing about their items.
-
-    Args:
-        value: The value.
-
-    Returns:
-        `True` for immutable plain values, enum members, classes, functions, modules and registered frozen classes.
     """
     cls = type(value)
     return cls in SHARED_TYPES or isinstance(value, (Enum, type)) or _is_known_by_name(cls)
@@ -140,9 +92,6 @@ def register_frozen(cls: type) -> None:
 
     For classes whose instances are not changed once they have been saved. Only exactly this class: a subclass may add
     state that does change, and is registered on its own.
-
-    Args:
-        cls: The class.
     """
     SHARED_TYPES.add(cls)
 
@@ -253,7 +202,8 @@ def _copy_other(value: Any, memo: _Memo, retain: _Retain) -> Any:
     cls = type(value)
     copier = _COPIERS_OF_CLASSES.get(cls)
     if copier is None:
-        copier = _COPIERS_OF_CLASSES[cls] = _choose_copier(value, cls)
+        copier = _share if is_atomic(value) else _plain_copier(value, cls) if _is_plain(value, cls) else _copy_foreign
+        _COPIERS_OF_CLASSES[cls] = copier
     return copier(value, memo, retain)
 
 
@@ -265,14 +215,6 @@ def _copy_foreign(value: Any, memo: _Memo, retain: _Retain) -> Any:
     return copy.deepcopy(value, memo)
 
 
-def _choose_copier(value: Any, cls: type) -> _Copier:
-    if is_atomic(value):
-        return _share
-    if _is_plain(value, cls):
-        return _plain_copier(value, cls)
-    return _copy_foreign
-
-
 def _is_plain(value: Any, cls: Any) -> bool:
     """Return whether `copy.deepcopy` would copy only the attributes of an instance."""
     if cls.__new__ is not object.__new__ or cls in copyreg.dispatch_table:
@@ -281,19 +223,16 @@ def _is_plain(value: Any, cls: Any) -> bool:
         return False
     if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
         return False
-    if not all(_is_default(cls, name) for name in ("__getstate__", "__setstate__")):
-        return False
+    for name in ("__getstate__", "__setstate__"):
+        method = getattr(cls, name, None)
+        # Frozen slotted dataclasses have generated methods, which copy the fields.
+        if method is not getattr(object, name, None) and getattr(method, "__module__", None) != "dataclasses":
+            return False
     try:
         value.__reduce_ex__(4)  # raises for classes in C that hold more than attributes
     except TypeError:
         return False
     return True
-
-
-def _is_default(cls: type, name: str) -> bool:
-    method = getattr(cls, name, None)
-    # Frozen slotted dataclasses have generated methods, which copy the fields.
-    return method is getattr(object, name, None) or getattr(method, "__module__", None) == "dataclasses"
 
 
 def _plain_copier(value: Any, cls: type) -> _Copier:

@@ -45,15 +45,7 @@ class Displayable:
 
 
 def drawn_by(view: str) -> Callable[[_C], _C]:
-    """Name the function that renders a class and its subclasses.
-
-    Args:
-        view: `"module:function"`. The function takes the object and returns its views by media type.
-
-    Raises:
-        ValueError: The view has no such form.
-    """
-    _split(view)
+    """Name the function that renders a class and its subclasses, which returns the views of an object by media type."""
 
     def decorate(cls: _C) -> _C:
         cls._drawn_by = view
@@ -63,16 +55,12 @@ def drawn_by(view: str) -> Callable[[_C], _C]:
 
 
 def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the notebook layer by its name, `"module:function"`, and return what it returns.
-
-    Raises:
-        MissingExtraError: A package of the `notebook` extra is missing.
-    """
+    """Call a function of the notebook layer by its name, `"module:function"`; it may raise MissingExtraError."""
     return _load(view)(*args, **kwargs)
 
 
 def _load(view: str) -> Callable[..., Any]:
-    module, name = _split(view)
+    module, _, name = view.partition(":")
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
@@ -83,20 +71,10 @@ def _load(view: str) -> Callable[..., Any]:
     return function
 
 
-def _split(view: str) -> tuple[str, str]:
-    module, _, name = view.partition(":")
-    if not module or not name:
-        message = f"{view!r} does not name a view. Expected 'module:function'."
-        raise ValueError(message)
-    return module, name
-
-
 def shortened(value: Any, longest: int = _LONGEST) -> str:
-    """Return the `repr` of a value in one line, cut where it is long, without addresses in memory.
+    """Return the `repr` of a value in one line, without addresses in memory, cut where it is long.
 
-    Args:
-        value: The value. A long text is cut before its `repr` is made.
-        longest: Number of characters that a text keeps; other values keep twice as many.
+    A text keeps the longest number of characters, other values twice as many.
     """
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]!r}… ({len(value):,} characters)"

@@ -101,9 +101,3 @@ def test_a_missing_package_of_the_notebook_is_told_with_its_extra(
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(MissingExtraError, match=r"ipywidgets.*agentbench\[notebook\]"):
         call_view("agentbench_test_view:stepper")
-
-
-@pytest.mark.parametrize("view", ["views_for_test", ":card", "views_for_test:", ""])
-def test_a_name_without_module_and_function_is_refused_at_once(view: str) -> None:
-    with pytest.raises(ValueError, match="module:function"):
-        drawn_by(view)

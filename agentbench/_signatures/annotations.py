@@ -7,7 +7,7 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, MethodType
 from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Optional, Union, get_args
 
@@ -17,29 +17,16 @@ _PACKAGE = __name__.partition(".")[0]
 _ALWAYS_KNOWN: Mapping[str, object] = {"Any": Any, "Optional": Optional, "Union": Union}
 
 
-class Callee:
-    """A callable taken apart, before it is called.
+class Callee(NamedTuple):
+    """A callable taken apart, before it is called."""
 
-    Attributes:
-        name: For messages to people.
-        parameters: Names of the parameters that are filled by position, without a bound `self`.
-        other_parameters: Those that cannot be: keyword-only, `*args`, `**kwargs`.
-        function: The Python function inside, or None where there is none, as in a builtin.
-    """
-
-    __slots__ = ("function", "name", "other_parameters", "parameters")
-
-    def __init__(
-        self,
-        name: str,
-        parameters: tuple[str, ...],
-        other_parameters: tuple[str, ...],
-        function: FunctionType | None,
-    ) -> None:
-        self.name = name
-        self.parameters = parameters
-        self.other_parameters = other_parameters
-        self.function = function
+    name: str
+    #: Names of the parameters that are filled by position, without a bound `self`.
+    parameters: tuple[str, ...]
+    #: Those that cannot be: keyword-only, `*args`, `**kwargs`.
+    other_parameters: tuple[str, ...]
+    #: The Python function inside, or None where there is none, as in a builtin.
+    function: FunctionType | None
 
     @property
     def annotations(self) -> Mapping[str, TypeLike]:
@@ -70,12 +57,7 @@ class Callee:
 
 
 def take_apart(func: Callable[..., object]) -> Callee:
-    """Look into a function, a bound method, a partial or a callable object.
-
-    Raises:
-        TypeError: The object is a class or cannot be called at all.
-        ValueError: It is a `staticmethod` or `classmethod` object, or a builtin whose parameters are not known.
-    """
+    """Look into a function, a bound method, a partial or a callable object."""
     if isinstance(func, (staticmethod, classmethod)):
         kind = type(func).__name__
         message = (
@@ -120,26 +102,15 @@ def _parameters_of(func: Callable[..., object]) -> tuple[tuple[str, ...], tuple[
         raise ValueError(message) from error
     filled = func.keywords if isinstance(func, functools.partial) else {}
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return (
-        tuple(parameter.name for parameter in parameters if parameter.kind in by_position),
-        tuple(
-            parameter.name
-            for parameter in parameters
-            if parameter.kind not in by_position and parameter.name not in filled
-        ),
-    )
+    others = (each.name for each in parameters if each.kind not in by_position and each.name not in filled)
+    return tuple(each.name for each in parameters if each.kind in by_position), tuple(others)
 
 
 # ----------------------------------------------------------------------------------------------------- names in text
 
 
 class UnknownNameError(Exception):
-    """Signal between modules, never raised to users: a name in an annotation is not known, or not yet.
-
-    Attributes:
-        name: The unknown name.
-        text: The annotation that holds it.
-    """
+    """Signal between modules, never raised to users: a name in the text of an annotation is not known (yet)."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
@@ -147,23 +118,13 @@ class UnknownNameError(Exception):
 
 
 class Scope(NamedTuple):
-    """Where the names in a callable's annotations are looked up.
-
-    Attributes:
-        module_names: Globals of the module that the callable was written in.
-        local_names: Everything nearer than that; wins over the module.
-    """
+    """Where the names in a callable's annotations are looked up: in its module, but first in all that is nearer."""
 
     module_names: dict[str, Any]
     local_names: Mapping[str, object]
 
     def evaluate(self, text: str) -> TypeLike:
-        """Return the type that the text names.
-
-        Raises:
-            UnknownNameError: A name or an attribute in it does not exist.
-            ValueError: The text is not a type expression.
-        """
+        """Return the type that the text names; UnknownNameError or ValueError if it names none."""
         try:
             return eval(text, self.module_names, self.local_names)
         except NameError as error:
@@ -175,12 +136,7 @@ class Scope(NamedTuple):
             raise ValueError(message) from error
 
     def resolve(self, annotation: TypeLike) -> TypeLike:
-        """Return the annotation with every piece of text inside it replaced by the type that it names.
-
-        Raises:
-            UnknownNameError: A name in it does not exist.
-            ValueError: A text in it is not a type expression.
-        """
+        """Return the annotation with every piece of text inside it replaced by what `evaluate` returns."""
         if isinstance(annotation, str):
             return self.resolve(self.evaluate(annotation))
         if isinstance(annotation, ForwardRef):
@@ -223,22 +179,15 @@ def _running_scopes(callee: Callee) -> tuple[list[Mapping[str, object]], Mapping
     awaited = list(callee.enclosing_scopes)
     enclosing: list[Mapping[str, object]] = []
     caller: Mapping[str, object] | None = None
-    for frame in _frames():
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  inspect.stack reads every source file on the way
+    while frame is not None and (caller is None or awaited):
         if caller is None and str(frame.f_globals.get("__name__")).partition(".")[0] != _PACKAGE:
             caller = _local_names(frame)
         if awaited and frame.f_globals is callee.module_names and frame.f_code.co_name == awaited[0]:
             enclosing.append(_local_names(frame))
             del awaited[0]
-        if caller is not None and not awaited:
-            break
-    return enclosing, caller or {}
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  inspect.stack reads every source file on the way
-    while frame is not None:
-        yield frame
         frame = frame.f_back
+    return enclosing, caller or {}
 
 
 def _local_names(frame: FrameType) -> Mapping[str, object]:

@@ -45,29 +45,22 @@ def always_fits(source: TypeLike, target: TypeLike) -> bool:
 
 def _judge(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
     try:
-        return _cached_verdict(source, target, trusting=trusting)
-    except TypeError:  # an unhashable type, such as Literal[[1]]
         return _verdict(source, target, trusting=trusting)
+    except TypeError:  # an unhashable type, such as Literal[[1]]
+        return _verdict.__wrapped__(source, target, trusting=trusting)
 
 
+@lru_cache(maxsize=4096)
 def _verdict(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
     return _Comparison(trusting=trusting).fits(source, target)
-
-
-_cached_verdict = lru_cache(maxsize=4096)(_verdict)
 
 
 class _Comparison:
     """Compares two types, and the types within them.
 
     A `type` alias may refer to itself. A pair of types that comes up again while it is being compared is therefore
-    taken to fit, as is usual for recursive types.
-
-    Args:
-        trusting: Whether types that say too little fit.
+    taken to fit, as is usual for recursive types. With `trusting`, types that say too little fit.
     """
-
-    __slots__ = ("_trusting", "_verdicts")
 
     def __init__(self, *, trusting: bool) -> None:
         self._trusting = trusting

@@ -27,10 +27,8 @@ def origin_of(type_: TypeLike) -> TypeLike:
 
 
 def special_name(type_: TypeLike) -> str | None:
-    """Return the name of a typing construct such as `Any` or `Never`, or None for everything else.
-
-    Compared by name because typing and typing_extensions each have their own object on older Pythons.
-    """
+    """Return the name of a typing construct such as `Any` or `Never`, or None for everything else."""
+    # Compared by name because typing and typing_extensions each have their own object on older Pythons.
     if isinstance(type_, type):
         return "Any" if type_.__name__ == "Any" and type_.__module__ in _TYPING_MODULES else None
     if type(type_).__module__ not in _TYPING_MODULES:
@@ -191,11 +189,7 @@ def qualified_name(type_: TypeLike) -> str:
 
 
 def leaf_address(type_: TypeLike) -> tuple[str, str]:
-    """Return module and qualified name of a type without arguments.
-
-    Raises:
-        TypeError: The object has no name, so it is not a type.
-    """
+    """Return module and qualified name of a type without arguments; TypeError if it has none."""
     name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)
     if not isinstance(name, str):
         message = f"{type_!r} has no name to write it by. Expected a class or another named type."
@@ -214,10 +208,6 @@ def _render(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
         return type_.__forward_arg__
     if isinstance(type_, list):
         return f"[{', '.join(_render(item, leaf) for item in type_)}]"
-    return _render_generic(type_, leaf)
-
-
-def _render_generic(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
     origin, args = origin_of(type_), type_arguments(type_)
     if origin is None:
         return leaf(type_)

@@ -9,6 +9,7 @@ error is raised.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from agentbench._signatures.annotations import take_apart
 from agentbench._signatures.forms import TypeLike
@@ -17,57 +18,41 @@ from agentbench._signatures.reading import ContextTypes, ExplicitTypes, HandlerS
 _Read = Callable[[Reading], HandlerSignature]
 
 
-class PendingSignature:
+class PendingSignature(NamedTuple):
     """A signature that names types which did not exist when the handler was decorated."""
 
-    __slots__ = ("_read", "_reading")
-
-    def __init__(self, read: _Read, reading: Reading) -> None:
-        self._read = read
-        self._reading = reading
+    read: _Read
+    reading: Reading
 
     def resolve(self, owner: type) -> HandlerSignature:
-        """Look the names up again and return the signature.
-
-        Args:
-            owner: The class that the handler belongs to; its name and the names in its body are known, too.
+        """Look the names up again, also in the class that has the handler, and return the signature.
 
         Raises:
             NameError: A name passed to the decorator does not exist.
             ValueError: A name in an annotation does not exist, or what it names breaks a rule of the decorator.
         """
-        return _complete(self._reading.with_names({**vars(owner), owner.__name__: owner}), self._read)
+        return _complete(self.reading.with_names({**vars(owner), owner.__name__: owner}), self.read)
 
 
 def read_handler(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature | PendingSignature:
-    """Read a `@handler` method `(self, message, ctx)`.
+    """Read a `@handler` method `(self, message, ctx)`, whose `ctx` is annotated with the context type.
 
-    Args:
-        func: The undecorated method.
-        context_type: The class that annotates `ctx`.
-        explicit: Types passed to the decorator; with any of them, `input` is needed and annotations give no types.
-
-    Raises:
-        ValueError: Wrong parameters, missing or wrong annotations, or explicit types next to contradicting ones.
+    With explicit types, which were passed to the decorator, `input` is needed and annotations give no types.
     """
     reading = Reading("@handler", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(self, message, ctx)")
-    return _start(reading, _explicit_handler if reading.explicit.has_any() else _annotated_handler)
+    return _start(reading, _handler)
 
 
 def read_response_handler(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature | PendingSignature:
-    """Read a `@response_handler` method `(self, original_request, response, ctx)`; `ctx` needs no annotation.
-
-    Raises:
-        ValueError: Wrong parameters, missing or wrong annotations, or only one of `request` and `response` passed.
-    """
+    """Read a `@response_handler` method `(self, original_request, response, ctx)`; `ctx` needs no annotation."""
     reading = Reading("@response_handler", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(self, original_request, response, ctx)")
-    return _start(reading, _explicit_response_handler if reading.explicit.has_any() else _annotated_response_handler)
+    return _start(reading, _response_handler)
 
 
 def read_function(
@@ -76,11 +61,6 @@ def read_function(
     """Read an `@executor` function `(message)` or `(message, ctx)`; an explicit type beats its annotation.
 
     Functions, bound methods, `functools.partial` and callable objects are understood.
-
-    Raises:
-        NameError: A name passed to the decorator does not exist.
-        TypeError: The object cannot be called, or is a class.
-        ValueError: A `staticmethod` or `classmethod` object, wrong parameters, missing or wrong annotations.
     """
     reading = Reading("@executor", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(message)", "(message, ctx)")
@@ -99,11 +79,9 @@ def _complete(reading: Reading, read: _Read) -> HandlerSignature:
     return signature
 
 
-def _annotated_handler(reading: Reading) -> HandlerSignature:
-    return _signature(reading.message_type(1), reading.context_types(2, required=True))
-
-
-def _explicit_handler(reading: Reading) -> HandlerSignature:
+def _handler(reading: Reading) -> HandlerSignature:
+    if not reading.explicit.has_any():
+        return _signature(reading.message_type(1), reading.context_types(2, required=True))
     reading.expect_explicit("input")
     reading.expect_unannotated(1, "input")
     context = reading.explicit_context_types()
@@ -111,16 +89,17 @@ def _explicit_handler(reading: Reading) -> HandlerSignature:
     return _signature(reading.explicit_type("input"), context)
 
 
-def _annotated_response_handler(reading: Reading) -> HandlerSignature:
-    context = reading.context_types(3, required=False)
-    return _response_signature(reading.message_type(1), reading.message_type(2), context)
-
-
-def _explicit_response_handler(reading: Reading) -> HandlerSignature:
-    reading.expect_explicit("request", "response")
-    reading.context_types(3, required=False)  # gives no types here, but has to be a context
-    context = reading.explicit_context_types()
-    return _response_signature(reading.explicit_type("request"), reading.explicit_type("response"), context)
+def _response_handler(reading: Reading) -> HandlerSignature:
+    is_explicit = reading.explicit.has_any()
+    if is_explicit:
+        reading.expect_explicit("request", "response")
+    context = reading.context_types(3, required=False)  # has to be a context, also if the types were passed
+    if is_explicit:
+        context = reading.explicit_context_types()
+        request, response = reading.explicit_type("request"), reading.explicit_type("response")
+    else:
+        request, response = reading.message_type(1), reading.message_type(2)
+    return _signature(response, context)._replace(request_type=request, response_type=response)
 
 
 def _function(reading: Reading) -> HandlerSignature:
@@ -141,8 +120,3 @@ def _signature(message_type: TypeLike, context: ContextTypes, *, takes_context: 
         can_yield=bool(yield_types),
         takes_context=takes_context,
     )
-
-
-def _response_signature(request_type: TypeLike, response_type: TypeLike, context: ContextTypes) -> HandlerSignature:
-    signature = _signature(response_type, context)
-    return signature._replace(request_type=request_type, response_type=response_type)

@@ -41,19 +41,15 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
     that are not runtime-checkable, unbound type variables, unresolved names) accepts every value.
     """
-    try:
-        check = _cached_check(type_)
-    except TypeError:  # unhashable, such as Literal[[1]]
-        check = _compile(type_)
-    return check(value)
+    return check_for(type_)(value)
 
 
 def check_for(type_: TypeLike) -> Check:
     """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`."""
     try:
-        return _cached_check(type_)
-    except TypeError:  # unhashable, such as Literal[[1]]
         return _compile(type_)
+    except TypeError:  # unhashable, such as Literal[[1]]
+        return _compile.__wrapped__(type_)
 
 
 def decided_by_class(type_: TypeLike) -> bool:
@@ -63,32 +59,27 @@ def decided_by_class(type_: TypeLike) -> bool:
     whose metaclass has an `isinstance` rule of its own (pydantic's rule is known to look at the class only).
     """
     try:
-        return _cached_decision(type_)
-    except TypeError:
         return _decide(type_)
+    except TypeError:
+        return _decide.__wrapped__(type_)
 
 
+@lru_cache(maxsize=2048)
 def _decide(type_: TypeLike) -> bool:
     form = unwrap(type_)
     if is_union(form):
         return all(decided_by_class(member) for member in get_args(form))
     if is_any(form) or is_never(form):
         return True
-    return isinstance(form, type) and origin_of(form) is None and _has_plain_instance_check(form)
-
-
-_cached_decision = lru_cache(maxsize=2048)(_decide)
-
-
-def _has_plain_instance_check(cls: type) -> bool:
-    if is_protocol(cls) or is_typed_dict(cls):
+    if not isinstance(form, type) or origin_of(form) is not None or is_protocol(form) or is_typed_dict(form):
         return False
-    check = type(cls).__instancecheck__
+    check = type(form).__instancecheck__
     if check in (type.__instancecheck__, abc.ABCMeta.__instancecheck__):
         return True
     return str(getattr(check, "__module__", "")).partition(".")[0] == "pydantic"
 
 
+@lru_cache(maxsize=2048)
 def _compile(type_: TypeLike) -> Check:
     if is_alias(type_):  # may refer to itself, so its value is compiled on first use
         return lambda value: is_instance_of(value, unwrap(type_))
@@ -98,10 +89,8 @@ def _compile(type_: TypeLike) -> Check:
         return _check_leaf(form)
     if args is None:
         return _check_leaf(origin)
-    return _BY_ORIGIN.get(origin, _check_origin)(origin, args)
-
-
-_cached_check = lru_cache(maxsize=2048)(_compile)
+    make = _BY_ORIGIN.get(origin)
+    return _check_leaf(origin) if make is None else make(origin, args)
 
 
 def _accept(_: object) -> bool:
@@ -118,7 +107,9 @@ def _check_leaf(form: TypeLike) -> Check:
     if is_never(form):
         return _reject
     if isinstance(form, TypeVar):
-        return _check_type_var(form)
+        if form.__constraints__:
+            return _check_any(None, form.__constraints__)
+        return _accept if form.__bound__ is None else check_for(form.__bound__)
     if is_typed_dict(form):
         return _check_typed_dict(form)
     if not isinstance(form, type):
@@ -132,12 +123,6 @@ def _check_class(cls: type | tuple[type, ...]) -> Check:
     return lambda value: isinstance(value, cls)
 
 
-def _check_type_var(variable: TypeVar) -> Check:
-    if variable.__constraints__:
-        return _check_any(None, variable.__constraints__)
-    return _accept if variable.__bound__ is None else check_for(variable.__bound__)
-
-
 def _check_typed_dict(form: TypeLike) -> Check:
     required, fields = required_keys_of(form), fields_of(form)
 
@@ -148,10 +133,6 @@ def _check_typed_dict(form: TypeLike) -> Check:
         return all(is_instance_of(value[name], hint) for name, hint in fields.items() if name in value)
 
     return check
-
-
-def _check_origin(origin: TypeLike, _: tuple[TypeLike, ...]) -> Check:
-    return _check_leaf(origin)
 
 
 def _check_any(_: TypeLike, members: tuple[TypeLike, ...]) -> Check:
@@ -171,10 +152,8 @@ def _deciding_classes(type_: TypeLike) -> tuple[type, ...] | None:
 
 def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
     def same(value: object, choice: object) -> bool:
-        # True equals 1, but Literal[1] does not mean True.
-        return (
-            isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool) and value == choice
-        )
+        is_of_class = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool)
+        return is_of_class and value == choice  # True equals 1, but Literal[1] does not mean True
 
     return lambda value: any(same(value, choice) for choice in allowed)
 
@@ -272,11 +251,9 @@ def _convert(value: object, member: TypeLike) -> object:
     try:
         if hasattr(target, "model_validate"):
             return target.model_validate(value)
-        return target(**_coerced_fields(value, target)) if dataclasses.is_dataclass(target) else value
+        if not dataclasses.is_dataclass(target):
+            return value
+        hints = fields_of(target)
+        return target(**{name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()})
     except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
         return value
-
-
-def _coerced_fields(value: Mapping[str, object], target: type) -> dict[str, object]:
-    hints = fields_of(target)
-    return {name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()}

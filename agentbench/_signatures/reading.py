@@ -35,15 +35,8 @@ class ExplicitTypes(NamedTuple):
 class HandlerSignature(NamedTuple):
     """What one handler takes, sends and yields.
 
-    Attributes:
-        message_type: Type of the message, a union as one type. For a response handler the type of the response.
-        send_types: Types for `send_message`, unions as their members; `Never` is none.
-        yield_types: Types for `yield_output`, in the same form.
-        can_send: Whether the context offers `send_message`.
-        can_yield: Whether the context offers `yield_output`.
-        takes_context: Whether there is a context parameter.
-        request_type: Response handlers only: type of the original request.
-        response_type: Response handlers only: type of the answer.
+    The message type, which is that of the response for a response handler, is a union as one type; types to send and
+    to yield are the members of unions. Only response handlers have the last two.
     """
 
     message_type: TypeLike
@@ -81,19 +74,7 @@ class Reading:
 
     An unknown name does not end the reading: its type counts as `Any` and the error is collected in `unknown`, so that
     mistakes which no later reading can mend are reported at once.
-
-    Args:
-        decorator: Name of the decorator, with its `@`, for messages.
-        callee: The callable.
-        context_type: The class that annotates the context.
-        explicit: Types passed to the decorator.
-        known: Names that are known besides those around the definition.
-
-    Attributes:
-        unknown: Errors about names that are not known (yet).
     """
-
-    __slots__ = ("_context_type", "_decorator", "_known", "_scope", "callee", "explicit", "unknown")
 
     def __init__(
         self,
@@ -112,7 +93,7 @@ class Reading:
     @property
     def scope(self) -> Scope:
         """Where names are looked up; built on first use, for most signatures hold no text."""
-        if self._scope is None:
+        if self._scope is None:  # no cached_property, whose frame would pass for that of the caller
             fallbacks = {self._context_type.__name__: self._context_type}
             self._scope = scope_of(self.callee, known=self._known, fallbacks=fallbacks)
         return self._scope

@@ -39,11 +39,7 @@ _SCALARS = (str, int, bool, NoneType)
 
 
 def type_to_dict(type_: TypeLike) -> TypeData:
-    """Return a JSON-able description of a type: text for a named type, a dictionary for a generic or a union.
-
-    Raises:
-        TypeError: The object is not a type, or a `Literal` holds something that JSON cannot.
-    """
+    """Return a JSON-able description of a type; TypeError if it is none, or a `Literal` holds what JSON cannot."""
     if type_ is Ellipsis:
         return _ELLIPSIS
     if type_ is None:
@@ -62,11 +58,7 @@ def type_to_dict(type_: TypeLike) -> TypeData:
 
 
 def find_loaded_type(address: str) -> TypeLike:
-    """Return the type of a qualified name, `"module.qualname"` or `"module:qualname"`, in a loaded module.
-
-    Raises:
-        TypeError: There is none.
-    """
+    """Return the type of a name, `"module.qualname"` or `"module:qualname"`, in a loaded module, or raise TypeError."""
     for module_name, path in _splits(address):
         found = _look_up(module_name, path)
         if found is not None and is_type_form(found):
@@ -83,22 +75,23 @@ def find_loaded_type(address: str) -> TypeLike:
 def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
     """Return the type that `type_to_dict` described; `"module:qualname"` is understood, too.
 
-    Args:
-        data: The description.
-        find: Returns the type of a name, or raises TypeError.
-
-    Raises:
-        TypeError: A name is not that of a type in a loaded module, or the description is malformed.
+    `find` returns the type of a name, or raises TypeError; so does a malformed description.
     """
     if isinstance(data, str):
         return Ellipsis if data == _ELLIPSIS else find(data)
     if isinstance(data, list):
         return [type_from_dict(item, find) for item in data]
-    if isinstance(data, Mapping):
-        for key, (kind, build) in _BUILDERS.items():
-            if isinstance(data.get(key), kind):
-                return build(data, find)
-    raise _malformed(data)
+    if not isinstance(data, Mapping):
+        raise _malformed(data)
+    if isinstance(data.get("union"), list):
+        return union_of(tuple(type_from_dict(member, find) for member in data["union"]))
+    if isinstance(data.get("literal"), list):
+        return operator.getitem(Literal, tuple(_literal_from_data(value, find) for value in data["literal"]))
+    if not isinstance(data.get("origin"), str):
+        raise _malformed(data)
+    origin = find(data["origin"])
+    args = tuple(type_from_dict(arg, find) for arg in data.get("args", ()))
+    return origin[args[0] if len(args) == 1 else args]
 
 
 def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | None]:
@@ -124,43 +117,18 @@ def _literal_from_data(data: TypeData, find: _Find) -> object:
     if not isinstance(data, Mapping):
         return data
     if isinstance(data.get("hex"), str):
-        return _bytes_from_hex(data)
+        try:
+            return bytes.fromhex(data["hex"])
+        except ValueError as error:
+            raise _malformed(data) from error
     cls = find(str(data.get("enum")))
     if isinstance(cls, type) and issubclass(cls, enum.Enum) and data.get("name") in cls.__members__:
         return cls.__members__[str(data["name"])]
     raise _malformed(data)
 
 
-def _bytes_from_hex(data: Mapping[str, TypeData]) -> bytes:
-    try:
-        return bytes.fromhex(data["hex"])
-    except ValueError as error:
-        raise _malformed(data) from error
-
-
 def _malformed(data: object) -> TypeError:
     return TypeError(f"{data!r} does not describe a type, or a value of a Literal. Expected what type_to_dict returns.")
-
-
-def _build_union(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
-    return union_of(tuple(type_from_dict(member, find) for member in data["union"]))
-
-
-def _build_literal(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
-    return operator.getitem(Literal, tuple(_literal_from_data(value, find) for value in data["literal"]))
-
-
-def _build_generic(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
-    origin = find(str(data["origin"]))
-    args = tuple(type_from_dict(arg, find) for arg in data.get("args", ()))
-    return origin[args[0] if len(args) == 1 else args]
-
-
-_BUILDERS: Mapping[str, tuple[type, Callable[[Mapping[str, TypeData], _Find], TypeLike]]] = {
-    "union": (list, _build_union),
-    "literal": (list, _build_literal),
-    "origin": (str, _build_generic),
-}
 
 
 def _splits(address: str) -> list[tuple[str, str]]:
@@ -176,8 +144,9 @@ def _look_up(module_name: str, path: str) -> object:
     found: object = sys.modules.get(module_name)
     for name in path.split("."):
         found = _namespace_of(found).get(name)
-    if found is None and module_name == "builtins":
-        return _find_interpreter_type(path)
+    if found is None and module_name == "builtins":  # a class such as `function`, which is only in `types`
+        classes = (value for value in vars(types).values() if isinstance(value, type))
+        return next((cls for cls in classes if cls.__module__ == "builtins" and cls.__qualname__ == path), None)
     return found
 
 
@@ -186,9 +155,3 @@ def _namespace_of(owner: object) -> Mapping[str, object]:
     if isinstance(owner, type):
         return cast("Mapping[str, object]", type.__getattribute__(owner, "__dict__"))
     return object.__getattribute__(owner, "__dict__") if issubclass(type(owner), types.ModuleType) else {}
-
-
-def _find_interpreter_type(name: str) -> object:
-    """Find a class such as `function`, whose module is `builtins` although it is only in `types`."""
-    classes = (value for value in vars(types).values() if isinstance(value, type))
-    return next((cls for cls in classes if cls.__module__ == "builtins" and cls.__qualname__ == name), None)

@@ -399,7 +399,7 @@ def test_a_pending_signature_keeps_no_values_of_the_functions_around_it():
         signature = handler(with_message("Nope"))
 
     assert payload
-    known = Host.signature._reading._known
+    known = Host.signature.reading._known
     assert "payload" not in known
     assert all(isinstance(value, type) or value is not payload for value in known.values())
 
