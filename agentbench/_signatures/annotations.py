@@ -25,8 +25,8 @@ class Callee(NamedTuple):
     parameters: tuple[str, ...]
     #: Those that cannot be: keyword-only, `*args`, `**kwargs`.
     other_parameters: tuple[str, ...]
-    #: The Python function inside, or None where there is none, as in a builtin.
-    function: FunctionType | None
+    #: The Python function inside, or None where there is none, as in a builtin; type checkers take it for a method.
+    function: Any
 
     @property
     def annotations(self) -> Mapping[str, TypeLike]:

@@ -65,28 +65,6 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         ```
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_cleanups",
-        "_closer",
-        "_contexts",
-        "_error",
-        "_final",
-        "_final_is_inner",
-        "_finalizer",
-        "_iterator",
-        "_loop",
-        "_map",
-        "_pull",
-        "_reader",
-        "_results",
-        "_results_done",
-        "_source",
-        "_state",
-        "_transforms",
-        "_updates",
-    )
-
     def __init__(
         self,
         stream: AsyncIterable[UpdateT] | Awaitable[AsyncIterable[UpdateT]],

@@ -31,12 +31,8 @@ _DATA_CLASSES: Final[Mapping[str, str]] = {
         "agentbench.messages.update": ("AgentResponseUpdate", "ChatResponseUpdate"),
         "agentbench.workflows.executors.approval": ("Approval",),
         "agentbench.workflows.events.events": (
-            "SuperstepCompletionInfo",
-            "WorkflowErrorDetails",
-            "WorkflowEvent",
-            "WorkflowEventSource",
-            "WorkflowEventType",
-            "WorkflowRunState",
+            *("SuperstepCompletionInfo", "WorkflowErrorDetails", "WorkflowEvent"),
+            *("WorkflowEventSource", "WorkflowEventType", "WorkflowRunState"),
         ),
         "agentbench.workflows.executors.message": ("MessageType", "WorkflowMessage"),
     }.items()
@@ -68,14 +64,7 @@ def is_of_library(name: str) -> bool:
 
 
 def module_of_library_class(name: str) -> str | None:
-    """Return the module that defines a class of the library now.
-
-    Args:
-        name: Its qualified name in this or an earlier version.
-
-    Returns:
-        The module; `None` for all other classes.
-    """
+    """Return the present module of a class of the library by its name in any version; `None` for other classes."""
     package, _, own_name = name.rpartition(".")
     if not package.startswith("agentbench."):
         return None
@@ -86,9 +75,6 @@ def register_class(cls: type, name: str | None = None) -> None:
     """Register a class by its qualified name, or by a name that remains when the class moves.
 
     A later class of the same qualified name replaces it, as when a notebook's cell is run again.
-
-    Raises:
-        ValueError: Another class has that name.
     """
     if name is not None:
         refuse_other(cls, name, _REGISTERED.get(name))
@@ -104,11 +90,7 @@ def refuse_other(cls: type, name: str, taken_by: type | None) -> None:
 
 
 def stored_type(type_: Any) -> Any:
-    """Return the stored form of a class or typing form: text, or a dictionary for a generic.
-
-    Raises:
-        UnstorableValueError: No process could find it again by that form.
-    """
+    """Return the stored form of a class or typing form, by which every process finds it: text, or a dictionary."""
     if isinstance(type_, type) and type_ in _NAMES:
         return _NAMES[type_]
     try:
@@ -125,11 +107,7 @@ def stored_type(type_: Any) -> Any:
 
 
 def find_type(data: Any) -> Any:
-    """Return the class or typing form that was written.
-
-    Raises:
-        UnknownStoredTypeError: It is not known here.
-    """
+    """Return the class or typing form that was written, or raise UnknownStoredTypeError."""
     try:
         return type_from_dict(data, _find)
     except Exception as error:
@@ -137,11 +115,7 @@ def find_type(data: Any) -> Any:
 
 
 def find_class(data: Any) -> Any:
-    """Return the class that was written; never a typing form.
-
-    Raises:
-        UnknownStoredTypeError: It is not known here.
-    """
+    """Return the class that was written, never a typing form, or raise UnknownStoredTypeError."""
     if isinstance(data, str) and data not in _REGISTERED:
         module, _, name = data.rpartition(".")
         holder = sys.modules.get(module)
@@ -171,12 +145,7 @@ def _find(name: str) -> Any:
 
 
 def moved_from_main(name: str, classes: Iterable[type]) -> type | None:
-    """Find a class of a program or notebook that is in a module now: the only one of that qualified name.
-
-    Args:
-        name: Its stored name.
-        classes: The registered classes; others are not searched, since a name alone is no proof.
-    """
+    """Find a class of a program or notebook that is in a module now: the only registered one of that qualified name."""
     module, _, qualified = name.partition(".")
     if module != "__main__":
         return None

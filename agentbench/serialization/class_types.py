@@ -13,23 +13,18 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
-from agentbench.serialization.class_names import find_class, stored_type
+from agentbench.serialization.class_names import class_name, find_class, stored_type
 from agentbench.serialization.registry import StateType
 
-_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
 
 
 @lru_cache(maxsize=1024)  # bounded for the classes of notebook cells that are run again
 def class_type(cls: type) -> StateType | None:
-    """Find how instances of exactly this class are stored, if it is of one of the kinds of this module.
-
-    Raises:
-        UnstorableValueError: It is, but could not be found again by its name, or holds more than its fields.
-    """
+    """Find how instances of exactly this class are stored, if it is of one of the kinds of this module."""
     if issubclass(cls, Enum):
         return _enum_type(cls)
-    if is_named_tuple(cls):
+    if _is_named_tuple(cls):
         return _named_tuple_type(cls)
     if is_model(cls):
         return _model_type(cls)
@@ -42,25 +37,23 @@ def class_type(cls: type) -> StateType | None:
 def _enum_type(cls: type[Enum]) -> StateType:
     name = stored_type(cls)
     if issubclass(cls, Flag):
-        return StateType(cls, "flag", lambda member: member._value_, read_flag, name)
+        return StateType(cls, "flag", lambda member: member._value_, _read_flag, name)
 
     def encode(member: Enum) -> str:
         if cls.__members__.get(member._name_) is not member:
             raise UnstorableValueError(cls, f"{member!r} is none of its members.")
         return member._name_
 
-    return StateType(cls, "enum", encode, read_enum, name)
+    return StateType(cls, "enum", encode, _read_enum, name)
 
 
-def read_enum(found: Any) -> Enum:
-    """Read a member of an enum."""
+def _read_enum(found: Any) -> Enum:
     name, member = found
     read: Enum = _class_of(name, lambda cls: issubclass(cls, Enum), "enum").__members__[member]
     return read
 
 
-def read_flag(found: Any) -> Flag:
-    """Read a flag, possibly made of several members."""
+def _read_flag(found: Any) -> Flag:
     name, value = found
     flag: Flag = _class_of(name, lambda cls: issubclass(cls, Flag) and isinstance(value, int), "flag")(value)
     return flag
@@ -69,8 +62,7 @@ def read_flag(found: Any) -> Flag:
 # ------------------------------------------------------------------------------------------------------- named tuples
 
 
-def is_named_tuple(cls: Any) -> bool:
-    """Return whether this is a class of named tuples."""
+def _is_named_tuple(cls: Any) -> bool:
     names = getattr(cls, "_fields", None)
     return issubclass(cls, tuple) and isinstance(names, tuple) and all(type(name) is str for name in names)
 
@@ -84,13 +76,12 @@ def _named_tuple_type(cls: Any) -> StateType:
             raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type().")
         return dict(zip(names, instance, strict=True))
 
-    return StateType(cls, "namedtuple", encode, read_named_tuple, name)
+    return StateType(cls, "namedtuple", encode, _read_named_tuple, name)
 
 
-def read_named_tuple(found: Any) -> Any:
-    """Read a named tuple."""
+def _read_named_tuple(found: Any) -> Any:
     name, values = found
-    cls = _class_of(name, is_named_tuple, "named tuple")
+    cls = _class_of(name, _is_named_tuple, "named tuple")
     _refuse_unknown(cls, values, cls._fields)
     known = {**cls._field_defaults, **values}
     for key in cls._fields:
@@ -107,11 +98,14 @@ def _dataclass_type(cls: Any) -> StateType:
         raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type() with encode.")
     name = stored_type(cls)
     names = tuple(field.name for field in fields(cls))
-    may_be_unset = {field.name for field in fields(cls) if not field.init and not _has_default(field)}
+    # Fields without a default that the constructor does not take.
+    may_be_unset = {
+        field.name for field in fields(cls) if not field.init and field.default is field.default_factory is MISSING
+    }
     expected = {*names, *_cached_names(cls), "__orig_class__"}
 
     def encode(instance: Any) -> dict[str, Any]:
-        attributes = getattr(instance, "__dict__", _NO_ATTRIBUTES)
+        attributes = getattr(instance, "__dict__", {})
         if len(attributes) == len(names):
             try:
                 return {key: attributes[key] for key in names}
@@ -128,11 +122,7 @@ def _dataclass_type(cls: Any) -> StateType:
                 raise UnstorableValueError(cls, reason) from None
             return {key: getattr(instance, key) for key in names if key not in unset}
 
-    return StateType(cls, "dataclass", encode, read_dataclass, name)
-
-
-def _has_default(field: Field[Any]) -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
+    return StateType(cls, "dataclass", encode, _read_dataclass, name)
 
 
 def _cached_names(cls: type) -> Iterator[str]:
@@ -143,8 +133,7 @@ def _cached_names(cls: type) -> Iterator[str]:
                 yield name
 
 
-def read_dataclass(found: Any) -> Any:
-    """Read an instance of a dataclass."""
+def _read_dataclass(found: Any) -> Any:
     name, values = found
     cls = _class_of(name, is_dataclass, "dataclass")
     known: tuple[Field[Any], ...] = fields(cls)
@@ -195,11 +184,10 @@ def _model_type(cls: Any) -> StateType:
             found["private"] = _without_undefined(model.__pydantic_private__)
         return found
 
-    return StateType(cls, "model", encode, read_model, name)
+    return StateType(cls, "model", encode, _read_model, name)
 
 
-def read_model(found: Any) -> Any:
-    """Read a pydantic model, exactly as it was."""
+def _read_model(found: Any) -> Any:
     name, state = found
     cls = _class_of(name, is_model, "pydantic model")
     values, extra, private = state["fields"], state.get("extra"), state.get("private", {})
@@ -212,16 +200,13 @@ def read_model(found: Any) -> Any:
     expected = {key: field for key, field in known.items() if key not in state.get("unset", ())}
     object.__setattr__(model, "__dict__", _with_defaults(cls, expected, values))
     object.__setattr__(model, "__pydantic_fields_set__", set(state.get("set", values)))
-    for key, value in (("__pydantic_extra__", extra), ("__pydantic_private__", _all_private(cls, private))):
+    declared = cls.__private_attributes__
+    unset = {key: attribute.get_default() for key, attribute in declared.items() if key not in private}
+    every = {**private, **_without_undefined(unset)} if declared else None
+    for key, value in (("__pydantic_extra__", extra), ("__pydantic_private__", every)):
         if value is not None or not cls.__pydantic_root_model__:
             object.__setattr__(model, key, value)
     return model
-
-
-def _all_private(cls: Any, private: dict[str, Any]) -> dict[str, Any] | None:
-    declared = cls.__private_attributes__
-    unset = {key: attribute.get_default() for key, attribute in declared.items() if key not in private}
-    return {**private, **_without_undefined(unset)} if declared else None
 
 
 def _without_undefined(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,16 +243,13 @@ def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
         raise TypeError(message)
     unknown = sorted(repr(key) for key in values if key not in known)
     if unknown:
-        raise _differs(cls, f"which has no fields {', '.join(unknown)} here. Load the version that has them")
+        problem = f"which has no fields {', '.join(unknown)} here. Load the version that has them"
+        raise UnknownStoredTypeError(class_name(cls), problem)
 
 
 def _no_default(cls: type, key: str) -> UnknownStoredTypeError:
-    return _differs(cls, f"whose field {key!r} has no default here and was not stored. Set a default for it")
-
-
-def _differs(cls: type, problem: str) -> UnknownStoredTypeError:
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    return UnknownStoredTypeError(name, problem)
+    problem = f"whose field {key!r} has no default here and was not stored. Set a default for it"
+    return UnknownStoredTypeError(class_name(cls), problem)
 
 
 def _holds_more(cls: type, names: Any) -> UnstorableValueError:
@@ -277,9 +259,9 @@ def _holds_more(cls: type, names: Any) -> UnstorableValueError:
 
 
 CLASS_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "dataclass": read_dataclass,
-    "enum": read_enum,
-    "flag": read_flag,
-    "model": read_model,
-    "namedtuple": read_named_tuple,
+    "dataclass": _read_dataclass,
+    "enum": _read_enum,
+    "flag": _read_flag,
+    "model": _read_model,
+    "namedtuple": _read_named_tuple,
 }

@@ -77,27 +77,19 @@ def _add_extras(owner: Any, found: dict[str, Any]) -> None:
 # ------------------------------------------------------------------------------------------------------------ indexes
 
 
-def _write_range(index: pd.RangeIndex) -> dict[str, Any]:
-    return {"range": [index.start, index.stop, index.step], "name": index.name}
-
-
-def _write_multi(index: pd.MultiIndex) -> dict[str, Any]:
-    return {"levels": list(index.levels), "codes": list(index.codes), "names": list(index.names)}
-
-
 def _write_index(index: Any) -> dict[str, Any]:
+    if isinstance(index, pd.RangeIndex):
+        return {"range": [index.start, index.stop, index.step], "name": index.name}
+    if isinstance(index, pd.MultiIndex):
+        return {"levels": list(index.levels), "codes": list(index.codes), "names": list(index.names)}
     found = {"values": _values_of(index), "name": index.name}
     freq = getattr(index, "freq", None)
     if freq is not None and not isinstance(index, pd.PeriodIndex):
-        found["freq"] = _write_freq(freq, type(index))
+        found["freq"] = freq.freqstr
+        if pd.tseries.frequencies.to_offset(freq.freqstr) != freq:
+            reason = f"Its frequency {freq!r} has no name. Set freq to None first."
+            raise UnstorableValueError(type(index), reason)
     return found
-
-
-def _write_freq(freq: Any, cls: type) -> str:
-    text: str = freq.freqstr
-    if pd.tseries.frequencies.to_offset(text) != freq:
-        raise UnstorableValueError(cls, f"Its frequency {freq!r} has no name. Set freq to None first.")
-    return text
 
 
 def _read_index(found: dict[str, Any]) -> Any:
@@ -113,10 +105,6 @@ def _read_index(found: dict[str, Any]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- arrays
-
-
-def _write_categorical(array: pd.Categorical) -> dict[str, Any]:
-    return {"kind": "category", "codes": array.codes, "of": array.categories, "ordered": array.ordered}
 
 
 def _write_zoned(array: Any) -> dict[str, Any]:
@@ -143,14 +131,6 @@ def _read_zone(zone: Any) -> Any:
         message = f"{zone!r} is no name of a time zone"
         raise ValueError(message)
     return pd.DatetimeTZDtype("ns", zone).tz
-
-
-def _write_period(array: Any) -> dict[str, Any]:
-    return {"kind": "period", "ordinals": array.asi8, "dtype": str(array.dtype)}
-
-
-def _write_interval(array: Any) -> dict[str, Any]:
-    return {"kind": "interval", "left": array.left, "right": array.right, "closed": array.closed}
 
 
 def _write_masked(array: Any) -> dict[str, Any]:
@@ -193,21 +173,12 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
 }
 
 
-def _read_array(found: dict[str, Any]) -> Any:
-    return _READERS[found["kind"]](found)
-
-
 # ------------------------------------------------------------------------------------------------------------ scalars
 
 
 def _write_timestamp(stamp: pd.Timestamp) -> list[Any]:
     utc = stamp if stamp.tz is None else stamp.tz_convert(None)
     return ["timestamp", utc.to_datetime64(), None if stamp.tz is None else _write_zone(stamp.tz)]
-
-
-def _read_scalar(found: Any) -> Any:
-    kind, *facts = found
-    return _SCALARS[kind](*facts)
 
 
 def _read_timestamp(utc: Any, zone: Any) -> Any:
@@ -225,21 +196,15 @@ _SCALARS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-_INDEX_WRITERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
-    pd.RangeIndex: _write_range,
-    pd.MultiIndex: _write_multi,
-    pd.Index: _write_index,
-    pd.DatetimeIndex: _write_index,
-    pd.TimedeltaIndex: _write_index,
-    pd.CategoricalIndex: _write_index,
-    pd.IntervalIndex: _write_index,
-    pd.PeriodIndex: _write_index,
-}
+_INDEXES: Final[tuple[Any, ...]] = (
+    *(pd.Index, pd.RangeIndex, pd.MultiIndex, pd.DatetimeIndex, pd.TimedeltaIndex),
+    *(pd.CategoricalIndex, pd.IntervalIndex, pd.PeriodIndex),
+)
 _ARRAY_WRITERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
-    pd.Categorical: _write_categorical,
+    pd.Categorical: lambda it: {"kind": "category", "codes": it.codes, "of": it.categories, "ordered": it.ordered},
     pd.arrays.DatetimeArray: _write_zoned,
-    pd.arrays.PeriodArray: _write_period,
-    pd.arrays.IntervalArray: _write_interval,
+    pd.arrays.PeriodArray: lambda it: {"kind": "period", "ordinals": it.asi8, "dtype": str(it.dtype)},
+    pd.arrays.IntervalArray: lambda it: {"kind": "interval", "left": it.left, "right": it.right, "closed": it.closed},
     pd.arrays.IntegerArray: _write_masked,
     pd.arrays.FloatingArray: _write_masked,
     pd.arrays.BooleanArray: _write_masked,
@@ -257,9 +222,9 @@ _SCALAR_WRITERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
 
 register_type(pd.DataFrame, "dataframe", _write_frame, _read_frame)
 register_type(pd.Series, "series", _write_series, _read_series)
-for _cls, _write in _INDEX_WRITERS.items():
-    register_type(_cls, "pandas_index", _write, _read_index)
+for _cls in _INDEXES:
+    register_type(_cls, "pandas_index", _write_index, _read_index)
 for _cls, _write in _ARRAY_WRITERS.items():
-    register_type(_cls, "pandas_array", _write, _read_array)
+    register_type(_cls, "pandas_array", _write, lambda found: _READERS[found["kind"]](found))
 for _cls, _write in _SCALAR_WRITERS.items():
-    register_type(_cls, "pandas_scalar", _write, _read_scalar, frozen=True)
+    register_type(_cls, "pandas_scalar", _write, lambda found: _SCALARS[found[0]](*found[1:]), frozen=True)

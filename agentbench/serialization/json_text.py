@@ -11,11 +11,7 @@ from agentbench.serialization.writer import JsonWriter
 
 
 def to_json(value: Any) -> str:
-    """Return a value as tagged JSON; equal values of equal types give the same text in every process.
-
-    Raises:
-        UnstorableValueError: Something in it has no stored form; the error names it and its path.
-    """
+    """Return a value as tagged JSON; equal values of equal types give the same text in every process."""
     try:
         return JsonWriter().write(value)
     except (UnstorableValueError, RecursionError) as error:
@@ -23,9 +19,5 @@ def to_json(value: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Return the value that `to_json` wrote. Nothing that the text names is imported or called.
-
-    Raises:
-        WorkflowCheckpointException: The text is damaged, or holds something that is not known here.
-    """
+    """Return the value that `to_json` wrote. Nothing that the text names is imported or called."""
     return JsonReader().read(text)

@@ -9,8 +9,8 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from datetime import date, time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 from agentbench.serialization.plain import OMIT, to_plain
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("agentbench")
 
 _MISSING: Final = object()
-_IDENTIFIERS: Final[WeakKeyDictionary[type, tuple[str, ...]]] = WeakKeyDictionary()
-_SLOTS: Final[WeakKeyDictionary[type, tuple[str, ...]]] = WeakKeyDictionary()
 _UNCHANGING: Final = frozenset({type(None), str, bool, int, float, bytes})
 _Dependencies = Mapping[str, Mapping[str, Any]]
 
@@ -70,14 +68,10 @@ class SerializationMixin:
     INJECTABLE: ClassVar[Collection[str]] = frozenset()
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the public attributes by name, after the `"type"`.
+        """Return the public attributes by name, after the `"type"`, without the excluded ones.
 
         Objects with a `to_dict` of their own are written by it, also within lists and dictionaries. Values that JSON
         lacks are left out, with a line in the log.
-
-        Args:
-            exclude: Names of attributes to leave out besides those of the class.
-            exclude_none: Leave out what is `None`.
         """
 
         def convert(value: Any) -> Any:
@@ -121,7 +115,7 @@ class SerializationMixin:
         """
         arguments = dict(data)
         type_ = arguments.pop("type", None)
-        known = type_identifiers(cls)
+        known = type_identifiers(cls)  # type: ignore[arg-type]  # classes are hashable
         if type_ is not None and type_ not in known:
             message = f"The data are of type {type_!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
             raise ValueError(message)
@@ -143,12 +137,7 @@ class SerializationMixin:
 
     @classmethod
     def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:
-        """Make an instance of JSON; see `from_dict`.
-
-        Raises:
-            ValueError: The text is no JSON object, or of another type.
-            TypeError: The constructor does not know one of the names.
-        """
+        """Make an instance of JSON; see `from_dict`."""
         data = json.loads(text)
         if not isinstance(data, dict):
             message = f"The JSON holds a {type(data).__name__}. {cls.__name__}.from_json() expects an object."
@@ -157,7 +146,7 @@ class SerializationMixin:
 
     @classmethod
     def _get_type_identifier(cls) -> str:
-        return type_identifiers(cls)[0]
+        return type_identifiers(cls)[0]  # type: ignore[arg-type]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy everything but `raw_representation`, which is shared."""
@@ -170,19 +159,13 @@ class SerializationMixin:
         return duplicate
 
 
+@lru_cache(maxsize=1024)  # bounded for the classes of notebook cells that are run again
 def type_identifiers(cls: type) -> tuple[str, ...]:
     """Return the texts that `"type"` may have for a class: first the one that is written, then former spellings."""
-    known = _IDENTIFIERS.get(cls)
-    if known is None:
-        own = [name for name in map(_static_text, (cls, cls), ("type", "TYPE")) if name is not None]
-        known = tuple(dict.fromkeys([*own[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
-        _IDENTIFIERS[cls] = known
-    return known
-
-
-def _static_text(cls: type, name: str) -> str | None:
-    value = inspect.getattr_static(cls, name, None)  # not the value of a descriptor for instances
-    return value if isinstance(value, str) else None
+    values = [inspect.getattr_static(cls, name, None) for name in ("type", "TYPE")]  # not those of descriptors
+    own = [value for value in values if isinstance(value, str)]
+    letter_by_letter = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+    return tuple(dict.fromkeys([*own[:1], snake_case(cls.__name__), letter_by_letter]))
 
 
 def snake_case(name: str) -> str:
@@ -190,25 +173,19 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def _letter_by_letter(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    for name in _slots_of(type(instance)):
+    for name in _slots_of(type(instance)):  # type: ignore[arg-type]
         value = getattr(instance, name, _MISSING)
         if value is not _MISSING:
             yield name, value
     yield from list(getattr(instance, "__dict__", {}).items())
 
 
+@lru_cache(maxsize=1024)
 def _slots_of(cls: type) -> tuple[str, ...]:
-    known = _SLOTS.get(cls)
-    if known is None:
-        declared = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
-        names = [name for slots in declared for name in ((slots,) if isinstance(slots, str) else slots)]
-        known = _SLOTS[cls] = tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
-    return known
+    declared = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
+    names = [name for slots in declared for name in ((slots,) if isinstance(slots, str) else slots)]
+    return tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
 
 
 def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -55,15 +55,7 @@ def type_label(cls: type) -> str:
 
 
 class NameFinder:
-    """Finds the objects of allowed names.
-
-    Args:
-        allowed_types: More names than those that are always allowed, as `"module:qualname"`, or `"*"` for all.
-
-    Raises:
-        TypeError: They are one text.
-        ValueError: One of them is no such name.
-    """
+    """Finds the objects of names that are always allowed, and of more, as `"module:qualname"`, or `"*"` for all."""
 
     def __init__(self, allowed_types: Collection[str]) -> None:
         if isinstance(allowed_types, str):
@@ -71,7 +63,9 @@ class NameFinder:
             raise TypeError(message)
         self._allowed = frozenset(allowed_types)
         for entry in self._allowed:
-            if entry != EVERYTHING and not _is_label(entry):
+            module, colon, path = str(entry).partition(":")
+            is_label = colon and all(name.isidentifier() for name in (*module.split("."), *path.split(".")))
+            if entry != EVERYTHING and not is_label:
                 message = (
                     f"{entry!r} is among the allowed types. Expected 'module:qualname', such as 'shop.orders:Order'."
                 )
@@ -83,11 +77,7 @@ class NameFinder:
         return _OURS.get(label) or _label_in_library(label) or label
 
     def find(self, module: str, name: str) -> Any:
-        """Return the class, or a safe replacement of a function.
-
-        Raises:
-            WorkflowCheckpointException: The name is not allowed, or there is no such class.
-        """
+        """Return the class, or a safe replacement of a function, or raise WorkflowCheckpointException."""
         label = f"{module}:{name}"
         if label in self._allowed:
             return _object_at(_label_in_library(label) or label)
@@ -112,13 +102,6 @@ def _label_in_library(label: str) -> str | None:
     """The present name of a class of the library, by its name in this or an earlier version."""
     module = module_of_library_class(label.replace(":", "."))
     return None if module is None else f"{module}:{label.rpartition(':')[2]}"
-
-
-def _is_label(entry: object) -> bool:
-    if not isinstance(entry, str):
-        return False
-    module, colon, path = entry.partition(":")
-    return bool(colon) and all(name.isidentifier() for name in (*module.split("."), *path.split(".")))
 
 
 def _not_allowed(label: str) -> WorkflowCheckpointException:
@@ -149,28 +132,26 @@ def _get_member(owner: Any, name: Any) -> Any:
     if isinstance(owner, type) and issubclass(owner, Enum) and name in owner.__members__:
         return owner.__members__[name]
     if owner is ZoneInfo and name == "_unpickle":
-        return _read_zone
+        return lambda key, from_cache: ZoneInfo(key)
     message = f"getattr({owner!r}, {name!r}) in a pickle: only members of enums can be read like this"
     raise pickle.UnpicklingError(message)
 
 
-def _read_zone(key: str, from_cache: object) -> ZoneInfo:
-    return ZoneInfo(key)
-
-
 def _reconstruct(cls: Any, base: Any, state: Any) -> Any:
     """Replace `copyreg._reconstructor`, which old pickles call for every instance."""
-    if not isinstance(cls, type) or not isinstance(base, type):
-        message = f"{cls!r} or {base!r} in a pickle is no class"
-        raise pickle.UnpicklingError(message)
+    _require_classes(cls, base)
     return object.__new__(cls) if base is object else base.__new__(cls, state)
 
 
 def _new_object(cls: Any, *args: Any) -> Any:
-    if not isinstance(cls, type):
-        message = f"{cls!r} in a pickle is no class"
-        raise pickle.UnpicklingError(message)
+    _require_classes(cls)
     return cls.__new__(cls, *args)
+
+
+def _require_classes(*found: object) -> None:
+    if not all(isinstance(each, type) for each in found):
+        message = f"{found!r} in a pickle are no classes"
+        raise pickle.UnpicklingError(message)
 
 
 _REPLACED: Final[Mapping[str, Callable[..., Any]]] = {

@@ -50,16 +50,7 @@ def encode_checkpoint_value(value: Any) -> Any:
 
 
 def encode_readable(value: Any, finder: NameFinder, path: str = "") -> Any:
-    """Return a value in a form that `json.dumps` can write and `decode_found` with this finder can read.
-
-    Args:
-        value: The value.
-        finder: Finder of the allowed names.
-        path: Path of the value, for the error.
-
-    Raises:
-        UnstorableValueError: A part of it cannot be pickled, or could not be read again.
-    """
+    """Return a value, which has this path, in a form that `json.dumps` can write and this finder can read again."""
     return _encode(value, path, finder)
 
 
@@ -81,11 +72,7 @@ def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None
 
 
 def decode_found(value: Any, finder: NameFinder) -> Any:
-    """Return the value as `decode_checkpoint_value` does, with a finder of the allowed names.
-
-    Raises:
-        WorkflowCheckpointException: See there.
-    """
+    """Return the value as `decode_checkpoint_value` does, with a finder of the allowed names."""
     if isinstance(value, list):
         return [decode_found(item, finder) for item in value]
     if not isinstance(value, Mapping):
@@ -146,12 +133,7 @@ _SIZED: Final = (bytes, bytearray, int)
 
 
 class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
-    """Reads one pickle with allowed names only, which can change only its own objects.
-
-    Args:
-        file: The pickle.
-        finder: Finder of the allowed names.
-    """
+    """Reads one pickle with allowed names only, which can change only its own objects."""
 
     if TYPE_CHECKING:
         stack: list[Any]
@@ -191,12 +173,7 @@ class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
 
 
 class OpenUnpickler(pickle.Unpickler):
-    """Reads one pickle without restrictions; only the names of agent-framework's classes lead to this library's.
-
-    Args:
-        file: The pickle.
-        finder: Finder of those names.
-    """
+    """Reads one pickle without restrictions; only the names of agent-framework's classes lead to this library's."""
 
     def __init__(self, file: IO[bytes], finder: NameFinder) -> None:
         super().__init__(file)

@@ -23,13 +23,8 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 def to_plain(value: Any, convert: Callable[[Any], Any] | None = None) -> Any:
     """Return a value as texts, numbers, lists and dictionaries, which are all new.
 
-    Args:
-        value: The value.
-        convert: Returns the plain value of an object that is none of these or has a `to_dict`, or `OMIT`. Subclasses
-            of texts and numbers, such as enums, are passed to it too. By default `object_to_plain`.
-
-    Raises:
-        RecursionError: The value contains itself.
+    `convert`, by default `object_to_plain`, returns the plain value of an object that is none of these or has a
+    `to_dict`, or `OMIT`. Subclasses of texts and numbers, such as enums, are passed to it too.
     """
     cls = type(value)
     if cls in _SCALARS:
@@ -50,14 +45,9 @@ def to_plain(value: Any, convert: Callable[[Any], Any] | None = None) -> Any:
 def object_to_plain(
     value: Any, convert: Callable[[Any], Any] | None = None, other: Callable[[Any], Any] | None = None
 ) -> Any:
-    """Return an object as a plain value: an enum by its value, a set in order, an instance by its fields.
+    """Return an object as a plain value: an enum by its value, a set in order, an instance by fields; secrets masked.
 
-    Secrets are masked.
-
-    Args:
-        value: Neither a list nor a mapping.
-        convert: Passed on to `to_plain` for what the object holds.
-        other: Returns what takes the place of an object without such a form; by default its text.
+    `convert` is for what the object holds; `other` replaces an object without such a form, by default by its text.
     """
     if isinstance(value, Enum):
         return to_plain(value.value, convert)

@@ -23,21 +23,14 @@ class JsonReader:
         self._load = json.JSONDecoder(object_hook=self._revive, parse_constant=_refuse).decode
 
     def read(self, text: str) -> Any:
-        """Return the value of a text.
-
-        Raises:
-            WorkflowCheckpointException: The text is no JSON, is nested too deeply, or holds something that cannot be
-                made here.
-        """
+        """Return the value of a text, or raise WorkflowCheckpointException."""
         try:
             return self._load(text)
         except WorkflowCheckpointException:
             raise
-        except RecursionError as error:
-            message = "The stored text is nested more deeply than this Python reads. It was not written by the library."
-            raise WorkflowCheckpointException(message, error) from error
-        except ValueError as error:
-            message = f"The stored text is no JSON: {error}. It is damaged, or was not written by the library."
+        except (RecursionError, ValueError) as error:
+            problem = f"no JSON: {error}" if isinstance(error, ValueError) else "nested more deeply than Python reads"
+            message = f"The stored text is {problem}. It is damaged, or was not written by the library."
             raise WorkflowCheckpointException(message, error) from error
 
     def _revive(self, found: dict[str, Any]) -> Any:

@@ -19,21 +19,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StateType:
-    """How instances of a class are stored.
+    """How instances of a class, without its subclasses, are stored under a tag.
 
-    Attributes:
-        cls: The class, without its subclasses.
-        tag: Its name in JSON, unique.
-        encode: Returns a simpler value for an instance, which is then written.
-        decode: Returns an instance for that value. Its errors become errors that name the checkpoint.
-        name: Name of the class, where one tag is for many. It is written before the value of `encode`, and `decode`
-            takes a list of both.
+    `encode` returns a simpler value for an instance, which is then written; `decode` returns an instance for it.
     """
 
     cls: type
     tag: str
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
+    #: Name of the class, where one tag is for many. It is written before the value, and `decode` takes both as a list.
     name: Any = None
 
 
@@ -44,21 +39,12 @@ _BY_TAG: dict[str, StateType] = {}
 _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "workflow_message": "agentbench.workflows.persist.state_types",
     "workflow_event": "agentbench.workflows.persist.state_types",
-    **dict.fromkeys(
-        (
-            *("content", "message", "chat_response", "agent_response"),
-            *("chat_response_update", "agent_response_update"),
-        ),
-        "agentbench.messages.state_types",
-    ),
+    **dict.fromkeys(("content", "message", "chat_response", "agent_response"), "agentbench.messages.state_types"),
+    **dict.fromkeys(("chat_response_update", "agent_response_update"), "agentbench.messages.state_types"),
     "agent_session": "agentbench.agents.sessions.session",
-    "ndarray": "agentbench.serialization.array_types",
-    "numpy_scalar": "agentbench.serialization.array_types",
-    "dataframe": "agentbench.serialization.frame_types",
-    "series": "agentbench.serialization.frame_types",
-    "pandas_index": "agentbench.serialization.frame_types",
-    "pandas_array": "agentbench.serialization.frame_types",
-    "pandas_scalar": "agentbench.serialization.frame_types",
+    **dict.fromkeys(("ndarray", "numpy_scalar"), "agentbench.serialization.array_types"),
+    **dict.fromkeys(("dataframe", "series"), "agentbench.serialization.frame_types"),
+    **dict.fromkeys(("pandas_index", "pandas_array", "pandas_scalar"), "agentbench.serialization.frame_types"),
 }
 #: Of a package, or of a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
@@ -73,15 +59,7 @@ _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
 def register_type(
     cls: type[T], tag: str, encode: Callable[[T], Any], decode: Callable[[Any], T], *, frozen: bool = False
 ) -> None:
-    """Store instances of a class under a tag of the library's own.
-
-    Args:
-        cls: The class, exactly.
-        tag: Unique; a later registration of the same tag replaces the earlier one.
-        encode: See `StateType`.
-        decode: See `StateType`.
-        frozen: Instances do not change once they are saved, so that they are compared by identity.
-    """
+    """Store instances of a class under a tag of the library's own; frozen ones are compared by identity."""
     kind = StateType(cls, tag, encode, decode)
     _BY_TAG[tag] = kind
     store_as(kind, frozen=frozen)
@@ -108,11 +86,7 @@ def type_of_class(cls: type) -> StateType | None:
 
 
 def type_of_tag(tag: str) -> StateType | None:
-    """Find the form of a tag.
-
-    Raises:
-        MissingExtraError: A package that reads it is not installed.
-    """
+    """Find the form of a tag; MissingExtraError if a package that reads it is not installed."""
     found = _BY_TAG.get(tag)
     if found is None and tag in _MODULE_OF_TAG:
         try:

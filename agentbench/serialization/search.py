@@ -17,11 +17,7 @@ _LONGEST_KEY: Final = 60
 
 
 def find_unstorable(value: object) -> tuple[str, object]:
-    """Descend to the innermost part that has no stored form, or as deep as a path can still be read. Never raises.
-
-    Returns:
-        The path, such as `state['notes'][3].payload`, and the part; the value itself has the path `""`.
-    """
+    """Return the innermost part that has no stored form, or as deep as a path can still be read, with its path."""
     path, part = "", value
     passed = {id(value)}
     for _ in range(_DEEPEST_PATH):

@@ -31,15 +31,7 @@ ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 
 def standard_type(cls: type, value: Any) -> StateType:
-    """Find how instances of exactly this class are stored.
-
-    Args:
-        cls: The class.
-        value: An instance of it.
-
-    Raises:
-        UnstorableValueError: They cannot be.
-    """
+    """Find how instances of exactly this class, such as the value, are stored, or raise UnstorableValueError."""
     found = _TYPES.get(cls) or class_type(cls)
     if found is not None:
         return found
@@ -62,16 +54,8 @@ def _reason(cls: type) -> str:
 # ---------------------------------------------------------------------------------------------------- bytes and numbers
 
 
-def _write_bytes(value: bytes | bytearray) -> str:
-    return b64encode(value).decode()
-
-
 def _read_bytes(text: str) -> bytes:
     return b64decode(text, validate=True)
-
-
-def _read_int(text: str) -> int:
-    return int(text, 16)
 
 
 def _read_fraction(found: Any) -> Fraction:
@@ -89,14 +73,8 @@ def _read_float(text: str) -> float:
 # -------------------------------------------------------------------------------------------------------- date and time
 
 
-def _write_datetime(value: datetime) -> Any:
-    if value.tzinfo is timezone.utc and not value.fold:
-        return value.isoformat()
-    return _with_zone(value)
-
-
 def _with_zone(value: Any) -> Any:
-    if value.tzinfo is None and not value.fold:
+    if not value.fold and (value.tzinfo is None or (value.tzinfo is timezone.utc and isinstance(value, datetime))):
         return value.isoformat()
     return [value.replace(tzinfo=None).isoformat(), value.tzinfo, value.fold]
 
@@ -158,10 +136,6 @@ def _read_counter(pairs: Any) -> Counter[Any]:
     return counter
 
 
-def _write_pattern(value: re.Pattern[Any]) -> list[Any]:
-    return [value.pattern, value.flags]
-
-
 def _read_pattern(found: Any) -> re.Pattern[Any]:
     pattern, flags = found
     if not isinstance(pattern, (str, bytes)):
@@ -196,14 +170,16 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(defaultdict, "defaultdict", _write_defaultdict, _read_defaultdict),
     StateType(deque, "deque", lambda value: [list(value), value.maxlen], _read_deque),
     StateType(Counter, "Counter", _pairs, _of_items(_read_counter)),
-    StateType(bytes, "bytes", _write_bytes, _read_bytes),
-    StateType(bytearray, "bytearray", _write_bytes, lambda text: bytearray(_read_bytes(text))),
+    StateType(bytes, "bytes", lambda value: b64encode(value).decode(), _read_bytes),
+    StateType(
+        bytearray, "bytearray", lambda value: b64encode(value).decode(), lambda text: bytearray(_read_bytes(text))
+    ),
     StateType(complex, "complex", lambda value: [value.real, value.imag], _star(complex)),
     StateType(range, "range", lambda value: [value.start, value.stop, value.step], _star(range)),
     StateType(slice, "slice", lambda value: [value.start, value.stop, value.step], _star(slice)),
     StateType(date, "date", date.isoformat, _of_text(date.fromisoformat)),
     StateType(time, "time", _with_zone, _reader_with_zone(time.fromisoformat)),
-    StateType(datetime, "datetime", _write_datetime, _reader_with_zone(datetime.fromisoformat)),
+    StateType(datetime, "datetime", _with_zone, _reader_with_zone(datetime.fromisoformat)),
     StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
     StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
     StateType(ZoneInfo, "ZoneInfo", _write_zone, _read_zone),
@@ -213,7 +189,7 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
     StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of_text(PureWindowsPath)),
-    StateType(re.Pattern, "pattern", _write_pattern, _read_pattern),
+    StateType(re.Pattern, "pattern", lambda value: [value.pattern, value.flags], _read_pattern),
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
@@ -224,7 +200,7 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "dict": _of_items(dict),
     "float": _read_float,
     "frozenset": _of_items(frozenset),
-    "int": _of_text(_read_int),
+    "int": _of_text(lambda text: int(text, 16)),
     "registered": read_registered,
     "set": _of_items(set),
     "type": find_type,

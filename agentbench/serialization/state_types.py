@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 
 from agentbench.exceptions import UnknownStoredTypeError
 from agentbench.serialization.class_names import class_name, moved_from_main, refuse_other, register_class
 from agentbench.serialization.class_types import class_type
+from agentbench.serialization.mixin import snake_case
 from agentbench.serialization.registry import StateType, store_as
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 C = TypeVar("C", bound=type)
 
@@ -29,26 +32,19 @@ _OTHER_NAMES: Final[dict[type, str]] = {}
 _WITH_FORM: Final[dict[type, StateType]] = {}
 
 
-@overload
-def register_state_type(
-    cls: C,
-    *,
-    identifier: str | None = None,
-    encode: Callable[[Any], Any] | None = None,
-    decode: Callable[[Any], Any] | None = None,
-    frozen: bool = False,
-) -> C: ...
+class _Form(TypedDict, total=False):
+    identifier: str | None
+    encode: Callable[[Any], Any] | None
+    decode: Callable[[Any], Any] | None
+    frozen: bool
 
 
 @overload
-def register_state_type(
-    cls: None = None,
-    *,
-    identifier: str | None = None,
-    encode: Callable[[Any], Any] | None = None,
-    decode: Callable[[Any], Any] | None = None,
-    frozen: bool = False,
-) -> Callable[[C], C]: ...
+def register_state_type(cls: C, **form: Unpack[_Form]) -> C: ...
+
+
+@overload
+def register_state_type(cls: None = None, **form: Unpack[_Form]) -> Callable[[C], C]: ...
 
 
 def register_state_type(
@@ -77,9 +73,6 @@ def register_state_type(
         encode: Returns a simpler value for an instance, which can be stored.
         decode: Returns an instance for that value.
         frozen: Instances do not change once they are saved, so that checkpoints need not compare them again.
-
-    Returns:
-        The class.
 
     Raises:
         TypeError: The class is of no kind that can be stored without `encode` and `decode`, only one is passed, one
@@ -147,10 +140,7 @@ def register_name(cls: type, name: str, *identifiers: str) -> None:
 
 
 def note_identifier(cls: type, identifier: str) -> None:
-    """Register a class by the `"type"` that an instance of it has just written.
-
-    Classes that were registered are preferred to it.
-    """
+    """Register a class by the `"type"` that an instance has just written; registered classes are preferred to it."""
     known, name = _BY_IDENTIFIER.get(identifier, {}), stored_name(cls)
     if known.get(name) is cls:
         return
@@ -176,13 +166,7 @@ def registered_form(cls: type) -> StateType | None:
 
 
 def type_of_identifier(identifier: str | None, name: str | None = None) -> type | None:
-    """Find a class by its `"type"` field.
-
-    Args:
-        identifier: The text of the field.
-        name: The stored name of the class. It goes before the identifier; without it the class that was registered last
-            is taken.
-    """
+    """Find a class by its stored name, else the last one that was registered for the text of the `"type"` field."""
     if name in _BY_STORED_NAME:
         return _BY_STORED_NAME[name]
     found = _BY_IDENTIFIER.get(identifier or "")
@@ -194,10 +178,11 @@ def read_registered(found: Any) -> Any:
     name, content = found
     kind = _BY_NAME.get(name)
     if kind is None:
-        moved = moved_from_main(str(name), [each.cls for each in _BY_NAME.values()])
-        kind = next((each for each in _BY_NAME.values() if each.cls is moved), None)
-    if kind is None:
-        raise UnknownStoredTypeError(str(name))
+        by_class = {each.cls: each for each in _BY_NAME.values()}
+        moved = moved_from_main(str(name), by_class)
+        if moved is None:
+            raise UnknownStoredTypeError(str(name))
+        kind = by_class[moved]
     return kind.decode(content)
 
 
@@ -236,7 +221,7 @@ def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
         value = getattr(cls, attribute, None)
         if isinstance(value, str):
             yield value
-    yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+    yield snake_case(cls.__name__)
 
 
 def _note_identifier(identifier: str, cls: type) -> None:

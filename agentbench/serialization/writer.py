@@ -49,8 +49,8 @@ class JsonWriter:
             str: self.write_text,
             int: write_int,
             float: write_float,
-            bool: _write_bool,
-            type(None): _write_none,
+            bool: {True: "true", False: "false"}.__getitem__,
+            type(None): lambda _: "null",
             list: self.write_list,
             dict: self.write_dict,
             set: self.write_set,
@@ -58,12 +58,7 @@ class JsonWriter:
         }
 
     def write(self, value: Any) -> str:
-        """Return the JSON text of a value.
-
-        Raises:
-            UnstorableValueError: The value, or a part of it, has no stored form.
-            RecursionError: It is nested too deeply, or contains itself.
-        """
+        """Return the JSON text of a value; UnstorableValueError or RecursionError if it has none."""
         method = self._methods.get(type(value))
         return self._write_other(value) if method is None else method(value)
 
@@ -167,14 +162,6 @@ def write_float(value: float) -> str:
     """Write a number; JSON lacks those that are not finite."""
     text = float.__repr__(value)
     return f'{{"{TAG}":"float","v":"{text}"}}' if text in {"nan", "inf", "-inf"} else text
-
-
-def _write_bool(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _write_none(value: None) -> str:
-    return "null"
 
 
 def _plain_encoder() -> Callable[[Any], str]:

@@ -103,27 +103,22 @@ def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
         message = f"{uri!r} is no URI: it has no scheme. Expected something like https://... or data:...;base64,..."
         raise ContentError(message)
     if scheme.lower() == "data":
-        own = _media_type_of_data_uri(rest)
-        return "data", media_type or own
+        header, comma, _ = rest.partition(",")
+        own, *parameters = header.split(";")
+        if not comma:
+            message = f"A data URI has no comma between its header and its data. It begins with data:{header[:40]!r}."
+            raise ContentError(message)
+        # Parameters are `name=value`; a last part without a value names the encoding.
+        encoding = parameters[-1] if parameters and "=" not in parameters[-1] else ""
+        if encoding.lower() not in ("", "base64"):
+            message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
+            raise ContentError(message)
+        return "data", media_type or own or None
     if scheme.lower() not in _KNOWN_SCHEMES:
         _log.info("The URI scheme %r is not one of those that services usually know.", scheme)
     if not media_type:
         _log.warning("A URI has no media type, and many services need one. Pass it: from_uri(..., media_type=...).")
     return "uri", media_type
-
-
-def _media_type_of_data_uri(rest: str) -> str | None:
-    header, comma, _ = rest.partition(",")
-    media_type, *parameters = header.split(";")
-    if not comma:
-        message = f"A data URI has no comma between its header and its data. It begins with data:{header[:40]!r}."
-        raise ContentError(message)
-    # Parameters are `name=value`; a last part without a value names the encoding.
-    encoding = parameters[-1] if parameters and "=" not in parameters[-1] else ""
-    if encoding.lower() not in ("", "base64"):
-        message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
-        raise ContentError(message)
-    return media_type or None
 
 
 def data_uri(data: bytes | bytearray | memoryview, media_type: str) -> str:
