@@ -247,8 +247,7 @@ class ToolExecutionException(ToolException):
 class UserInputRequiredException(ToolException):
     """The run cannot go on without a person. Not logged: it is a request, not a failure.
 
-    Attributes:
-        contents: The requests, as a list of contents.
+    Attributes: `contents`, the requests as a list of contents.
     """
 
     def __init__(
@@ -265,8 +264,7 @@ class MiddlewareException(AgentFrameworkException):
 class MiddlewareTermination(MiddlewareException):
     """Raised by a middleware to end the call here. Not logged: it is a normal way out.
 
-    Attributes:
-        result: The result of the call, instead of the model's or the tool's; `None` for none.
+    Attributes: `result`, that of the call instead of the model's or the tool's; `None` for none.
     """
 
     def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None) -> None:
@@ -277,8 +275,7 @@ class MiddlewareTermination(MiddlewareException):
 class EvalNotPassedError(AgentFrameworkException):
     """An evaluation did not pass its gate.
 
-    Attributes:
-        results: The results of the evaluation.
+    Attributes: `results`, those of the evaluation.
     """
 
     def __init__(self, message: str, results: Any = None) -> None:
@@ -340,9 +337,7 @@ class WorkflowException(AgentFrameworkException):
 class ExecutorTimeoutError(WorkflowException, TimeoutError):
     """An executor took longer than its policy allows.
 
-    Attributes:
-        executor_id: The executor.
-        timeout_s: The allowed time, in seconds.
+    Attributes: `executor_id`, and `timeout_s`, the allowed time in seconds.
     """
 
     def __init__(self, executor_id: str, timeout_s: float) -> None:
@@ -364,9 +359,7 @@ class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
 class WorkflowConvergenceException(WorkflowRunnerException):
     """Messages are still waiting after the last superstep that `max_iterations` allows.
 
-    Attributes:
-        max_iterations: The limit, if known.
-        pending: Number of waiting messages by the id of the executor that sent them.
+    Attributes: `max_iterations`, if known, and `pending`, the number of waiting messages by the sender's id.
     """
 
     def __init__(
@@ -384,8 +377,7 @@ class WorkflowConvergenceException(WorkflowRunnerException):
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 
-    Attributes:
-        snapshot: The state in memory that could not be saved, where there is one (state graphs).
+    Attributes: `snapshot`, the state in memory that could not be saved, if there is one (state graphs).
     """
 
     snapshot: Any = None
@@ -455,8 +447,7 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
 class GraphMismatchError(WorkflowCheckpointException):
     """A checkpoint was made by another graph.
 
-    Attributes:
-        differences: One dict per difference, with `path`, `before` (in the checkpoint) and `after` (in this graph).
+    Attributes: `differences`, each a dict with `path`, `before` (in the checkpoint) and `after` (in this graph).
     """
 
     def __init__(self, message: str, *args: Any, differences: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> None:
@@ -502,8 +493,7 @@ class WorkflowValidationError(WorkflowException):
 class EdgeDuplicationError(WorkflowValidationError):
     """An edge was added twice to a workflow. Raised by `build()`.
 
-    Attributes:
-        edge_id: The edge, as `source->target`.
+    Attributes: `edge_id`, as `source->target`.
     """
 
     def __init__(self, edge_id: str) -> None:
@@ -518,11 +508,7 @@ class EdgeDuplicationError(WorkflowValidationError):
 class TypeCompatibilityError(WorkflowValidationError):
     """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`.
 
-    Attributes:
-        source_executor_id: Where the edge begins.
-        target_executor_id: Where it ends.
-        source_types: The types that the source sends.
-        target_types: The types that the target takes.
+    Attributes: `source_executor_id`, `target_executor_id`, `source_types` (sent) and `target_types` (taken).
     """
 
     def __init__(
@@ -616,8 +602,7 @@ class GraphError(WorkflowException):
 class GraphCompileError(GraphError, WorkflowValidationError):
     """A state graph is built wrongly; found when it is compiled.
 
-    Attributes:
-        validation_type: The rule of the engine that comes closest.
+    Attributes: `validation_type`, the rule of the engine that comes closest.
     """
 
     def __init__(
@@ -634,8 +619,7 @@ class GraphCompileError(GraphError, WorkflowValidationError):
 class GraphRecursionError(GraphError, WorkflowConvergenceException):
     """A call needs more supersteps than its `recursion_limit` allows. Its work is stored and the call can be resumed.
 
-    Attributes:
-        result: The state when the limit was reached.
+    Attributes: `result`, the state when the limit was reached.
     """
 
     default_code = "RECURSION_001"
@@ -660,8 +644,7 @@ class ThreadBusyError(GraphError, WorkflowBusyError):
 class NodeError(GraphError):
     """A node failed; `__cause__` is the node's own error.
 
-    Attributes:
-        errors: The other errors of that superstep, in the order of the tasks.
+    Attributes: `errors`, the other errors of that superstep in the order of the tasks.
     """
 
     default_code = "NODE_001"
@@ -777,9 +760,7 @@ class StepperClosed(NotebookError):
 class InvalidEdit(NotebookError):
     """An edited value does not fit its place in the state.
 
-    Attributes:
-        path: The place.
-        problem: The message of the validator.
+    Attributes: `path`, the place, and `problem`, the message of the validator.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -790,9 +771,7 @@ class InvalidEdit(NotebookError):
 class RequestAlreadyAnswered(NotebookError, ValueError):
     """A request was answered a second time.
 
-    Attributes:
-        request_id: The request.
-        answered_at: Time of the first answer, as text, if known.
+    Attributes: `request_id`, and `answered_at`, the time of the first answer as text, if known.
     """
 
     def __init__(self, request_id: str, answered_at: str | None = None) -> None:
@@ -804,9 +783,7 @@ class RequestAlreadyAnswered(NotebookError, ValueError):
 class RequestExpired(NotebookError, ValueError):
     """An answer came after the request had ended.
 
-    Attributes:
-        request_id: The request.
-        expired_at: Time of its end, as text, if known.
+    Attributes: `request_id`, and `expired_at`, the time of its end as text, if known.
     """
 
     def __init__(self, request_id: str, expired_at: str | None = None) -> None:
@@ -821,8 +798,7 @@ class RequestExpired(NotebookError, ValueError):
 class FormInvalid(NotebookError):
     """The value of a form was read while it is not valid.
 
-    Attributes:
-        errors: The problems by path of the field.
+    Attributes: `errors`, the problems by path of the field.
     """
 
     def __init__(self, errors: Mapping[str, str]) -> None:
@@ -834,9 +810,7 @@ class FormInvalid(NotebookError):
 class UnsupportedSchema(NotebookError):
     """A schema has a keyword without a form field; raised in strict mode only.
 
-    Attributes:
-        keyword: The schema's keyword.
-        path: Its place in the schema.
+    Attributes: `keyword`, and `path`, its place in the schema.
     """
 
     def __init__(self, keyword: str, path: str) -> None:
@@ -897,8 +871,7 @@ class NestedLoopError(NotebookError, RuntimeError):
 class NoBlockingError(NotebookError, RuntimeError):
     """This Python has no threads, so results are available by `await` only.
 
-    Attributes:
-        call: The call to await instead.
+    Attributes: `call`, the call to await instead.
     """
 
     def __init__(self, call: str) -> None:

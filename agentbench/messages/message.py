@@ -237,11 +237,7 @@ class Message(Record):
 
 
 def copy_messages(messages: Iterable[Any]) -> list[Message]:
-    """Return copies with lists of contents and additional properties of their own; the contents are shared.
-
-    Raises:
-        TypeError: One is no message.
-    """
+    """Return copies with lists of contents and additional properties of their own; the contents are shared."""
     copies = []
     for message in messages:
         if not isinstance(message, Message):  # lists of texts are a likely slip

@@ -200,10 +200,6 @@ class ContentRecord(Displayable):
         """Make a content of a dictionary in the form of `to_dict`.
 
         Unknown fields become additional properties; a content of an unknown kind has all fields that it came with.
-
-        Raises:
-            ValueError: The dictionary has no `"type"`.
-            ContentError: The media type of its bytes is not known.
         """
         source: object = data
         values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
@@ -342,11 +338,7 @@ class ContentRecord(Displayable):
         return found if isinstance(found, dict) else {"raw": found}
 
     def has_top_level_media_type(self, top_level_media_type: str) -> bool:
-        """Return whether the data are of a kind: `"image"`, `"audio"`, `"text"` or `"application"`.
-
-        Raises:
-            ContentError: The media type is not known.
-        """
+        """Return whether the data are of a kind: `"image"`, `"audio"`, `"text"` or `"application"`."""
         if self.media_type is None:
             message = "This content has no media type to compare. Pass one to the constructor: media_type='image/png'."
             raise ContentError(message)
