@@ -238,7 +238,7 @@ async def test_a_hook_that_fails_while_it_restores_leaves_state_messages_and_req
     ("damage", "told"),
     [
         ({"messages": {"a": ["text"]}}, "message 0 of 'a' came back from the storage as a str"),
-        ({"messages": {"a": "text"}}, "holds a str as the messages of 'a'"),
+        ({"messages": {"a": "text"}}, "message 0 of 'a' came back from the storage as a str"),
         ({"messages": None}, "cannot be restored: AttributeError"),
         ({"pending_request_info_events": {"r": "text"}}, "the request 'r' came back from the storage as a str"),
         ({"state": {"_fan_in_buffers": {"k": {"a": ["text"]}}}}, "fan-in 'k' cannot be restored: message 0 of 'a'"),

@@ -286,7 +286,8 @@ async def test_a_restore_hook_that_fails_is_wrapped_and_names_the_executor():
 
 
 @pytest.mark.parametrize(
-    ("own", "what"), [({"ghost": {}}, "ghost"), ({"a": 5}, "not a dict"), ({"a": {1: 2}}, "text keys"), (5, "no dict")]
+    ("own", "what"),
+    [({"ghost": {}}, "ghost"), ({"a": 5}, "not a dict"), ({"a": {1: 2}}, "text keys"), (5, "cannot be restored")],
 )
 async def test_a_checkpoint_with_impossible_executor_state_is_refused(own: Any, what: str):
     storage = InMemoryCheckpointStorage()

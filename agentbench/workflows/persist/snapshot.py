@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,9 +135,6 @@ def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], d
             raise _not_restorable(where, f"the request {request_id!r}", event)
     state = dict(saved.state)
     own = state.pop(EXECUTOR_STATE, {})
-    if not isinstance(own, dict):
-        msg = f"{where} holds no dict under {EXECUTOR_STATE!r}; it was not written by an engine."
-        raise WorkflowCheckpointException(msg)
     for executor_id, value in own.items():
         if executor_id not in graph.executors:
             msg = f"{where} holds state of executor {executor_id!r}, which this workflow lacks."
@@ -151,11 +148,8 @@ def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], d
     return state, own, buffers
 
 
-def _check_messages(messages: Mapping[str, object], where: str) -> None:
+def _check_messages(messages: Mapping[str, Iterable[object]], where: str) -> None:
     for source, queued in messages.items():
-        if not isinstance(queued, list):
-            msg = f"{where} holds a {type(queued).__name__} as the messages of {source!r}; expected a list."
-            raise WorkflowCheckpointException(msg)
         for place, message in enumerate(queued):
             if not isinstance(message, WorkflowMessage):
                 raise _not_restorable(where, f"message {place} of {source!r}", message)

@@ -74,7 +74,7 @@ async def test_a_snapshot_is_not_changed_by_what_the_run_does_later():
 @pytest.mark.parametrize(
     ("damaged", "words"),
     [
-        (Snapshot(0, {"a": "text"}, {}, {}), "holds a str as the messages of 'a'"),  # type: ignore[dict-item]
+        (Snapshot(0, {"a": "text"}, {}, {}), "message 0 of 'a' came back from the storage as a str"),  # type: ignore[dict-item]
         (Snapshot(0, {"a": [{}]}, {}, {}), "message 0 of 'a' came back from the storage as a dict"),  # type: ignore[list-item]
         (Snapshot(0, {}, {}, {"R": {}}), "the request 'R' came back"),  # type: ignore[dict-item]
         (
