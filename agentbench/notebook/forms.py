@@ -118,11 +118,7 @@ class Form:
         ```python
         trip = form(Trip)
         trip.set_raw("city", "Bergen")
-        trip.set_raw("days", "3")
-        if trip.submit():
-            print(trip.value)
-        else:
-            print(trip.errors)
+        print(trip.value if trip.submit() else trip.errors)
         ```
     """
 
@@ -168,12 +164,7 @@ class Form:
 
     @property
     def value(self) -> Any:
-        """The submitted answer, else the current value of the fields.
-
-        Raises:
-            FormInvalid: The fields have no valid value; `raw` has the typed texts.
-            RequestAlreadyAnswered: The request was answered elsewhere.
-        """
+        """The submitted answer, else the current value of the fields; see the errors of the class."""
         if self._model.state is FormState.ANSWERED and not self._model.answered_here:
             raise self._already_answered()
         return self._model.value()

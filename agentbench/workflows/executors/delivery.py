@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage
-
-if TYPE_CHECKING:
-    from agentbench.workflows.executors.handlers import HandlerSpec
 
 
 class RunningContext(Protocol):
@@ -77,7 +74,7 @@ class Delivery:
     def __init__(
         self,
         executor: Any,
-        handler: HandlerSpec | None,
+        handler: Any,
         data: Any,
         sources: tuple[str, ...],
         messages: tuple[WorkflowMessage, ...] = (),
