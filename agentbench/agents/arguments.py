@@ -46,11 +46,7 @@ def check_mapping(name: str, value: object, example: str) -> None:
 
 
 def check_options(name: str, options: Any) -> None:
-    """Check the options of a model.
-
-    Raises:
-        TypeError: They are no mapping, or their `response_format` is neither a pydantic model class nor a JSON schema.
-    """
+    """Raise a `TypeError` if options are no mapping, or have a `response_format` that is no model class or schema."""
     check_mapping(name, options, '{"temperature": 0.2}')
     form = options.get("response_format") if options else None
     if form is None or isinstance(form, Mapping) or (isinstance(form, type) and hasattr(form, "model_validate_json")):
@@ -114,16 +110,7 @@ def _check_session(session: object) -> None:
 
 
 def check_constructor_keywords(instance: object, keywords: Iterable[str], *, options: str = "") -> None:
-    """Check keywords that an `__init__` does not know against those of all classes of an instance.
-
-    Args:
-        instance: The object whose `__init__` was called.
-        keywords: Their names.
-        options: The name of the argument for options of the model, if there is one.
-
-    Raises:
-        TypeError: No class takes one of them; the error proposes one that is taken.
-    """
+    """Raise a `TypeError` for the first keyword that no constructor of the classes of an instance takes."""
     known = constructor_keywords(type(instance))
     for name in keywords:
         if name not in known:
@@ -140,14 +127,7 @@ def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:
 
 
 def unexpected_keyword(callee: str, name: str, known: Iterable[str], *, options: str = "") -> TypeError:
-    """Return the error for a keyword that a class or method does not take.
-
-    Args:
-        callee: Name of the class or method.
-        name: The keyword.
-        known: The keywords that it takes.
-        options: The name of the argument for options of the model, if there is one.
-    """
+    """Return the error for a keyword that is not taken; `options` names the argument for options of the model."""
     mend = did_you_mean(name, known)
     if options and name in ChatOptions.__annotations__:
         mend = f" It is an option of the model: give {options}={{{name!r}: ...}}."

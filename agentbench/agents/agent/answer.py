@@ -23,17 +23,7 @@ def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> Agen
 
 
 def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_id: bool = True) -> AgentResponse[Any]:
-    """Return the model's answer as one of the agent.
-
-    Args:
-        agent: The agent, which signs the messages.
-        answer: The model's answer.
-        response_format: Of the run; where it has none, that of the answer counts.
-        has_id: Whether the response has the id of the model's answer.
-
-    Raises:
-        AgentInvalidResponseException: If the client returned something else than a `ChatResponse`.
-    """
+    """Return the model's answer as one of the agent; `response_format` overrides that of the answer."""
     if not isinstance(answer, ChatResponse):
         problem = (
             f"The client {type(agent.client).__name__} of {agent!r} answered with {answer!r}. "
@@ -68,10 +58,6 @@ def _give_ids(contents: Iterable[Content]) -> None:
 
 async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
     """Return the model's answer at the end of its stream.
-
-    Args:
-        stream: The exhausted stream.
-        updates: What its reader got.
 
     Returns:
         What the client made of the stream. Where transform hooks changed the updates, their fold: the response of an

@@ -42,10 +42,6 @@ def agent_as_tool(  # noqa: PLR0913 - the public signature
 
     An agent as a tool remembers nothing between two calls. If it asks a person, its conversation until then travels in
     the request, which is stored in the conversation of the calling agent; with the answer it continues from there.
-
-    Raises:
-        TypeError: If `agent` is no agent.
-        ValueError: If there is no name for the tool.
     """
     check_is_agent(agent)
     tool_name = name or tool_name_of(agent)
@@ -146,11 +142,7 @@ def check_is_agent(agent: Any) -> None:
 
 
 def tool_name_of(agent: Any) -> str:
-    """Return the name of an agent in letters, digits and underscores, as services require for tools.
-
-    Raises:
-        ValueError: If the agent has no name.
-    """
+    """Return the name of an agent in letters, digits and underscores, as services require for tools."""
     if not agent.name:
         message = f"{agent!r} has no name for its tool. Give the agent a name, or as_tool() one: as_tool(name='...')."
         raise ValueError(message)

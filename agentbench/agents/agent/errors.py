@@ -32,9 +32,6 @@ _DERIVED: dict[type[ChatClientException], type[ChatClientException] | None] = {}
 def as_agent_error(error: ChatClientException) -> ChatClientException:
     """Return an error of a chat client as one that is also an error of the agent.
 
-    Args:
-        error: The client's error.
-
     Returns:
         An error of a private class that derives from the class of `error` and from the matching `Agent...` class, with
         the same arguments, attributes and traceback, to be raised from `error`; `error` itself where no class matches

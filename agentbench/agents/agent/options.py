@@ -23,11 +23,7 @@ def merge_options(
 ) -> dict[str, Any]:
     """Return the options of a run laid over those of its agent.
 
-    Args:
-        defaults: The agent's options; values are copied, since a client may change them.
-        options: The run's options; lists and dictionaries are copied, `None` counts as absent.
-        instructions: Texts of the providers; they go between the agent's and the run's.
-        conversation_id: Of the session; it beats the option.
+    Providers' instructions go between the agent's and the run's. Values are copied, since a client may change them.
 
     Returns:
         Options without `None`, and without `tools` and `additional_function_arguments`, which are merged apart.
@@ -63,16 +59,7 @@ def join_instructions(*parts: str | Iterable[str] | None) -> str | None:
 
 
 def merge_tools(known: Sequence[Any], *more: Any) -> list[Any]:
-    """Return all tools of a run, each once.
-
-    Args:
-        known: The agent's tools.
-        *more: Those of providers and of the run: anything that `normalize_tools` takes. A function whose tool is known
-            is that tool.
-
-    Raises:
-        ValueError: If two different tools have one name.
-    """
+    """Return all tools of a run, each once; a function whose tool is known is that tool."""
     merged = list(known)
     if not any(more):
         return merged

@@ -26,13 +26,7 @@ def agent_as_mcp_server(
     instructions: str | None = None,
     lifespan: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return any agent as a server with one tool; see `BaseAgent.as_mcp_server`.
-
-    Raises:
-        MissingExtraError: If the package `mcp` is not installed.
-        TypeError: If `agent` is no agent.
-        ValueError: If the agent has no name.
-    """
+    """Return any agent as a server with one tool; see `BaseAgent.as_mcp_server`."""
     purpose = "serve an agent over the Model Context Protocol"
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)

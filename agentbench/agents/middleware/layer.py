@@ -32,14 +32,6 @@ class AgentMiddlewareRuns:
     """Agent middleware around the runs of the class that comes next, as in `Agent`.
 
     Chat and function middleware goes on to the client as `client_kwargs["middleware"]`: the agent's, then the run's.
-
-    Args:
-        *args: For the next class.
-        middleware: Of every run, outermost first.
-        **kwargs: For the next class.
-
-    Raises:
-        MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
     """
 
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
@@ -67,9 +59,6 @@ class AgentMiddlewareRuns:
         Returns:
             An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
             stream.
-
-        Raises:
-            MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
         """
         chain, for_client = _split([*self.middleware, *flat_middleware(middleware)])
         if for_client:

@@ -19,18 +19,9 @@ async def run_pipeline(
 ) -> bool:
     """Run a call with its middleware around it.
 
-    Args:
-        middleware: Called with the context and `call_next`, outermost first.
-        context: The context of the call; it gets the `result`.
-        innermost: The call itself; reads the context and sets its `result`. Runs once per `call_next()`.
-
     Returns:
         Whether a middleware ended the call by `MiddlewareTermination`. The result of the exception is then in
         `context.result`, unless there was one already.
-
-    Raises:
-        Exception: Any error of a middleware or the call; also a `MiddlewareTermination` of the call itself, which is no
-            middleware.
     """
     if not middleware:
         await innermost()
@@ -94,11 +85,7 @@ def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
 
 
 def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:
-    """Return the stream that a call resulted in, with the three hook lists of its context.
-
-    Raises:
-        ValueError: The result is no stream.
-    """
+    """Return the stream that a call resulted in, with the three hook lists of its context."""
     if not isinstance(stream, ResponseStream):
         message = (
             f"The result of a streaming call is a {type(stream).__name__}. Expected a ResponseStream: when "

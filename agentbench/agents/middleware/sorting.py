@@ -50,14 +50,7 @@ _NONE = SortedMiddleware()
 
 
 def sort_middleware(*middleware: object) -> SortedMiddleware:
-    """Return middleware by kind.
-
-    Args:
-        *middleware: Each is `None`, one middleware, or a sequence of middleware, possibly nested.
-
-    Raises:
-        MiddlewareException: Something is no middleware, or its kind is unclear.
-    """
+    """Return middleware by kind; each argument is `None`, one middleware, or a sequence, possibly nested."""
     entries = [one for item in middleware for one in flat_middleware(item)]
     if not entries:
         return _NONE

@@ -41,11 +41,7 @@ def needs_network(client: Any) -> bool:
 
 
 def require_network(client: Any) -> None:
-    """Check that a client may call its service now.
-
-    Raises:
-        ChatClientException: It would leave this machine, and the environment forbids the network.
-    """
+    """Raise a `ChatClientException` if a client would leave this machine, and the environment forbids the network."""
     if getattr(client, "NEEDS_NETWORK", False) and is_offline() and needs_network(client):
         message = (
             f"{type(client).__name__} would go to the network, but {OFFLINE_VARIABLE} is set to "

@@ -18,15 +18,7 @@ BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStrea
 
 
 async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any]:
-    """Return a reply as a response.
-
-    Args:
-        reply: A response, a stream, an async iterable of updates, or an awaitable of one of them.
-        build_stream: Makes a stream of updates.
-
-    Raises:
-        ChatClientInvalidResponseException: It is none of these.
-    """
+    """Return a reply as a response: a response, a stream, an iterable of updates, or an awaitable of one of them."""
     stream = await _await_reply(reply)
     if isinstance(stream, ChatResponse):
         return stream
@@ -42,11 +34,7 @@ async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any
 
 
 async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
-    """Return a reply as a stream; see `response_of`.
-
-    Raises:
-        ChatClientInvalidResponseException: It is of no known shape.
-    """
+    """Return a reply as a stream; see `response_of`."""
     reply = await _await_reply(reply)
     if isinstance(reply, ResponseStream):
         return reply

@@ -72,12 +72,7 @@ def sort_arguments(
     function_invocation_kwargs: Mapping[str, Any] | None,
     client_kwargs: Mapping[str, Any] | None,
 ) -> RequestArguments:
-    """Return the arguments of `get_response`, sorted; `own_middleware` is that of the client.
-
-    Raises:
-        MiddlewareException: Some middleware is neither for calls of a model nor for calls of a tool.
-        TypeError: Options or keywords are no mapping.
-    """
+    """Return the arguments of `get_response`, sorted; `own_middleware` is that of the client."""
     check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
     own_options = dict(options) if options else {}
     for_tools = function_invocation_kwargs or _EMPTY
@@ -106,11 +101,7 @@ def sort_arguments(
 
 
 def sort_client_middleware(*middleware: Any) -> tuple[_Middleware, _Middleware]:
-    """Return the chat and the function middleware.
-
-    Raises:
-        MiddlewareException: Something is agent middleware, or no middleware.
-    """
+    """Return the chat and the function middleware; agent middleware is a `MiddlewareException`."""
     if not any(one is not None and one != () for one in middleware):
         return (), ()
     kinds = sort_middleware(*middleware)
@@ -131,18 +122,7 @@ def loop_request(
     enabled: bool = True,
     own_messages: bool = False,
 ) -> Request:
-    """Return the request for the tool loop.
-
-    Args:
-        messages: The input.
-        arguments: The other arguments.
-        configuration: The client's; that of the request overrides it.
-        enabled: `False`: the model is called once, whatever the configuration says.
-        own_messages: Whether the loop works on copies of the messages, since compaction marks them.
-
-    Raises:
-        ValueError: The configuration is not valid.
-    """
+    """Return the request for the tool loop; with `own_messages` it copies messages, since compaction marks them."""
     if arguments.configuration or configuration is None or not configuration.keys() >= _ALL_KEYS:
         # A client's complete configuration was checked by its constructor; others are checked here.
         configuration = normalize_function_invocation_configuration(
@@ -169,16 +149,6 @@ class ModelCalls:
     """Calls the model of one request, once per round of the loop.
 
     From outside to inside: chat middleware, the span, compaction, the check for the network, the client's hook.
-
-    Args:
-        client: Whose model is called.
-        hook: Called with `messages`, `stream`, `options` and the keywords of the request; returns any shape of reply.
-        middleware: Chat middleware, outermost first.
-        kwargs: Further keywords for the hook.
-        for_tools: What the request passes to its tools, for chat middleware to read.
-        compaction_strategy: Shortens the working list.
-        tokenizer: Counts its tokens.
-        is_traced: Whether calls get a span here, if telemetry is on.
     """
 
     __slots__ = (

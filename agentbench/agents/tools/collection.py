@@ -132,11 +132,8 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
     """Add a tool under its name, if it has one.
 
     Returns:
-        Whether it is a new tool: it has a new name, or none.
-
-    Raises:
-        ValueError: A different tool has the name. A copy with other additional properties is the same tool, and so is a
-            tool that `normalize_tools` made of the same function.
+        Whether it is a new tool: it has a new name, or none. A copy with other additional properties is the same tool,
+        and so is one that `normalize_tools` made of the same function; a different tool is a `ValueError`.
     """
     name = tool_name(tool)
     if name is None:

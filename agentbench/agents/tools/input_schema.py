@@ -22,12 +22,7 @@ _of_functions: weakref.WeakKeyDictionary[Callable[..., Any], LazySchema] = weakr
 
 
 def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: InputModel) -> LazySchema:
-    """Return the schema of a tool. Tools of one name and function share theirs, which is costly to make.
-
-    Raises:
-        TypeError: The function is a class or no function, or `input_model` describes no arguments.
-        ValueError: The function has two context parameters, or its parameters are unknown.
-    """
+    """Return the schema of a tool. Tools of one name and function share theirs, which is costly to make."""
     if func is None:
         return LazySchema(tool_name, input_model, None)
     if input_model is not None or not isinstance(func, FunctionType):
@@ -64,11 +59,7 @@ class LazySchema:
         self._schema: JsonSchema | ModelSchema | None = None
 
     def get(self) -> JsonSchema | ModelSchema:
-        """Return the schema.
-
-        Raises:
-            TypeError: The type of a parameter is not known or has no JSON schema.
-        """
+        """Return the schema."""
         if self._schema is None:
             self._schema = self._make()
         return self._schema
@@ -123,11 +114,7 @@ class ModelSchema:
         return isolate(self._json)
 
     def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for the function.
-
-        Raises:
-            TypeError: The arguments do not fit.
-        """
+        """Return the arguments for the function."""
         try:
             instance = self._validate(arguments)
         except ValueError as error:
@@ -195,11 +182,7 @@ class JsonSchema:
         return isolate(self._json)
 
     def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for the function.
-
-        Raises:
-            TypeError: The arguments do not fit.
-        """
+        """Return the arguments for the function."""
         problems = [f"{name}: required, but missing" for name in self._required if name not in arguments]
         for name, value in arguments.items():
             if name in self._properties:

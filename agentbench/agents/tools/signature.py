@@ -73,11 +73,7 @@ class ToolSignature(NamedTuple):
         return values
 
     def type_of(self, parameter: ToolParameter) -> TypeLike:
-        """Return the type of a parameter; names that were not known before are resolved now.
-
-        Raises:
-            TypeError: A name in the annotation is still not known, or it is no type.
-        """
+        """Return the type of a parameter; names that were not known before are resolved now."""
         if self.pending is None or not holds_text(parameter.annotation):
             return parameter.annotation
         try:
@@ -94,16 +90,7 @@ class ToolSignature(NamedTuple):
 
 
 def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) -> ToolSignature:
-    """Read the parameters of a function.
-
-    Args:
-        func: A function, method, partial or callable object.
-        ctx_is_context: Whether an unannotated `ctx` is the context parameter.
-
-    Raises:
-        TypeError: It is a class, or does not say its parameters.
-        ValueError: It has two context parameters.
-    """
+    """Read the parameters of a function; with `ctx_is_context` also an unannotated `ctx` is the context parameter."""
     if isinstance(func, type):
         message = (
             f"{func.__name__} is a class, which cannot be a tool. Expected a function. Write one that makes the "
@@ -179,12 +166,7 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def check_name(name: object) -> str:
-    """Return the name of a tool, if services take it.
-
-    Raises:
-        TypeError: It is no text.
-        ValueError: It has other characters than services allow.
-    """
+    """Return the name of a tool, if services take it."""
     if not isinstance(name, str):
         message = f"The name of a tool is {describe(name)}. Expected text."
         raise TypeError(message)

@@ -31,11 +31,7 @@ class DerivedModel(NamedTuple):
 
 
 def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
-    """Make a pydantic model of the parameters that the model fills.
-
-    Raises:
-        TypeError: The type of a parameter is not known or has no JSON schema.
-    """
+    """Make a pydantic model of the parameters that the model fills."""
     from pydantic import ConfigDict, create_model
     from pydantic.fields import FieldInfo
 
