@@ -115,7 +115,7 @@ def annotate_message_groups(
     force_reannotate: bool = False,
     tokenizer: TokenizerProtocol | None = None,
 ) -> list[str]:
-    """Mark every message with its group, in place, and with `_excluded=False` if it has no such mark.
+    """Mark every message with its group, in place, and with `_excluded=False` if it has no such mark; return all ids.
 
     A group retains its id, also when messages were added to it or in front of it.
 
@@ -124,9 +124,6 @@ def annotate_message_groups(
         from_index: Index of a message; the groups in front of its group stay as they are.
         force_reannotate: Whether every group gets a new id, and tokens are counted anew.
         tokenizer: Counts the tokens of messages without a count; by default none are counted.
-
-    Returns:
-        The ids of all groups, in order.
 
     Example:
         ```python

@@ -78,22 +78,14 @@ class HistoryProvider(ContextProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages of a session, oldest first; `state` is that of this provider in the session.
-
-        Raises:
-            NotImplementedError: The subclass does not define it.
-        """
+        """Return the messages of a session, oldest first; `state` is that of this provider in the session."""
         message = f"{type(self).__name__} has no get_messages(). Define it, or override before_run()."
         raise NotImplementedError(message)
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add messages, oldest first, to those of a session; they are not to be changed.
-
-        Raises:
-            NotImplementedError: The subclass does not define it.
-        """
+        """Add messages, oldest first, to those of a session; they are not to be changed."""
         message = f"{type(self).__name__} has no save_messages(). Define it, or override after_run()."
         raise NotImplementedError(message)
 

@@ -90,11 +90,9 @@ class PendingCall:
 
 
 class Resolved(NamedTuple):
-    """A conversation whose calls all have results.
+    """A conversation whose calls all have results, for the model; a message that did not change is the same object.
 
-    Attributes:
-        messages: What the model gets; a message that did not change is the same object.
-        replaced: Each message that a history stores otherwise, with what it stores in its place, maybe nothing.
+    `replaced` has each message that a history stores otherwise, with what it stores in its place, maybe nothing.
     """
 
     messages: list[Message]

@@ -50,10 +50,8 @@ class ApprovalRecord:
         found: list[RecordedCall] = []
         for message in self._messages():
             call, *rest = message.contents
-            requests = tuple(one for one in rest if one.type != "function_result")
-            found.append(
-                RecordedCall(call, requests, next((one for one in rest if one.type == "function_result"), None))
-            )
+            result = rest.pop() if rest and rest[-1].type == "function_result" else None
+            found.append(RecordedCall(call, tuple(rest), result))
         return found
 
     def add(self, recorded: RecordedCall) -> None:

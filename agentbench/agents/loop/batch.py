@@ -21,12 +21,7 @@ UNKNOWN: Final = "unknown"
 class Toolbox:
     """The tools of one request by name; `additional` ones are known, but never run here.
 
-    Attributes:
-        tools: The tools, by name.
-        taken_away: Names of tools that failed too often, with the reason.
-
-    Raises:
-        ValueError: Two different tools have one name.
+    `taken_away` has the names of tools that failed too often, with the reason.
     """
 
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
@@ -81,10 +76,8 @@ def open_calls(messages: Iterable[Message]) -> list[Content]:
 def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unknown: bool, ask_alone: bool) -> Batch:
     """Decide what is done with calls: the first one that is not simply run decides for all.
 
-    With `ask_alone` only the calls that need an approval wait for it, while the others are made.
-
-    Raises:
-        KeyError: A tool is unknown, and that ends the request.
+    With `ask_alone` only the calls that need an approval wait for it, while the others are made. With
+    `terminate_on_unknown` a call of an unknown tool raises a KeyError.
     """
     waiting: list[Content] = []
     for call in calls:

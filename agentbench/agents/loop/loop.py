@@ -45,11 +45,8 @@ class Model(Protocol):
 class Request(NamedTuple):
     """The input of the loop; messages and options of the caller are never changed.
 
-    Attributes:
-        options: The options; tools are as `normalize_tools` returns them.
-        middleware: Function middleware, outermost first.
-        arguments: The arguments that the run passes to its tools.
-        own_messages: Whether the working list is made of copies, since compaction marks messages in it.
+    `middleware` is that of functions, and `arguments` are for tools. With `own_messages` the working list is made of
+    copies, since compaction marks messages in it.
     """
 
     messages: list[Message]
@@ -183,11 +180,7 @@ class ToolLoop:
         return messages, additions
 
     async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
-        """Add an answer of the model, run the tools that it calls, and return what follows its messages.
-
-        Raises:
-            KeyError: It calls an unknown tool, and the configuration makes that an error.
-        """
+        """Add an answer of the model, run the tools that it calls, and return what follows its messages."""
         self._responses.append(response)
         if response.additional_properties and response.has_internal_conversation_id():
             self._is_internal = True

@@ -77,7 +77,7 @@ class SupportsAgentRun(Protocol):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
-        """Answer messages.
+        """Return an awaitable of the response; with `stream=True` a stream of updates that ends in it.
 
         Args:
             messages: The input.
@@ -85,9 +85,6 @@ class SupportsAgentRun(Protocol):
             session: The conversation that this is a turn of.
             function_invocation_kwargs: For the agent's tools.
             client_kwargs: For the client of its model.
-
-        Returns:
-            An awaitable of the response; a stream of updates that ends in it with `stream=True`.
         """
         ...
 

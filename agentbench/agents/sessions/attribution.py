@@ -15,11 +15,7 @@ ATTRIBUTION: Final = "_attribution"
 
 
 def source_id_of(source: Any) -> str:
-    """Return the id of a source: text, or an object that has a `source_id`.
-
-    Raises:
-        TypeError: It is neither.
-    """
+    """Return the id of a source: text, or an object that has a `source_id`."""
     source_id = source if isinstance(source, str) else getattr(source, "source_id", None)
     if not isinstance(source_id, str):
         message = f"{source!r} is no source. Expected a context provider, or the source_id of one as text."
@@ -28,11 +24,7 @@ def source_id_of(source: Any) -> str:
 
 
 def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
-    """Return copies of messages on which a source is noted, unless another one is already; they share their contents.
-
-    Raises:
-        TypeError: One is no message, or the source is none.
-    """
+    """Return copies of messages on which a source is noted, unless one is already; they share their contents."""
     attribution = {"source_id": source_id_of(source)}
     if not isinstance(source, str):
         attribution["source_type"] = type(source).__name__

@@ -117,12 +117,7 @@ class SessionContext:
             self.tools.append(tool)
 
     def extend_middleware(self, source_id: Any, middleware: Any) -> None:
-        """Add middleware of a provider (or its id) around the calls of the model and of tools in this run.
-
-        Raises:
-            MiddlewareException: Agent middleware is among it, though the run has begun, or an object that is no
-                middleware.
-        """
+        """Add middleware of a provider (or its id) around the calls of the model and of tools in this run."""
         name = source_id_of(source_id)
         if sort_middleware(middleware).agent:
             message = (
