@@ -337,13 +337,7 @@ class WorkflowBuilder:
         return self._designate(self._outputs, executors)
 
     def intermediate_output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` names all that are left.
-
-        Example:
-            ```python
-            builder.output_from(report).intermediate_output_from("all_other")
-            ```
-        """
+        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` names all that are left."""
         return self._designate(self._intermediate, executors)
 
     def _designate(self, designation: Designation, entries: Sequence[Any]) -> Self:

@@ -43,10 +43,8 @@ class WorkflowViz:
         if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
             is_builder = callable(getattr(workflow, "build", None))
             expected = "what its build() returns" if is_builder else "a Workflow, such as WorkflowBuilder.build() makes"
-            msg = (
-                f"WorkflowViz draws a workflow, and got {reprlib.repr(workflow)} of type {type(workflow).__name__}. "
-                f"Pass {expected}."
-            )
+            got = f"{reprlib.repr(workflow)} of type {type(workflow).__name__}"
+            msg = f"WorkflowViz draws a workflow, and got {got}. Pass {expected}."
             raise TypeError(msg)
         self._workflow = workflow
         self._overlay = RunOverlay.of({} if overlay is None else overlay)

@@ -217,13 +217,9 @@ class Executor:
         else:
             envelope = WorkflowMessage(message, source_executor_ids[0], None, MessageType.STANDARD)
             envelope.trace_contexts, envelope.source_span_ids = trace_contexts, source_span_ids
-        request = envelope.original_request_info_event
-        spec = (
-            self.find_handler(envelope.data)
-            if request is None
-            else self.find_response_handler(request.data, envelope.data)
-        )
-        delivery = Delivery(self, spec, envelope.data, tuple(source_executor_ids), (envelope,), request)
+        request, data = envelope.original_request_info_event, envelope.data
+        spec = self.find_handler(data) if request is None else self.find_response_handler(request.data, data)
+        delivery = Delivery(self, spec, data, tuple(source_executor_ids), (envelope,), request)
         await runner_context.deliver(delivery, state)
 
     def to_dict(self) -> dict[str, Any]:

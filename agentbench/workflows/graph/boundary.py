@@ -17,12 +17,12 @@ FailurePolicy = Literal["cancel", "finish"]
 
 @dataclass(frozen=True, slots=True)
 class PauseReason:
-    """Why a run paused.
+    """Why a run paused: the text, its kind (`user`, `predicate`, `hook`, `error`), and what a predicate raised, if any.
 
-    Attributes:
-        text: for people.
-        kind: `user`, `predicate`, `hook`, `error` or a caller's own word.
-        error: what a breakpoint's predicate raised, if that is the reason.
+    Example:
+        ```python
+        BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))
+        ```
     """
 
     text: str

@@ -93,9 +93,8 @@ class Graph:
     def fresh(self) -> Graph:
         """Return the graph for another run: its executors are `executor.fresh()` of these."""
         executors = {key: executor.fresh() for key, executor in self.executors.items()}
-        if all(executors[key] is executor for key, executor in self.executors.items()):
-            return self
-        return self.with_executors(executors)
+        is_same = all(executors[key] is executor for key, executor in self.executors.items())
+        return self if is_same else self.with_executors(executors)
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
         """Return the same graph over other executors of the same ids and classes."""
