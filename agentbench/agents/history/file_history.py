@@ -143,8 +143,6 @@ class FileHistoryProvider(HistoryProvider):
             raise ValueError(message)
         return path
 
-    # ------------------------------------------------------------------------------------------------------- on threads
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Keep out the other writers: the threads of this process and, if wanted, other processes."""
@@ -207,8 +205,6 @@ class FileHistoryProvider(HistoryProvider):
         except ValueError:
             return False
         return True
-
-    # ------------------------------------------------------------------------------------------------------------ lines
 
     def _line_of(self, message: Message) -> bytes:
         line: Any = self._dumps(write_values(message.to_dict()))

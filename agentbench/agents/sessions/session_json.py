@@ -82,15 +82,8 @@ def _place(root: str, *steps: Any) -> str:
     return root + "".join(f"[{step!r}]" for step in steps)
 
 
-# ------------------------------------------------------------------------------------------------------------- writing
-
-
 def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state as plain JSON values; nothing in them is shared with it.
-
-    Raises:
-        TypeError: A value in it cannot be written; the error names where it is.
-    """
+    """Return the state as plain JSON values, with nothing shared; a TypeError names a value that cannot be written."""
     return _write_root(state, "state", "session.state")
 
 
@@ -215,15 +208,8 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
     return {**written, _NAME: name}  # a form without a type of its own is found by its name alone
 
 
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
 def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that `write_state` wrote; nothing in it is shared with the argument.
-
-    Raises:
-        ValueError: A value cannot be read; the error names where it is.
-    """
+    """Return the state that `write_state` wrote; a ValueError names a value that cannot be read."""
     return {key: _read(value, "state", ["session.state", key]) for key, value in written.items()}
 
 
