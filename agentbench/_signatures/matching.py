@@ -41,7 +41,11 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
     that are not runtime-checkable, unbound type variables, unresolved names) accepts every value.
     """
-    return check_for(type_)(value)
+    try:
+        check = _compile(type_)
+    except TypeError:  # as in `check_for`, whose call would be a sixth of the time of this one
+        check = _compile.__wrapped__(type_)
+    return check(value)
 
 
 def check_for(type_: TypeLike) -> Check:
