@@ -60,7 +60,7 @@ def test_what_is_no_session_is_refused_at_the_call(given: Any, told: str) -> Non
 @pytest.mark.parametrize(
     ("given", "error", "told"),
     [
-        ('{"session_id": "s"}', TypeError, r"is text.*json\.loads"),
+        ('{"session_id": "s"}', TypeError, r"stored session.*json\.loads"),
         (None, TypeError, r"is None\. Expected the mapping"),
         (["s"], TypeError, "of type list"),
         ({"session_id": "s", "state": 5}, TypeError, "state of a stored session is 5"),
