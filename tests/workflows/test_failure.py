@@ -132,24 +132,6 @@ async def test_cancelling_the_awaiting_task_cancels_the_handlers_and_frees_the_i
     assert (await workflow.run("y")).outputs == ["late"]
 
 
-async def test_cancelling_the_reader_of_a_stream_does_the_same():
-    wait = Wait("w")
-    workflow = chain(Pass("s"), wait)
-
-    async def read() -> None:
-        async for _ in workflow.run("x", stream=True):
-            pass
-
-    task = asyncio.ensure_future(read())
-    await wait.entered.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert wait.ended == "cancelled"
-    wait.gate.set()
-    assert (await workflow.run("y")).outputs == ["late"]
-
-
 @pytest.mark.parametrize("leave_at", ["started", "executor_invoked", "executor_completed", "superstep_started"])
 async def test_leaving_a_stream_early_frees_the_instance_and_nothing_of_it_reaches_the_next_run(leave_at: str):
     wait = Wait("w")
@@ -215,36 +197,6 @@ async def test_a_stream_that_is_kept_holds_the_instance_until_it_is_closed():
     assert (await workflow.run("y")).outputs == ["y>s!"]
 
 
-async def test_a_run_that_was_never_awaited_does_not_block_the_next():
-    workflow = chain(Show("e"))
-    workflow.run("x").close()
-    workflow.run("x", stream=True)
-    assert (await workflow.run("y")).outputs == ["y!"]
-
-
-async def test_a_second_run_is_refused_by_the_call_itself():
-    wait = Wait("w")
-    workflow = chain(wait)
-    task = asyncio.ensure_future(workflow.run("x"))
-    await wait.entered.wait()
-    with pytest.raises(RuntimeError, match="already running"):
-        workflow.run("y").close()  # raises before there is anything to await
-    wait.gate.set()
-    await task
-    await workflow.run("z")
-
-
-async def test_an_error_is_raised_once_from_iteration_and_again_by_the_final_response():
-    stream = chain(Fail("f")).run("x", stream=True)
-    with pytest.raises(KeyError):
-        async for _ in stream:
-            pass
-    assert [e async for e in stream] == []
-    for _ in range(2):
-        with pytest.raises(KeyError):
-            await stream.get_final_response()
-
-
 async def test_a_cancelled_run_says_so_in_its_log():
     workflow = chain(Pass("s"), Wait("w"))
     run = workflow.start("x")
@@ -300,9 +252,3 @@ def test_a_keyboard_interrupt_inside_a_handler_leaves_the_instance_usable():
     assert not workflow.state.has("half")
     node.interrupt = False
     assert asyncio.run(workflow.run("y")).outputs == ["whole"]
-
-
-def test_an_instance_serves_one_event_loop_after_the_other():
-    workflow = chain(Pass("s"), Show("e"))
-    for text in ("a", "b"):
-        assert asyncio.run(workflow.run(text)).outputs == [f"{text}>s!"]
