@@ -19,13 +19,8 @@ if TYPE_CHECKING:
 
 def fold(run_state: RunState, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
     """Queue what the deliveries of a plan sent, in plan order, and update the fan-in buffers."""
-    queued = run_state.messages
     for message in sent:
-        source = message.source_id
-        if source in queued:
-            queued[source].append(message)
-        else:
-            queued[source] = [message]
+        run_state.messages.setdefault(message.source_id, []).append(message)
     if plan.buffers is not None:
         run_state.buffers = plan.buffers
 

@@ -108,7 +108,14 @@ class FunctionExecutor(Executor):
 def executor(func: Callable[..., Any]) -> FunctionExecutor: ...
 @overload
 def executor(
-    func: str | None = None, *, id: str | None = None, **settings: Any
+    func: str | None = None,
+    *,
+    id: str | None = None,
+    input: Any = ...,
+    output: Any = ...,
+    workflow_output: Any = ...,
+    send_result: bool = False,
+    **policy: Any,
 ) -> Callable[[Callable[..., Any]], FunctionExecutor]: ...
 def executor(
     func: Callable[..., Any] | str | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.exceptions import WorkflowCheckpointException
@@ -32,8 +32,49 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
 
 
+@runtime_checkable
+class RunnerContext(Protocol):
+    """What code that drives a `Runner` by hand needs of its context; `InProcRunnerContext` is one."""
+
+    async def send_message(self, message: WorkflowMessage) -> None:
+        """Queue a message for the next superstep."""
+
+    async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
+        """Take all queued messages, by source id."""
+
+    async def has_messages(self) -> bool:
+        """Whether messages are queued."""
+
+    async def add_event(self, event: WorkflowEvent[Any]) -> None:
+        """Emit an event."""
+
+    async def drain_events(self) -> list[WorkflowEvent[Any]]:
+        """Take the events that were not read yet."""
+
+    async def has_events(self) -> bool:
+        """Whether there are such events."""
+
+    async def next_event(self) -> WorkflowEvent[Any]:
+        """Wait for the next event and take it."""
+
+    async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
+        """Register and emit a request."""
+
+    async def send_request_info_response(self, request_id: str, response: Any) -> None:
+        """Answer a request: queues the RESPONSE message."""
+
+    async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
+        """Return the open requests by id."""
+
+    def get_buffers(self) -> Buffers:
+        """Return the messages that wait in fan-in barriers: group key, source id, messages."""
+
+    def set_buffers(self, buffers: Buffers) -> None:
+        """Replace them."""
+
+
 class InProcRunnerContext(RunState):
-    """Messages, events, requests and checkpoints of a run that is driven by hand; `RunnerContext` in annotations.
+    """Messages, events, requests and checkpoints of a run that is driven by hand: a `RunnerContext`.
 
     Args:
         checkpoint_storage: where checkpoints go by default.
@@ -238,4 +279,3 @@ class InProcRunnerContext(RunState):
 
 
 #: The name for annotations.
-RunnerContext = InProcRunnerContext

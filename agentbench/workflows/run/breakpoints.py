@@ -23,6 +23,10 @@ class Breakpoints:
 
     def add(self, predicate: Predicate) -> Callable[[], None]:
         """Add a predicate; returns a function that removes it."""
+        passed: object = predicate
+        if not callable(passed):
+            msg = f"The breakpoint is {passed!r}, which cannot be called. Pass a function of (report, plan)."
+            raise TypeError(msg)
         self._predicates.append(predicate)
 
         def remove() -> None:

@@ -606,6 +606,11 @@ async def test_a_breakpoint_with_an_answer_of_another_kind_pauses_and_says_what_
         assert "expected a PauseReason, text, a bool or None" in str(run.pause_reason)
 
 
+def test_a_breakpoint_that_cannot_be_called_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"The breakpoint is 5, which cannot be called"):
+        three().start("x").pause_when(5)  # type: ignore[arg-type]
+
+
 async def test_a_restore_that_cannot_be_done_leaves_the_run_as_it_was() -> None:
     storage = InMemoryCheckpointStorage()
     await chain(Show("other"), name="other", checkpoint_storage=storage).run("x")
