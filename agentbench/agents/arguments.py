@@ -109,14 +109,6 @@ def _check_session(session: object) -> None:
 # ------------------------------------------------------------------------------------------------------------- keywords
 
 
-def check_constructor_keywords(instance: object, keywords: Iterable[str], *, options: str = "") -> None:
-    """Raise a `TypeError` for the first keyword that no constructor of the classes of an instance takes."""
-    known = constructor_keywords(type(instance))
-    for name in keywords:
-        if name not in known:
-            raise unexpected_keyword(type(instance).__name__, name, known, options=options)
-
-
 def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:
     """Warn of keywords that become attributes although they look like misspelt arguments of a constructor."""
     known = constructor_keywords(cls)

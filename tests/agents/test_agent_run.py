@@ -246,8 +246,9 @@ async def test_runs_that_need_a_server_at_once_connect_it_once() -> None:
 
 
 async def test_a_raw_agent_applies_no_middleware_of_its_own_and_takes_none() -> None:
-    agent = RawAgent(Model(), middleware=[object()])
+    nothing: Any = object()
+    agent = RawAgent(Model(), middleware=[nothing])
 
     assert (await agent.run("q")).text == "answer 1"
-    with pytest.raises(TypeError, match="middleware"):
-        agent.run("q", middleware=[])  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"RawAgent\.run\(\) takes no middleware\. Use an Agent"):
+        agent.run("q", middleware=[])

@@ -6,14 +6,22 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.agent.options import join_instructions, merge_tools
 from agentbench.agents.agent.run import AgentRun
-from agentbench.agents.arguments import check_instructions, check_options, check_run_arguments, unexpected_run_keyword
+from agentbench.agents.arguments import (
+    check_instructions,
+    check_options,
+    check_run_arguments,
+    constructor_keywords,
+    unexpected_keyword,
+    unexpected_run_keyword,
+)
 from agentbench.agents.loop.configuration import check_configuration
+from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools, tool_name
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
@@ -22,6 +30,7 @@ from agentbench.messages.update import AgentResponseUpdate
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from agentbench.agents.middleware.bases import MiddlewareInput
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.tools.collection import ToolTypes
     from agentbench.messages.inputs import AgentRunInputs
@@ -35,6 +44,7 @@ class RunArguments(TypedDict, total=False):
     """The keywords of `run` besides `stream`."""
 
     session: AgentSession | None
+    middleware: MiddlewareInput
     tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None
     options: Mapping[str, Any] | None
     compaction_strategy: Any
@@ -58,19 +68,17 @@ class RawAgent(BaseAgent, Displayable):
         default_options: Options of every run, such as `temperature`; those of a run override them. The arguments
             `instructions` and `tools` override the options of these names.
         context_providers: Called before each run in this order, and after it in reverse; histories among them.
-        middleware: Chat and function middleware has no effect here, agent middleware neither: put
-            `AgentMiddlewareLayer` before this class, or use `Agent`.
-        require_per_service_call_history_persistence: Load and save the history around each call of the model, instead
-            of around the whole run.
+        middleware: Has no effect here: put `AgentMiddlewareLayer` before this class, or use `Agent`.
+        require_per_service_call_history_persistence: Load and save the history around each call of the model.
         function_invocation_configuration: Limits of the tool loop, instead of the client's.
         compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
         tokenizer: Counts tokens for it.
-        raise_on_user_input: A run that needs a person's answer raises `UserInputRequiredException`, instead of
-            returning a response that lists the `user_input_requests`.
-        save_abandoned: A stream that is closed or cancelled before its end stores the answer until then in the session,
-            and a cancelled run its input. `False`: they store nothing, and providers get a cancellation as an error.
+        raise_on_user_input: A run that needs a person's answer raises `UserInputRequiredException`.
+        save_abandoned: A run that is closed or cancelled before its end stores what there is of it in the session.
         additional_properties: Anything that the application wants to store with the agent.
         chat_client: Another name for `client`.
+        otel_agent_provider_name: The name under which spans report the agent; by default `AGENT_PROVIDER_NAME`.
+        otel_provider_name: The same.
 
     Attributes:
         client: The chat client.
@@ -78,7 +86,7 @@ class RawAgent(BaseAgent, Displayable):
         mcp_tools: Those of the tools that are connections to a server; connected at the first run that needs them.
 
     Raises:
-        TypeError: If there is no client, or one without a callable `get_response`, or if another argument is of a wrong
+        TypeError: If there is no client with a method `get_response`, or another argument is unknown or of a wrong
             type.
         ValueError: If two different tools have one name, or the configuration is not valid.
 
@@ -94,8 +102,7 @@ class RawAgent(BaseAgent, Displayable):
 
     AGENT_PROVIDER_NAME: ClassVar[str] = "agentbench"
 
-    # Whether `raise_on_user_input` counts here; with layers around, the outermost one raises.
-    _raises_here: ClassVar[bool] = True
+    RUNS_MIDDLEWARE: ClassVar[bool] = False
 
     def __init__(  # noqa: PLR0913 - the public signature
         self,
@@ -108,7 +115,7 @@ class RawAgent(BaseAgent, Displayable):
         tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
         default_options: Mapping[str, Any] | None = None,
         context_providers: Any = None,
-        middleware: Any = None,
+        middleware: MiddlewareInput = None,
         require_per_service_call_history_persistence: bool = False,
         function_invocation_configuration: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
@@ -117,7 +124,13 @@ class RawAgent(BaseAgent, Displayable):
         save_abandoned: bool = True,
         additional_properties: Mapping[str, Any] | None = None,
         chat_client: Any = None,
+        otel_agent_provider_name: str | None = None,
+        otel_provider_name: str | None = None,
+        **unknown: NoReturn,
     ) -> None:
+        if unknown:
+            known = constructor_keywords(type(self))
+            raise unexpected_keyword(type(self).__name__, next(iter(unknown)), known, options="default_options")
         super().__init__(
             id=id,
             name=name,
@@ -126,6 +139,10 @@ class RawAgent(BaseAgent, Displayable):
             middleware=middleware,
             additional_properties=additional_properties,
         )
+        if self.RUNS_MIDDLEWARE:
+            sort_middleware(self.middleware)
+        if provider_name := otel_agent_provider_name or otel_provider_name:
+            self.otel_agent_provider_name = provider_name
         self.client: Any = _checked_client(client, chat_client)
         check_instructions("instructions", instructions)
         check_options("default_options", default_options)
@@ -172,6 +189,7 @@ class RawAgent(BaseAgent, Displayable):
         *,
         stream: bool = False,
         session: AgentSession | None = None,
+        middleware: MiddlewareInput = None,
         tools: Any = None,
         options: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
@@ -183,37 +201,51 @@ class RawAgent(BaseAgent, Displayable):
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or an update of the stream is requested.
 
-        The session stores the turn of a run that comes to its end, and what there is of one that is cancelled or closed
-        (see `save_abandoned`). Of a run that fails it stores nothing, so that it can be tried again.
+        The awaitable may be passed to `asyncio.gather`, `create_task` or `wait_for`; one agent may have many runs at
+        once. The session stores the turn of a run that comes to its end, and what there is of one that is cancelled or
+        closed (see `save_abandoned`). Of a run that fails it stores nothing, so that it can be tried again.
 
         Args:
             messages: The input: text, contents, messages, or several of them.
             stream: Whether to return a stream of updates.
             session: The conversation that this is a turn of. Without one, the agent remembers nothing.
+            middleware: For this run, inside of the agent's. A `RawAgent` takes none.
             tools: For this run, besides the agent's.
-            options: For this run, over the agent's.
+            options: For this run, over the agent's: `{"temperature": 0.2}`.
             compaction_strategy: For this run, instead of the agent's.
             tokenizer: For this run, instead of the agent's.
-            function_invocation_kwargs: For tools; the model does not see them.
+            function_invocation_kwargs: For tools that take a `FunctionInvocationContext`; the model does not see them.
             client_kwargs: For the client.
             raise_on_user_input: For this run, instead of the agent's.
             **unknown: Any other keyword is an error that proposes a known one.
 
         Returns:
-            An awaitable of the response; with `stream=True` a stream of updates that ends in the response.
+            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
+            stream of updates that ends in the response.
 
         Raises:
             UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is stored.
             AgentInvalidRequestException: If both the agent and the service would store the history.
             AgentInvalidResponseException: If the client returns no response.
+            MiddlewareException: If something in `middleware` is no middleware.
             TypeError: If a keyword is not known, or an argument is of a wrong type.
             ValueError: If two different tools have one name.
+            Exception: Errors of the client, of middleware and of providers.
+
+        Example:
+            ```python
+            response = await agent.run("How is it in Oslo?")
+            print(response.text)
+
+            async for update in agent.run("And in Rome?", stream=True):
+                print(update.text, end="")
+            ```
         """
         if unknown:
             raise unexpected_run_keyword(self, unknown)
         check_run_arguments(session, options, function_invocation_kwargs, client_kwargs)
-        raises = self._raises_here and self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
-        settings = {
+        arguments = {
+            "session": session,
             "tools": tools,
             "options": options,
             "compaction_strategy": compaction_strategy,
@@ -221,7 +253,20 @@ class RawAgent(BaseAgent, Displayable):
             "function_invocation_kwargs": function_invocation_kwargs,
             "client_kwargs": client_kwargs,
         }
-        run = AgentRun(self, messages, session=session, raise_on_user_input=raises, settings=settings)
+        raises = self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
+        return self._start(messages, arguments, stream=stream, middleware=middleware, raises=raises)
+
+    def _start(
+        self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
+    ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
+        """Start a run without layers; `raises`: for requests to a person."""
+        if middleware is not None:
+            message = (
+                f"{type(self).__name__}.run() takes no middleware. Use an Agent, or put AgentMiddlewareLayer before "
+                "RawAgent in the bases of the class."
+            )
+            raise TypeError(message)
+        run = AgentRun(self, messages, arguments, raise_on_user_input=raises)
         if not stream:
             return run.respond()
         streamed: AgentStream = ResponseStream(run.updates(), finalizer=run.final)

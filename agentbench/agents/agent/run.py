@@ -42,6 +42,7 @@ class AgentRun:
 
     __slots__ = (
         "_agent",
+        "_arguments",
         "_context",
         "_hooks",
         "_input",
@@ -51,21 +52,12 @@ class AgentRun:
         "_response",
         "_response_format",
         "_session",
-        "_settings",
     )
 
-    def __init__(
-        self,
-        agent: Any,
-        messages: Any,
-        *,
-        session: AgentSession | None,
-        raise_on_user_input: bool,
-        settings: Mapping[str, Any],
-    ) -> None:
-        self._agent, self._input, self._session = agent, messages, session
+    def __init__(self, agent: Any, messages: Any, arguments: Mapping[str, Any], *, raise_on_user_input: bool) -> None:
+        self._agent, self._input, self._arguments = agent, messages, arguments
+        self._session: AgentSession | None = arguments.get("session")
         self._raises = raise_on_user_input
-        self._settings = settings  # the other arguments of the run
         self._hooks: RunHooks | None = None  # with them come `_session` and `_context`
         self._context: SessionContext
         self._per_call_history: PerCallHistory | None = None
@@ -135,10 +127,10 @@ class AgentRun:
 
     async def _prepare(self) -> list[Message]:
         """Run the hooks before the run, set the arguments of the client, and return the messages for it."""
-        agent, settings = self._agent, self._settings
+        agent, arguments = self._agent, self._arguments
         messages = normalize_messages(self._input)
-        options: Mapping[str, Any] = settings["options"] or {}
-        client_kwargs: dict[str, Any] = {**(settings["client_kwargs"] or {})}
+        options: Mapping[str, Any] = arguments.get("options") or {}
+        client_kwargs: dict[str, Any] = {**(arguments.get("client_kwargs") or {})}
         middleware = flat_middleware(client_kwargs.pop("middleware")) if "middleware" in client_kwargs else []
         histories = self._choose_providers(messages, options)
         session = self._session
@@ -172,7 +164,7 @@ class AgentRun:
         self, chat_options: dict[str, Any], client_kwargs: dict[str, Any], middleware: list[Any]
     ) -> dict[str, Any]:
         """Return the arguments for the client: only those that have a value, since a client may know no others."""
-        agent, settings = self._agent, self._settings
+        agent, arguments = self._agent, self._arguments
         request: dict[str, Any] = {"options": chat_options}
         if self._session is not None:
             client_kwargs["session"] = self._session
@@ -183,11 +175,11 @@ class AgentRun:
         if client_kwargs:
             request["client_kwargs"] = client_kwargs
         for name in ("compaction_strategy", "tokenizer"):
-            value = getattr(agent, name) if settings[name] is None else settings[name]
+            value = getattr(agent, name) if arguments.get(name) is None else arguments.get(name)
             if value is not None:
                 request[name] = value
-        for_tools = settings["function_invocation_kwargs"]
-        if more := (settings["options"] or {}).get("additional_function_arguments"):
+        for_tools = arguments.get("function_invocation_kwargs")
+        if more := (arguments.get("options") or {}).get("additional_function_arguments"):
             for_tools = {**(for_tools or {}), **more}
         if for_tools:
             request["function_invocation_kwargs"] = for_tools
@@ -233,7 +225,7 @@ class AgentRun:
 
     async def _add_tools(self, chat_options: dict[str, Any], provided: list[Any], in_options: Any) -> None:
         """Add the tools of agent, providers and run to the options, with the functions of servers in their place."""
-        agent, for_run = self._agent, self._settings["tools"]
+        agent, for_run = self._agent, self._arguments.get("tools")
         tools = agent.default_options.get("tools") or ()
         if provided or for_run or in_options or agent.mcp_tools:
             tools, servers = split_mcp_tools(merge_tools(tools, provided, for_run, in_options))

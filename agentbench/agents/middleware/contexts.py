@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class InnerApprovals(NamedTuple):
     answers: tuple[Content, ...]
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class AgentContext:
     """One run of an agent, for agent middleware. All attributes may be changed; the arguments have the same names.
 
@@ -61,69 +63,29 @@ class AgentContext:
         ```
     """
 
-    __slots__ = (
-        "agent",
-        "client_kwargs",
-        "compaction_strategy",
-        "function_invocation_kwargs",
-        "kwargs",
-        "messages",
-        "metadata",
-        "options",
-        "result",
-        "session",
-        "stream",
-        "stream_cleanup_hooks",
-        "stream_result_hooks",
-        "stream_transform_hooks",
-        "tokenizer",
-        "tools",
-    )
-
-    def __init__(  # noqa: PLR0913 - one argument for each attribute
-        self,
-        *,
-        agent: Any,
-        messages: Sequence[Any] | None = None,
-        session: Any = None,
-        tools: Any = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        compaction_strategy: Any = None,
-        tokenizer: Any = None,
-        metadata: MutableMapping[str, Any] | None = None,
-        result: Any = None,
-        kwargs: MutableMapping[str, Any] | None = None,
-        client_kwargs: MutableMapping[str, Any] | None = None,
-        function_invocation_kwargs: MutableMapping[str, Any] | None = None,
-        stream_transform_hooks: Sequence[Any] | None = None,
-        stream_result_hooks: Sequence[Any] | None = None,
-        stream_cleanup_hooks: Sequence[Any] | None = None,
-    ) -> None:
-        self.agent: Any = agent
-        self.messages: Any = [] if messages is None else messages
-        self.session: Any = session
-        self.tools: Any = tools
-        self.options: Any = {} if options is None else options
-        self.stream = stream
-        self.compaction_strategy: Any = compaction_strategy
-        self.tokenizer: Any = tokenizer
-        self.metadata: MutableMapping[str, Any] = {} if metadata is None else metadata
-        self.result: Any = result
-        self.kwargs: MutableMapping[str, Any] = {} if kwargs is None else kwargs
-        self.client_kwargs: MutableMapping[str, Any] = {} if client_kwargs is None else client_kwargs
-        self.function_invocation_kwargs: MutableMapping[str, Any] = (
-            {} if function_invocation_kwargs is None else function_invocation_kwargs
-        )
-        self.stream_transform_hooks: MutableSequence[Any] = list(stream_transform_hooks or ())
-        self.stream_result_hooks: MutableSequence[Any] = list(stream_result_hooks or ())
-        self.stream_cleanup_hooks: MutableSequence[Any] = list(stream_cleanup_hooks or ())
+    agent: Any
+    messages: Any = field(default_factory=list)
+    session: Any = None
+    tools: Any = None
+    options: Any = field(default_factory=dict)
+    stream: bool = False
+    compaction_strategy: Any = None
+    tokenizer: Any = None
+    metadata: MutableMapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    kwargs: MutableMapping[str, Any] = field(default_factory=dict)
+    client_kwargs: MutableMapping[str, Any] = field(default_factory=dict)
+    function_invocation_kwargs: MutableMapping[str, Any] = field(default_factory=dict)
+    stream_transform_hooks: MutableSequence[Any] = field(default_factory=list)
+    stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
+    stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
     def __repr__(self) -> str:
         agent = getattr(self.agent, "name", None) or type(self.agent).__name__
         return f"AgentContext(agent={agent!r}, {_state(self.messages, stream=self.stream, result=self.result)})"
 
 
+@dataclass(slots=True, eq=False)
 class ChatContext:
     """One call of a model, for chat middleware. All attributes may be changed; the arguments have the same names.
 
@@ -150,53 +112,24 @@ class ChatContext:
         ```
     """
 
-    __slots__ = (
-        "client",
-        "function_invocation_kwargs",
-        "kwargs",
-        "messages",
-        "metadata",
-        "options",
-        "result",
-        "stream",
-        "stream_cleanup_hooks",
-        "stream_result_hooks",
-        "stream_transform_hooks",
-    )
-
-    def __init__(  # noqa: PLR0913 - one argument for each attribute
-        self,
-        client: Any,
-        messages: Sequence[Any] | None = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        metadata: MutableMapping[str, Any] | None = None,
-        result: Any = None,
-        kwargs: MutableMapping[str, Any] | None = None,
-        function_invocation_kwargs: MutableMapping[str, Any] | None = None,
-        stream_transform_hooks: Sequence[Any] | None = None,
-        stream_result_hooks: Sequence[Any] | None = None,
-        stream_cleanup_hooks: Sequence[Any] | None = None,
-    ) -> None:
-        self.client: Any = client
-        self.messages: Any = [] if messages is None else messages
-        self.options: Any = {} if options is None else options
-        self.stream = stream
-        self.metadata: MutableMapping[str, Any] = {} if metadata is None else metadata
-        self.result: Any = result
-        self.kwargs: MutableMapping[str, Any] = {} if kwargs is None else kwargs
-        self.function_invocation_kwargs: MutableMapping[str, Any] = (
-            {} if function_invocation_kwargs is None else function_invocation_kwargs
-        )
-        self.stream_transform_hooks: MutableSequence[Any] = list(stream_transform_hooks or ())
-        self.stream_result_hooks: MutableSequence[Any] = list(stream_result_hooks or ())
-        self.stream_cleanup_hooks: MutableSequence[Any] = list(stream_cleanup_hooks or ())
+    client: Any
+    messages: Any = field(default_factory=list)
+    options: Any = field(default_factory=dict)
+    stream: bool = False
+    metadata: MutableMapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    kwargs: MutableMapping[str, Any] = field(default_factory=dict)
+    function_invocation_kwargs: MutableMapping[str, Any] = field(default_factory=dict)
+    stream_transform_hooks: MutableSequence[Any] = field(default_factory=list)
+    stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
+    stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
     def __repr__(self) -> str:
         state = _state(self.messages, stream=self.stream, result=self.result)
         return f"ChatContext(client={type(self.client).__name__}, {state})"
 
 
+@dataclass(slots=True, eq=False)
 class FunctionInvocationContext:
     """One call of a tool, for function middleware, and for the tool itself if it has a parameter of this type.
 
@@ -222,23 +155,12 @@ class FunctionInvocationContext:
         ```
     """
 
-    __slots__ = ("arguments", "function", "kwargs", "metadata", "result", "session")
-
-    def __init__(
-        self,
-        function: Any,
-        arguments: Any,
-        session: Any = None,
-        metadata: MutableMapping[str, Any] | None = None,
-        result: Any = None,
-        kwargs: MutableMapping[str, Any] | None = None,
-    ) -> None:
-        self.function: Any = function
-        self.arguments: Any = arguments
-        self.session: Any = session
-        self.metadata: MutableMapping[str, Any] = {} if metadata is None else metadata
-        self.result: Any = result
-        self.kwargs: MutableMapping[str, Any] = {} if kwargs is None else kwargs
+    function: Any
+    arguments: Any
+    session: Any = None
+    metadata: MutableMapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    kwargs: MutableMapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "name", None) or repr(self.function)

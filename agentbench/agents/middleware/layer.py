@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import isawaitable
 from typing import Any
 
@@ -28,67 +29,7 @@ _ARGUMENTS = (
 _Chain = Sequence[Callable[..., Any]]
 
 
-class AgentMiddlewareRuns:
-    """Agent middleware around the runs of the class that comes next, as in `Agent`.
-
-    Chat and function middleware goes on to the client as `client_kwargs["middleware"]`: the agent's, then the run's.
-    """
-
-    def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        sort_middleware(middleware)
-        self.middleware: list[Any] = flat_middleware(middleware)
-
-    def run(  # noqa: PLR0913 - the public signature
-        self,
-        messages: Any = None,
-        *,
-        stream: bool = False,
-        session: Any = None,
-        middleware: Any = None,
-        tools: Any = None,
-        options: Mapping[str, Any] | None = None,
-        compaction_strategy: Any = None,
-        tokenizer: Any = None,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Run the next class with middleware around it; the arguments are for it, but for `middleware` of this run.
-
-        Returns:
-            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
-            stream.
-        """
-        chain, for_client = _split([*self.middleware, *flat_middleware(middleware)])
-        if for_client:
-            client_kwargs = dict(client_kwargs or {})
-            client_kwargs["middleware"] = [*for_client, *flat_middleware(client_kwargs.get("middleware"))]
-        arguments = {
-            "session": session,
-            "tools": tools,
-            "options": options,
-            "compaction_strategy": compaction_strategy,
-            "tokenizer": tokenizer,
-            "function_invocation_kwargs": function_invocation_kwargs,
-            "client_kwargs": client_kwargs,
-        }
-        inner: Callable[..., Any] = super().run  # type: ignore[misc]
-        if not chain:
-            present = {name: value for name, value in arguments.items() if value is not None}
-            return inner(messages, **({"stream": True} if stream else {}), **present, **kwargs)
-        for name in ("options", "function_invocation_kwargs", "client_kwargs"):
-            arguments[name] = dict(arguments[name] or {})  # a middleware may add to them, not to the caller's
-        context = AgentContext(
-            agent=self, messages=normalize_messages(messages), stream=stream, kwargs=kwargs, **arguments
-        )
-        if not stream:
-            return _respond(chain, context, inner)
-        streamed = _StreamedRun(chain, context, inner)
-        return ResponseStream(streamed.updates(), finalizer=streamed.final)
-
-
-class AgentMiddlewareLayer(AgentMiddlewareRuns):
+class AgentMiddlewareLayer:
     """Agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
 
     Before `Agent`, which has agent middleware, it adds nothing. Chat and function middleware goes on to the client as
@@ -112,6 +53,65 @@ class AgentMiddlewareLayer(AgentMiddlewareRuns):
         ```
     """
 
+    def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sort_middleware(middleware)
+        self.middleware: list[Any] = flat_middleware(middleware)
+
+    def run(self, messages: Any = None, *, stream: bool = False, middleware: Any = None, **arguments: Any) -> Any:
+        """Run the next class with middleware around it; the other arguments are for it.
+
+        Returns:
+            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
+            stream.
+        """
+        run: Callable[..., Any] = super().run  # type: ignore[misc]
+        if getattr(super(), "RUNS_MIDDLEWARE", False):
+            return run(messages, stream=stream, middleware=middleware, **arguments)
+        return run_with_middleware(self, run, messages, arguments, stream=stream, middleware=middleware)
+
+
+def run_with_middleware(
+    agent: Any,
+    run: Callable[..., Any],
+    messages: Any,
+    arguments: Mapping[str, Any],
+    *,
+    stream: bool,
+    middleware: Any = None,
+) -> Any:
+    """Call `run` inside the agent's middleware and that of one run; return an awaitable or a stream."""
+    chain, for_client = _split([*agent.middleware, *flat_middleware(middleware)])
+    if for_client:
+        kwargs = dict(arguments.get("client_kwargs") or {})
+        kwargs["middleware"] = [*for_client, *flat_middleware(kwargs.get("middleware"))]
+        arguments = {**arguments, "client_kwargs": kwargs}
+    if not chain:
+        present = {name: value for name, value in arguments.items() if value is not None}
+        return run(messages, **({"stream": True} if stream else {}), **present)
+    named = {name: arguments.get(name) for name in _ARGUMENTS}
+    for name in ("options", "function_invocation_kwargs", "client_kwargs"):
+        named[name] = dict(named[name] or {})  # a middleware may add to them, not to the caller's
+    others = {name: value for name, value in arguments.items() if name not in _ARGUMENTS}
+    context = AgentContext(agent=agent, messages=normalize_messages(messages), stream=stream, kwargs=others, **named)
+    if not stream:
+        return _respond(chain, context, run)
+    streamed = _StreamedRun(chain, context, run)
+    return ResponseStream(streamed.updates(), finalizer=streamed.final)
+
+
+@contextmanager
+def _raising_errors_of(agent: Any) -> Iterator[None]:
+    """Raise errors of middleware as the agent raises those of its runs."""
+    try:
+        yield
+    except Exception as error:
+        error_to_raise = getattr(agent, "error_to_raise", None)
+        raised = error if error_to_raise is None else error_to_raise(error)
+        if raised is error:
+            raise
+        raise raised from error
+
 
 async def _respond(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> Any:
     response: Any = None
@@ -121,7 +121,8 @@ async def _respond(chain: _Chain, context: AgentContext, inner: Callable[..., An
         result = inner(context.messages, **_inner_arguments(context))
         context.result = response = await result if isawaitable(result) else result
 
-    await run_pipeline(chain, context, innermost)
+    with _raising_errors_of(context.agent):
+        await run_pipeline(chain, context, innermost)
     result = context.result
     if result is response or result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
         return result
@@ -152,18 +153,13 @@ class _StreamedRun:
 
         stream: ResponseStream[Any, Any] | None = None
         try:
-            await run_pipeline(self._chain, context, innermost)
-            if context.result is None:
-                return
-            self._stream = stream = with_stream_hooks(context.result, context)
-            async for update in stream:
-                yield update
-        except Exception as error:
-            error_to_raise = getattr(context.agent, "error_to_raise", None)
-            raised = error if error_to_raise is None else error_to_raise(error)
-            if raised is error:
-                raise
-            raise raised from error
+            with _raising_errors_of(context.agent):
+                await run_pipeline(self._chain, context, innermost)
+                if context.result is None:
+                    return
+                self._stream = stream = with_stream_hooks(context.result, context)
+                async for update in stream:
+                    yield update
         finally:
             if stream is not None:
                 await stream.aclose()

@@ -68,39 +68,7 @@ class ChatTelemetryLayer:
         return span.call(lambda: _await(call()))
 
 
-class AgentSpans:
-    """Puts a span around each `run` of the class that comes next: `Agent` is made with it."""
-
-    def __init__(
-        self,
-        *args: Any,
-        otel_agent_provider_name: str | None = None,
-        otel_provider_name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        name = otel_agent_provider_name or otel_provider_name
-        if name is not None:
-            self.otel_agent_provider_name: str | None = name
-
-    def run(self, messages: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
-        run = partial(cast("Any", super()).run, messages, *args, **kwargs)
-        if not is_tracing():
-            return run()
-        from agentbench.agents.telemetry.spans import AgentSpan  # noqa: PLC0415 - OpenTelemetry
-
-        options, tools, session = kwargs.get("options"), kwargs.get("tools"), kwargs.get("session")
-        if tools is not None:
-            options = dict(options) if isinstance(options, Mapping) else {}
-            options["tools"] = [*as_list(options.get("tools")), *as_list(tools)]
-        span = AgentSpan(self, messages, options, session)
-        if kwargs.get("stream"):
-            return span.stream(lambda: _as_stream(run(), AgentResponse.from_updates))
-        return span.call(lambda: _await(run()))
-
-
-class AgentTelemetryLayer(AgentSpans):  # not the same class, so that it may also be a base before `Agent`
+class AgentTelemetryLayer:
     """Puts a span around each `run` of an agent class that is not `Agent`, which makes its own spans.
 
     Args:
@@ -121,6 +89,40 @@ class AgentTelemetryLayer(AgentSpans):  # not the same class, so that it may als
         agent = TracedAgent(EchoChatClient(), name="echo")
         ```
     """
+
+    def __init__(
+        self,
+        *args: Any,
+        otel_agent_provider_name: str | None = None,
+        otel_provider_name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        name = otel_agent_provider_name or otel_provider_name
+        if name is not None:
+            self.otel_agent_provider_name: str | None = name
+
+    def run(self, messages: Any = None, **arguments: Any) -> Any:
+        """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
+        run: Callable[..., Any] = cast("Any", super()).run
+        if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
+            return run(messages, **arguments)
+        return run_in_span(self, run, messages, **arguments)
+
+
+def run_in_span(agent: Any, run: Callable[..., Any], messages: Any = None, **arguments: Any) -> Any:
+    """Call the `run` of an agent within a span, and return its awaitable or stream."""
+    from agentbench.agents.telemetry.spans import AgentSpan  # noqa: PLC0415 - OpenTelemetry
+
+    call = partial(run, messages, **arguments)
+    options, tools = arguments.get("options"), arguments.get("tools")
+    if tools is not None:
+        options = dict(options) if isinstance(options, Mapping) else {}
+        options["tools"] = [*as_list(options.get("tools")), *as_list(tools)]
+    span = AgentSpan(agent, messages, options, arguments.get("session"))
+    if arguments.get("stream"):
+        return span.stream(lambda: _as_stream(call(), AgentResponse.from_updates))
+    return span.call(lambda: _await(call()))
 
 
 class EmbeddingTelemetryLayer:
