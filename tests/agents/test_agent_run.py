@@ -251,4 +251,4 @@ async def test_a_raw_agent_applies_no_middleware_of_its_own_and_takes_none() -> 
 
     assert (await agent.run("q")).text == "answer 1"
     with pytest.raises(TypeError, match=r"RawAgent\.run\(\) takes no middleware\. Use an Agent"):
-        agent.run("q", middleware=[])
+        await agent.run("q", middleware=[])

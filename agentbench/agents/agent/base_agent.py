@@ -6,15 +6,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import runtime_defaults
-from agentbench.agents.agent.as_tool import agent_as_tool
-from agentbench.agents.agent.server import agent_as_mcp_server
+from agentbench.agents.agent.as_tool import resume_messages, run_streamed, tool_name_of, with_conversation
+from agentbench.agents.agent.server import serve_tool
 from agentbench.agents.arguments import describe
+from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
 from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
-    from agentbench.agents.tools.function_tool import FunctionTool
     from agentbench.messages.update import AgentResponseUpdate
 
 
@@ -107,18 +110,41 @@ class BaseAgent:
             propagate_session: Whether the agent runs in the session of the calling run rather than without one.
 
         Raises:
-            TypeError: If the agent cannot be run.
             ValueError: If there is no name.
         """
-        return agent_as_tool(
-            self,
+        name = name or tool_name_of(self)
+        agent: Any = self
+
+        async def run_agent(context: FunctionInvocationContext, **arguments: Any) -> str:
+            extra: dict[str, Any] = {}
+            # The session among them is that of the calling run, which `propagate_session` decides about.
+            for_tools = {key: value for key, value in context.kwargs.items() if key != "session"}
+            if for_tools:
+                extra["function_invocation_kwargs"] = for_tools
+            if propagate_session and context.session is not None:
+                extra["session"] = context.session
+            approvals = context.metadata.get(INNER_APPROVALS)
+            messages = [Message("user", arguments[arg_name])] if approvals is None else resume_messages(approvals)
+            task = messages if approvals else arguments[arg_name]
+            response = await run_streamed(agent, task, stream_callback, **extra)
+            if requests := response.user_input_requests:
+                if "session" not in extra:
+                    requests = with_conversation(requests, messages, response)
+                raise UserInputRequiredException(requests)
+            return response.text
+
+        schema = {"type": "string", "description": arg_description or f"Task for {name}"}
+        return FunctionTool(
+            run_agent,
             name=name,
-            description=description,
-            arg_name=arg_name,
-            arg_description=arg_description,
+            description=description or self.description or "",
             approval_mode=approval_mode,
-            stream_callback=stream_callback,
-            propagate_session=propagate_session,
+            input_model={
+                "type": "object",
+                "properties": {arg_name: schema},
+                "required": [arg_name],
+                "additionalProperties": False,
+            },
         )
 
     def as_mcp_server(
@@ -142,12 +168,9 @@ class BaseAgent:
 
         Raises:
             MissingExtraError: If the package `mcp` is not installed.
-            TypeError: If the agent cannot be run.
             ValueError: If the agent has no name.
         """
-        return agent_as_mcp_server(
-            self, server_name=server_name, version=version, instructions=instructions, lifespan=lifespan
-        )
+        return serve_tool(self.as_tool(), server_name, version, instructions, lifespan)
 
     def __repr__(self) -> str:
         facts = [("id", self.id), ("name", self.name), ("description", self.description)]

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agentbench._extras import require
-from agentbench.agents.agent.as_tool import ARGUMENT, agent_as_tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
 
@@ -18,19 +17,13 @@ _ListTools = Callable[[], Awaitable[Any]]
 _CallTool = Callable[[str, "dict[str, Any] | None"], Awaitable[Any]]
 
 
-def agent_as_mcp_server(
-    agent: Any,
-    *,
-    server_name: str = "Agent",
-    version: str | None = None,
-    instructions: str | None = None,
-    lifespan: Callable[..., Any] | None = None,
+def serve_tool(
+    tool: FunctionTool, name: str, version: str | None, instructions: str | None, lifespan: Callable[..., Any] | None
 ) -> Any:
-    """Return any agent as a server with one tool; see `BaseAgent.as_mcp_server`."""
+    """Return a server with the tool of an agent; see `BaseAgent.as_mcp_server`."""
     purpose = "serve an agent over the Model Context Protocol"
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
-    tool = agent_as_tool(agent)
     settings: dict[str, Any] = {"version": version or importlib.metadata.version("agentbench")}
     if instructions is not None:
         settings["instructions"] = instructions
@@ -45,7 +38,7 @@ def agent_as_mcp_server(
         text, failed = await _answer(tool, name, arguments or {})
         return types.CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": failed})
 
-    return _server_with(lowlevel.Server, types, server_name, settings, list_tools, call_tool)
+    return _server_with(lowlevel.Server, types, name, settings, list_tools, call_tool)
 
 
 def _server_with(
@@ -81,8 +74,10 @@ async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> t
     """
     if name != tool.name:
         return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
-    if set(arguments) != {ARGUMENT} or not isinstance(arguments[ARGUMENT], str):
-        return f"Error: Argument parsing failed. {name!r} takes one text, {ARGUMENT!r}, and nothing else.", True
+    try:
+        arguments = tool.validate_arguments(arguments)
+    except TypeError as error:
+        return f"Error: {error}", True
     try:
         contents = await tool.invoke(arguments=arguments)
     except UserInputRequiredException as question:

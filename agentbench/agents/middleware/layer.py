@@ -89,7 +89,7 @@ def run_with_middleware(
     if not chain:
         present = {name: value for name, value in arguments.items() if value is not None}
         return run(messages, **({"stream": True} if stream else {}), **present)
-    named = {name: arguments.get(name) for name in _ARGUMENTS}
+    named: dict[str, Any] = {name: arguments.get(name) for name in _ARGUMENTS}
     for name in ("options", "function_invocation_kwargs", "client_kwargs"):
         named[name] = dict(named[name] or {})  # a middleware may add to them, not to the caller's
     others = {name: value for name, value in arguments.items() if name not in _ARGUMENTS}

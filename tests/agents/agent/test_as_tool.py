@@ -17,7 +17,6 @@ from agentbench import (
     UserInputRequiredException,
     tool,
 )
-from agentbench.agents.agent.as_tool import agent_as_tool
 from tests.agents.fake_clients import Model, call
 
 
@@ -127,12 +126,11 @@ async def test_a_failing_agent_is_a_failed_call() -> None:
     assert response.messages[1].contents[0].result.startswith("Error: Function failed.")
 
 
-class Foreign:
-    """An agent of another library: takes what it must, streams as it likes."""
-
-    id, name, description = "f", "foreign", "Elsewhere."
+class Foreign(BaseAgent):
+    """An agent whose streams are of other classes than those of the library."""
 
     def __init__(self, form: str) -> None:
+        super().__init__(name="foreign", description="Elsewhere.")
         self.form = form
 
     def run(self, messages: Any, *, stream: bool = False, session: Any = None) -> Any:
@@ -146,24 +144,10 @@ class Foreign:
         yield AgentResponseUpdate(contents=[Content.from_text(f"{messages}: ")], role="assistant")
         yield AgentResponseUpdate(contents=[Content.from_text("ok")])
 
-    def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        return AgentSession(session_id=session_id)
-
-    def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        return AgentSession(service_session_id=service_session_id)
-
 
 @pytest.mark.parametrize("form", ["generator", "awaitable"])
-async def test_an_agent_of_another_library_is_a_tool_as_well(form: str) -> None:
-    made = agent_as_tool(Foreign(form))
+async def test_an_agent_with_streams_of_its_own_is_a_tool_as_well(form: str) -> None:
+    made = Foreign(form).as_tool()
     [content] = await made.invoke(arguments={"task": "x"})
 
     assert (made.name, made.description, content.text) == ("foreign", "Elsewhere.", "x: ok")
-
-
-@pytest.mark.parametrize("other", [BaseAgent(name="x"), "agent"])
-def test_what_cannot_be_run_is_refused_and_told_what_it_lacks(other: Any) -> None:
-    with pytest.raises(TypeError, match="run"):
-        agent_as_tool(other)
-    with pytest.raises(TypeError, match="run"):
-        BaseAgent(name="x").as_tool()
