@@ -365,13 +365,14 @@ class WorkflowConvergenceException(WorkflowRunnerException):
     def __init__(
         self,
         message: str,
-        *args: Any,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
         max_iterations: int | None = None,
         pending: Mapping[str, int] | None = None,
-        **kwargs: Any,
     ) -> None:
         self.max_iterations, self.pending = max_iterations, dict(pending or {})
-        super().__init__(message, *args, **kwargs)
+        super().__init__(message, inner_exception, log_level)
 
 
 class WorkflowCheckpointException(WorkflowRunnerException):
@@ -450,9 +451,16 @@ class GraphMismatchError(WorkflowCheckpointException):
     Attributes: `differences`, each a dict with `path`, `before` (in the checkpoint) and `after` (in this graph).
     """
 
-    def __init__(self, message: str, *args: Any, differences: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
+        differences: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.differences = [dict(difference) for difference in differences]
-        super().__init__(message, *args, **kwargs)
+        super().__init__(message, inner_exception, log_level)
 
 
 class ValidationTypeEnum(str, Enum):
@@ -608,12 +616,15 @@ class GraphCompileError(GraphError, WorkflowValidationError):
     def __init__(
         self,
         message: str,
-        *args: Any,
+        error_code: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        node: str | None = None,
+        field: str | None = None,
         validation_type: ValidationTypeEnum = ValidationTypeEnum.GRAPH_CONNECTIVITY,
-        **facts: Any,
     ) -> None:
         self.validation_type = validation_type
-        GraphError.__init__(self, message, *args, **facts)
+        GraphError.__init__(self, message, error_code, context, node=node, field=field)
 
 
 class GraphRecursionError(GraphError, WorkflowConvergenceException):
@@ -624,17 +635,20 @@ class GraphRecursionError(GraphError, WorkflowConvergenceException):
 
     default_code = "RECURSION_001"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one parameter per fact
         self,
         message: str,
-        *args: Any,
+        error_code: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        step: int | None = None,
+        thread_id: str | None = None,
         max_iterations: int | None = None,
         pending: Mapping[str, int] | None = None,
         result: Any = None,
-        **facts: Any,
     ) -> None:
         self.max_iterations, self.pending, self.result = max_iterations, dict(pending or {}), result
-        GraphError.__init__(self, message, *args, **facts)
+        GraphError.__init__(self, message, error_code, context, step=step, thread_id=thread_id)
 
 
 class ThreadBusyError(GraphError, WorkflowBusyError):

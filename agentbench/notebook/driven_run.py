@@ -79,7 +79,7 @@ class DrivenRun:
             run_id=handle.run_id,
             status=status,
             superstep=self._superstep,
-            checkpoints=handle.checkpoints_view,
+            checkpoints=handle.checkpoints,
             requests=tuple(handle.pending_requests) if has_requests else (),
             planned=tuple(planned),
             error=handle.error,
@@ -203,7 +203,7 @@ class DrivenRun:
             run_id=self.handle.run_id,
             status="CANCELLED",
             superstep=self._superstep if self.handle.event_count else self._base,
-            checkpoints=self.handle.checkpoints_view,
+            checkpoints=self.handle.checkpoints,
             error=self.handle.error,
         )
 

@@ -46,7 +46,7 @@ def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
     if plan is None or run.is_over:
         return states
     if run.started_from is None and not states:
-        queued: set[Any] = {start.id for start in run.workflow.start_executors}
+        queued: set[Any] = {start.id for start in run.workflow.graph.start_executors}
     else:
         ways = [((source, each.target), each.target) for each in plan() for source in each.sources]
         queued = set(itertools.chain.from_iterable(ways))

@@ -137,7 +137,7 @@ class _Code:
             arguments["checkpoint_storage"] = self._name(storage, "storage", "storage")
         plain = WorkflowSettings()
         for field in fields(WorkflowSettings):
-            value = getattr(workflow.settings, field.name)
+            value = getattr(workflow.graph.settings, field.name)
             if value != getattr(plain, field.name):
                 arguments[field.name] = _quote(value) if isinstance(value, str) else repr(value)
         return [f"{key}={value}" for key, value in arguments.items()]

@@ -35,7 +35,7 @@ def assert_same(made: Workflow, workflow: Workflow) -> None:
     theirs, ours = made.to_dict(), workflow.to_dict()
     for key in ("name", "max_iterations", "output_executors", "intermediate_executors"):
         assert theirs[key] == ours[key]
-    assert made.settings == workflow.settings
+    assert made.graph.settings == workflow.graph.settings
     assert made.description == workflow.description
 
 

@@ -25,10 +25,7 @@ _MODULE_OF_CLASS: dict[str, str] = {}
 def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:
     """Let builders take the instances of a class, and of its subclasses, as nodes.
 
-    Args:
-        cls: The class; the nearest class of an object that has an adapter decides.
-        factory: Called as `factory(obj, agent_mode="respond" | "turns")`, once per object and builder; returns the
-            executor that represents the object.
+    `factory(obj, agent_mode="respond" | "turns")` is called once per object and builder; it returns the executor.
     """
     _factories[cls] = factory
 

@@ -6,6 +6,7 @@ import copy
 import logging
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -369,14 +370,12 @@ class WorkflowBuilder:
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)
-        from agentbench.workflows.engine.tracing import build_span  # noqa: PLC0415 - imports OpenTelemetry
+        from agentbench.workflows.engine.tracing import traced_build  # noqa: PLC0415 - imports OpenTelemetry
 
-        with build_span(
-            self._name, self._description, definition=OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
-        ) as span:
-            workflow = self._build(span.report_validated, copy_executors=copy_executors)
-            span.report_completed(workflow.id, workflow.to_dict)
-            return workflow
+        build = partial(self._build, copy_executors=copy_executors)
+        definition = OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
+        workflow: Workflow = traced_build(self._name, self._description, build, definition=definition)
+        return workflow
 
     def _build(self, on_validated: Callable[[], None] | None = None, *, copy_executors: bool) -> Workflow:
         executors = copy.deepcopy(self._nodes.executors) if copy_executors else dict(self._nodes.executors)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
@@ -19,28 +20,17 @@ NodePath = tuple[str, ...]
 NodeState = Literal["failed", "pending", "executed"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOverlay:
-    """Where a run has been: the ids of executors that a drawing of its graph marks; failed ones count as failed only.
+    """Where a run has been: the ids of executors that a drawing marks, as `"outer/inner"` inside a sub-workflow."""
 
-    Nodes inside a sub-workflow are named with the path to them, as `"outer/inner"`.
-    """
-
-    __slots__ = ("executed", "failed", "pending")
-
-    def __init__(
-        self, *, executed: Iterable[str] = (), failed: Iterable[str] = (), pending: Iterable[str] = ()
-    ) -> None:
-        self.executed = frozenset(executed)
-        self.failed = frozenset(failed)
-        self.pending = frozenset(pending)
+    executed: Collection[str] = ()
+    failed: Collection[str] = ()
+    pending: Collection[str] = ()
 
     @classmethod
     def of(cls, run: Any) -> RunOverlay:
-        """Return the overlay for an overlay, a mapping with its three keywords, or the events of a run (its result).
-
-        Executors that were invoked and did not end count as pending, and so do those with a request, until they are
-        invoked again.
-        """
+        """Return the overlay for an overlay, a mapping with its three keywords, or the events of a run (its result)."""
         if isinstance(run, RunOverlay):
             return run
         if isinstance(run, Mapping):
@@ -55,10 +45,11 @@ class RunOverlay:
                 requesting.add(executor_id)
             elif event.type == "executor_invoked":
                 requesting.discard(executor_id)
+            # One that did not end is pending, and so is one with a request, until it is invoked again.
             waits = state == "executed" and executor_id in requesting
             states[executor_id] = "pending" if waits else state
         names = ("executed", "failed", "pending")
-        return cls(**{name: [key for key, state in states.items() if state == name] for name in names})
+        return cls(**{name: {key for key, state in states.items() if state == name} for name in names})
 
     def state_of(self, path: NodePath) -> NodeState | None:
         """Return the state of a node in the run, or `None` if the run did not touch it."""
@@ -156,10 +147,7 @@ def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str])
 
 
 def visible(text: str) -> str:
-    r"""Write control, bidirectional and invisible characters as `\u202e`, so that a label reads as what it is.
-
-    Line ends and tabs stay: what becomes of them depends on the language of the drawing.
-    """
+    r"""Write control, bidirectional and invisible characters as `\u202e`; line ends and tabs stay."""
 
     def code_of(match: re.Match[str]) -> str:
         code = ord(match.group())

@@ -21,11 +21,7 @@ if sys.version_info >= (3, 12):
 
 
 async def run_all(function: Callable[[ItemT], Coroutine[Any, Any, ResultT]], items: Sequence[ItemT]) -> list[ResultT]:
-    """Await `function(item)` for all items, concurrently; results in the order of the items.
-
-    The first exception by completion time is raised, after every sibling was cancelled and has ended. When the caller
-    is cancelled, all are cancelled and awaited first.
-    """
+    """Await `function(item)` for all items, concurrently; raise the first exception when all have ended."""
     if len(items) == 1:
         return [await function(items[0])]
     return await _Group(function, len(items)).run(items)

@@ -273,7 +273,7 @@ class SuperstepRunner:
             source = "stop"
         info = await writer.save(
             source,
-            writers=list(dict.fromkeys(d.executor_id for d in plan.deliveries)),
+            writers=plan.executor_ids(),
             began_ns=began_ns,
             metadata=metadata,
         )
@@ -292,7 +292,7 @@ class SuperstepRunner:
             info,
             has_pending_messages=bool(run_state.messages),
             has_pending_requests=bool(run_state.requests),
-            activated_executors=list(dict.fromkeys(d.executor_id for d in plan.deliveries)),
+            activated_executors=plan.executor_ids(),
         )
 
 

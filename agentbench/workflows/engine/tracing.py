@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from opentelemetry import propagate, trace
@@ -23,41 +22,28 @@ _FINE = (
 )
 
 
-@contextmanager
-def build_span(name: str | None, description: str | None, *, definition: bool = True) -> Iterator[BuildSpan]:
-    """The span `workflow.build` around a build; with `definition` the whole graph is one of its attributes."""
+def traced_build(
+    name: str | None, description: str | None, build: Callable[[Callable[[], None]], Any], *, definition: bool
+) -> Any:
+    """Return the workflow of `build(on_validated)`, with a span for it; `definition` writes the graph into the span."""
     attributes = {"workflow_builder.name": name or "", "workflow_builder.description": description or ""}
     with get_tracer().start_as_current_span(
         "workflow.build", attributes=attributes, record_exception=False, set_status_on_exception=False
     ) as span:
         span.add_event("build.started")
         try:
-            yield BuildSpan(span, definition=definition)
+            workflow = build(lambda: span.add_event("build.validation_completed"))
         except Exception as error:
             span.add_event(
                 "build.error", {"build.error.message": error_text(error), "build.error.type": type(error).__name__}
             )
             mark_failed(span, error)
             raise
-
-
-class BuildSpan:
-    """What a build reports on its span."""
-
-    def __init__(self, span: Span, *, definition: bool) -> None:
-        self._span = span
-        self._definition = definition
-
-    def report_validated(self) -> None:
-        """Note that all checks passed."""
-        self._span.add_event("build.validation_completed")
-
-    def report_completed(self, workflow_id: str, definition: Callable[[], dict[str, Any]]) -> None:
-        """Note that the workflow was built."""
-        self._span.set_attribute("workflow.id", workflow_id)
-        if self._definition:
-            self._span.set_attribute("workflow.definition", json.dumps(definition(), default=str))
-        self._span.add_event("build.completed")
+        span.set_attribute("workflow.id", workflow.id)
+        if definition:
+            span.set_attribute("workflow.definition", json.dumps(workflow.to_dict(), default=str))
+        span.add_event("build.completed")
+        return workflow
 
 
 class RunTracer:

@@ -1,40 +1,47 @@
-"""Functions that get the events of a run as they come, whichever code drives the run."""
+"""Functions that a run calls: callbacks of any kind, and those that get its events as they come."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from agentbench.workflows.events.events import WorkflowEvent
 
 #: Gets the next events of a run, in order, on the loop that drives it.
 Listener = Callable[[Sequence[WorkflowEvent[Any]]], object]
 
+F = TypeVar("F", bound=Callable[..., object])
 
-class Listeners:
-    """The listeners of one run, called in the order in which they were added."""
 
-    __slots__ = ("_all",)
+class Callbacks(Generic[F]):
+    """Functions of one kind, called in the order in which they were added; one may be removed while they are called."""
 
-    def __init__(self) -> None:
-        self._all: tuple[Listener, ...] = ()
+    def __init__(self, what: str, expected: str) -> None:
+        self._what, self._expected = what, expected
+        self._all: tuple[F, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def add(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; returns a function that removes it."""
-        function: object = listener
+    def add(self, function: F) -> Callable[[], None]:
+        """Add a function; returns a function that removes it."""
         if not callable(function):
-            msg = f"The listener is {listener!r}, which cannot be called. Pass a function of a list of events."
+            msg = f"The {self._what} is {function!r}, which cannot be called. Pass a function of {self._expected}."
             raise TypeError(msg)
-        self._all = (*self._all, listener)
+        self._all = (*self._all, function)
 
         def remove() -> None:
-            self._all = tuple(each for each in self._all if each is not listener)
+            self._all = tuple(each for each in self._all if each is not function)
 
         return remove
+
+
+class Listeners(Callbacks[Listener]):
+    """The listeners of one run."""
+
+    def __init__(self) -> None:
+        super().__init__("listener", "a list of events")
 
     def notify(self, events: Sequence[WorkflowEvent[Any]]) -> None:
         """Call each listener with events; what one raises goes to the loop's exception handler, and the run goes on."""

@@ -9,21 +9,17 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NoReturn
 
 
-class Done(Coroutine[Any, Any, Any]):
-    """The result of something that is over, as a coroutine: may be awaited, or ignored without a warning."""
+class Done(Coroutine[Any, Any, None]):
+    """A coroutine that has nothing left to do: may be awaited, or ignored without a warning."""
 
-    __slots__ = ("_value",)
+    __slots__ = ()
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, None, None]:
         yield from ()  # nothing to wait for; this makes it a generator function
-        return self._value
 
     def send(self, value: Any) -> NoReturn:
-        """End at once with the value, as a coroutine does that has nothing to wait for."""
-        raise StopIteration(self._value)
+        """End at once."""
+        raise StopIteration
 
     def throw(self, typ: Any, val: Any = None, tb: Any = None) -> NoReturn:
         """Raise what is thrown in."""
@@ -34,11 +30,7 @@ class Done(Coroutine[Any, Any, Any]):
 
 
 class LoopCalls:
-    """Calls from one worker thread into the loop of the run.
-
-    A call waits until the loop has carried it out. When the run is cancelled, `abandon()` frees the thread: calls
-    that wait, and all later ones, end without effect.
-    """
+    """Calls from one worker thread into the loop of the run, each of which waits until it was carried out."""
 
     __slots__ = ("_loop", "_loop_thread", "_waiting", "abandoned")
 
@@ -52,9 +44,9 @@ class LoopCalls:
         """Run `function(*args)` on the loop's thread and wait for it; its exception is raised here."""
         if threading.get_ident() == self._loop_thread:
             function(*args)
-            return Done(None)
+            return Done()
         if self._is_abandoned():
-            return Done(None)
+            return Done()
         outcome: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._waiting = outcome
         try:
@@ -67,7 +59,7 @@ class LoopCalls:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-        return Done(None)
+        return Done()
 
     def _is_abandoned(self) -> bool:
         """Read anew each time: another thread sets it."""

@@ -15,7 +15,7 @@ from agentbench._signatures import type_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.host import HandHost, HandlerHost
+from agentbench.workflows.executors.host import HandContext, HandlerHost
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.state import State
 
@@ -89,7 +89,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     __slots__ = ("_deferred", "_delivery", "_open", "_run", "_sent", "_yielded")
 
     def __init__(
-        self, executor: Any, source_executor_ids: Sequence[str], state: State, runner_context: HandHost
+        self, executor: Any, source_executor_ids: Sequence[str], state: State, runner_context: HandContext
     ) -> None:
         if not source_executor_ids:
             msg = "source_executor_ids is empty; a context needs the id of at least one sender."
@@ -365,14 +365,10 @@ class BlockingContext(HandlerContext):
         """Request a value from outside."""
         return self._calls.run(self._request_info, request_data, response_type, request_id)
 
-    def read_state(self, key: str, default: Any = None) -> Any:
-        """Same as `get_state`."""
-        return Done(self.get_state(key, default))
-
     def queue_state_update(self, key: str, value: Any) -> Any:
         """Same as `set_state`."""
         self.set_state(key, value)
-        return Done(None)
+        return Done()
 
     def _is_late(self, member: str) -> bool:
         # The thread of a cancelled call cannot be ended; what it does after that has no effect.

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage
-
-
-class RunningContext(Protocol):
-    """The context of a handler that runs."""
-
-    def _abandon(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +19,7 @@ class DeliveryResult:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryView:
-    """What a boundary hook may read of a delivery that has ended.
-
-    Attributes:
-        task_id: `<superstep>:<executor id>:<k>`, equal from run to run.
-        order: Place in the plan of the superstep.
-        data: What the handler got.
-        sources: Ids of the senders, in edge order.
-        result: None when the handler failed.
-        error: What it raised; None when it ended well.
-    """
+    """What a boundary hook may read of a `Delivery` that has ended; a handler that failed has no `result`."""
 
     executor_id: str
     task_id: str
@@ -64,7 +49,7 @@ class Delivery:
     result: DeliveryResult | None = None
     error: BaseException | None = None
     #: The handler's context while it runs, so that an abandoned run can close it.
-    context: RunningContext | None = None
+    context: Any = None
     #: The run was abandoned; a handler that has not started must not.
     abandoned = False
     began_ns = 0

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._signatures import flatten_union, is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery
@@ -15,16 +15,10 @@ from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
+    from agentbench.workflows.executors.host import HandContext
     from agentbench.workflows.executors.state import State
 
 logger = logging.getLogger("agentbench")
-
-
-class DeliveryContext(Protocol):
-    """What `Executor.execute` needs: an `InProcRunnerContext`."""
-
-    async def deliver(self, delivery: Delivery, state: State) -> None:
-        """Call the handler of a delivery and queue what it sends."""
 
 
 class RequestInfoMixin:
@@ -204,7 +198,7 @@ class Executor:
         message: Any,
         source_executor_ids: Sequence[str],
         state: State,
-        runner_context: DeliveryContext,
+        runner_context: HandContext,
         trace_contexts: list[dict[str, str]] | None = None,
         source_span_ids: list[str] | None = None,
     ) -> None:

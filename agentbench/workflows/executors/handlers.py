@@ -33,13 +33,9 @@ _RESPONSE_MARK = "__agentbench_response_handler__"
 
 
 class HandlerSpec:
-    """One handler as the engine calls it.
+    """One handler: `function(executor, data, ctx)`, or `function(executor, request, answer, ctx)` for answers.
 
-    Attributes:
-        function: Called with `(executor, data, ctx)`, or `(executor, request, answer, ctx)` for answers.
-        is_async: It is a coroutine function; others run in a worker thread.
-        context: The class of context that it gets; decides which members are there.
-        free_context: The same for workflows built with `strict_context=False`.
+    `context` is the class of the `ctx`, `free_context` that of workflows built with `strict_context=False`.
     """
 
     __slots__ = ("context", "free_context", "function", "is_async", "name", "signature")

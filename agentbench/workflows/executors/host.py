@@ -55,8 +55,14 @@ class HandlerHost(Protocol):
         """Note who wrote a key of shared state."""
 
 
-class HandHost(Protocol):
-    """A runner context that serves handlers which are called by hand."""
+class HandContext(Protocol):
+    """A runner context for handlers and edges that are called by hand: an `InProcRunnerContext`."""
 
     def host(self, state: State) -> HandlerHost:
         """The host of a context that is made by hand."""
+
+    async def deliver(self, delivery: Delivery, state: State) -> None:
+        """Call the handler of a delivery and queue what it sends."""
+
+    async def route(self, edge_runner: Any, message: WorkflowMessage, state: State) -> bool:
+        """Route one message over an edge group and run what it reaches."""

@@ -27,11 +27,7 @@ def callable_name(function: Callable[..., Any]) -> str:
 
 
 def recorded_name(function: object, name: str | None, what: str, expected: str) -> str:
-    """Return the name under which a function is recorded: `name`, or its own.
-
-    Raises:
-        TypeError: It is not callable; `what` is its role, `expected` what it takes and returns.
-    """
+    """Return the name to record for a function; `TypeError` says `what` cannot be called and what is `expected`."""
     if not callable(function):
         msg = f"{what} is {function!r}, which cannot be called. Pass a function that {expected}."
         raise TypeError(msg)
@@ -85,11 +81,7 @@ class JsonForm:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Rebuild an object from what `to_json` returned.
-
-        Raises:
-            ValueError: The text is not JSON, or not a JSON object.
-        """
+        """Rebuild an object from what `to_json` returned; `ValueError` if the text is no JSON object."""
         import json  # noqa: PLC0415 - as above
 
         data = json.loads(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,46 +24,33 @@ PLAIN = WorkflowSettings()
 _MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
 
 
+@dataclass(eq=False)
 class Graph:
     """Executors, edges, start and designation of outputs, with the signature and the routing tables made of them.
 
-    Nothing in it changes while it runs: clones and runs of a workflow share it. The arguments are those of `Workflow`;
-    `signature_hash` takes the place of the signature's own hash.
+    Nothing in it changes while it runs: clones and runs of a workflow share it. The fields are arguments of `Workflow`.
     """
 
-    def __init__(  # noqa: PLR0913 - everything that makes a workflow, by name
-        self,
-        edge_groups: Sequence[EdgeGroup],
-        executors: dict[str, Executor],
-        start_executor_ids: Sequence[str],
-        *,
-        name: str = "Workflow",
-        description: str | None = None,
-        max_iterations: int = 100,
-        output_from: Sequence[str] | None = None,
-        intermediate_output_from: Sequence[str] | None = None,
-        settings: WorkflowSettings = PLAIN,
-        boundary_hook: BoundaryHook | None = None,
-        signature_hash: str | None = None,
-    ) -> None:
-        self.edge_groups = edge_groups
-        self.executors = executors
-        self.start_executor_ids = tuple(start_executor_ids)
-        self.name = name
-        self.description = description
-        self.max_iterations = max_iterations
-        self.output_from = output_from
-        self.intermediate_output_from = intermediate_output_from
-        self.settings = settings
-        self.boundary_hook = boundary_hook
-        #: Says by executor id how a yielded value is emitted; None where all are outputs.
-        self.output_kinds: Callable[[str], OutputKind | None] | None = None
-        if output_from is not None or intermediate_output_from is not None:
-            kinds: dict[str, OutputKind] = dict.fromkeys(intermediate_output_from or (), "intermediate")
-            kinds.update(dict.fromkeys(output_from or (), "output"))
+    edge_groups: Sequence[EdgeGroup]
+    executors: dict[str, Executor]
+    start_executor_ids: tuple[str, ...]
+    _: KW_ONLY
+    name: str = "Workflow"
+    description: str | None = None
+    max_iterations: int = 100
+    output_from: Sequence[str] | None = None
+    intermediate_output_from: Sequence[str] | None = None
+    settings: WorkflowSettings = PLAIN
+    boundary_hook: BoundaryHook | None = None
+    #: Says by executor id how a yielded value is emitted; None where all are outputs.
+    output_kinds: Callable[[str], OutputKind | None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Make the table of designated executors."""
+        if self.output_from is not None or self.intermediate_output_from is not None:
+            kinds: dict[str, OutputKind] = dict.fromkeys(self.intermediate_output_from or (), "intermediate")
+            kinds.update(dict.fromkeys(self.output_from or (), "output"))
             self.output_kinds = kinds.get
-        if signature_hash is not None:
-            self.signature_hash = signature_hash
 
     @cached_property
     def start_executors(self) -> list[Executor]:

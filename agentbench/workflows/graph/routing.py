@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
@@ -22,6 +22,7 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdge
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.handlers import HandlerSpec
+    from agentbench.workflows.executors.host import HandContext
     from agentbench.workflows.executors.state import State
 
 
@@ -64,13 +65,6 @@ class Verdict:
     warnings: Sequence[str] = ()
 
 
-class RoutesByHand(Protocol):
-    """A runner context that delivers messages which are sent by hand."""
-
-    async def route(self, edge_runner: EdgeRunner, message: WorkflowMessage, state: State) -> bool:
-        """Route one message and run what it reaches."""
-
-
 class EdgeRunner:
     """Routes messages over one edge group, the one at place `index` of the graph."""
 
@@ -81,6 +75,8 @@ class EdgeRunner:
         self.group = group
         self.index = index
         self.sources: tuple[str, ...] = tuple(group.source_executor_ids)
+        #: Place of each source in the group.
+        self.ranks = {source: place for place, source in enumerate(self.sources)}
         self.targets: dict[str, Executor] = {i: executors[i] for i in group.target_executor_ids}
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
@@ -91,11 +87,7 @@ class EdgeRunner:
         """Deliveries for one message, or why there is none. May add to `buffers`."""
         raise NotImplementedError
 
-    def rank(self, source_id: str) -> int:
-        """Place of a source in the group."""
-        return self.sources.index(source_id)
-
-    async def send_message(self, message: WorkflowMessage, state: State, ctx: RoutesByHand) -> bool:
+    async def send_message(self, message: WorkflowMessage, state: State, ctx: HandContext) -> bool:
         """Route one message and run what it reaches, outside a running workflow; False if no target can take it."""
         return await ctx.route(self, message, state)
 
@@ -124,10 +116,6 @@ class SingleEdgeRunner(EdgeRunner):
         self.edge = group.edges[0]
         self.target = executors[self.edge.target_id]
         self.has_conditions = self.edge.condition is not None
-
-    def rank(self, source_id: str) -> int:
-        """Always the first: there is one source."""
-        return 0
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
         """Call the condition, but only with data that the target could take."""
@@ -197,16 +185,11 @@ class FanInEdgeRunner(EdgeRunner):
         self.target = executors[group.target_executor_ids[0]]
         self.mode = group.resolved_mode
         self.key = buffer_key(group)
-        self._ranks = {source: place for place, source in enumerate(self.sources)}
         #: Whether a list of such items is taken, by their class; None where the class alone does not decide.
         self._accepted: dict[type, bool] | None = None
         types = [get_args(t)[0] if get_origin(t) is list else t for t in self.target.input_types]
         if all(map(decided_by_class, types)):
             self._accepted = {}
-
-    def rank(self, source_id: str) -> int:
-        """Place of a source in the group."""
-        return self._ranks[source_id]
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
         """The message itself, or the whole list once every source has sent."""
@@ -307,6 +290,10 @@ class Plan:
     #: What there is to report, None when that is nothing.
     notes: PlanNotes | None = None
 
+    def executor_ids(self) -> list[str]:
+        """Ids of the executors that it calls, each once."""
+        return list(dict.fromkeys([delivery.executor_id for delivery in self.deliveries]))
+
     def notes_or_new(self) -> PlanNotes:
         """The notes, made at the first one."""
         if self.notes is None:
@@ -400,7 +387,7 @@ class Router:
             ((source, sent),) = messages.items()
             return [(0, 0, runner, sent) for runner in self._routes.get(source, ())]
         entries = [
-            (runner.index, runner.rank(source), runner, sent)
+            (runner.index, runner.ranks.get(source, 0), runner, sent)
             for source, sent in messages.items()
             for runner in self._routes.get(source, ())
         ]

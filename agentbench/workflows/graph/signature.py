@@ -29,9 +29,7 @@ def graph_signature(
 ) -> dict[str, Any]:
     """Return everything of a graph that a checkpoint depends on, as a JSON-able dict; `within` are outer workflows.
 
-    Keys: `start_executor` (`start_executors` if there are several), `executors` (id to the class's `"<module>.<name>"`,
-    its `signature_key`, or a dict with the nested signature of a sub-workflow), `edge_groups` (sorted, so that the
-    order of building does not matter, and without internal ones), `boundary` (the signature of the hook, if any).
+    The order of building does not matter: edge groups are sorted. Internal ones are not part of it.
     """
     starts = sorted(start_executor_ids)
     groups = [_describe(group, executors) for group in edge_groups if not isinstance(group, InternalEdgeGroup)]
@@ -56,11 +54,7 @@ def signature_hash(signature: Mapping[str, Any]) -> str:
 
 
 def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the differences of two signatures, ordered by path.
-
-    Each is a dict: `path` (such as `executors[writer]` or `edge_groups[a->b].group_type`), `before` and `after`;
-    `None` stands for what is not there.
-    """
+    """Return `path` (such as `executors[writer]`), `before` and `after` of all that differs in two signatures."""
     found: list[dict[str, Any]] = []
     _compare("", old, new, found)
     return sorted(found, key=itemgetter("path"))

@@ -118,10 +118,7 @@ def check_graph(
     *,
     check_reachability: bool = True,
 ) -> list[WorkflowValidationError]:
-    """Return every breach of a rule, in the order of the rules, and log what is legal but odd.
-
-    `check_reachability=False` leaves rule 4 to the caller, such as the owner of a boundary hook.
-    """
+    """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
     groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
     edges = [edge for group in groups for edge in group.edges]
     errors = _missing_executors(edges, executors, start_executor_ids)
@@ -287,10 +284,6 @@ def infer_starts(
     One root is the start. Without any (everything lies on cycles) it is the executor that was added first. Of several
     roots the first is *the* start; the others get the input too if each feeds a fan-in and hangs together with the
     start; `check_roots=False` ignores those that do not. Edges of an executor to itself do not count.
-
-    Raises:
-        ValueError: There is no executor at all.
-        GraphConnectivityError: A further root feeds no fan-in, or is not connected to the start.
     """
     if not executors:
         msg = "The workflow has no executors. Add one with add_executor(), connect() or start_executor=."

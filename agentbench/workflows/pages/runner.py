@@ -63,8 +63,8 @@ class Runner:
             name=workflow_name,
             max_iterations=max_iterations,
             boundary_hook=boundary_hook,
-            signature_hash=graph_signature_hash,
         )
+        self.graph.signature_hash = graph_signature_hash
         self._is_running = False
 
     @property

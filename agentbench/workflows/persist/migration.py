@@ -29,16 +29,9 @@ async def migrate_checkpoint(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
-    """Save a copy of a checkpoint from which a workflow with another graph can continue.
+    """Save a copy of a checkpoint without what this graph lacks; return it, and a line for each part left out.
 
-    The shared state is copied. Left out are waiting messages of senders, states and requests of executors, and
-    fan-ins that this graph does not have. A checkpoint whose graph is the same is not copied.
-
-    Returns:
-        What to resume from, and one line for each part that was left out.
-
-    Raises:
-        WorkflowCheckpointException: The original is unknown or of an unknown format, or the copy cannot be saved.
+    A checkpoint whose graph is the same is not copied.
     """
     storage = require_storage(storage)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids

@@ -24,14 +24,7 @@ FAN_IN_BUFFERS = "_fan_in_buffers"
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a checkpoint holds of a run.
-
-    Attributes:
-        superstep: number of the last superstep.
-        messages: queued for the next one, by source id.
-        state: committed shared state; under reserved keys the executors' own state and the fan-in buffers.
-        requests: open requests, by id.
-    """
+    """What a checkpoint holds of a run; reserved keys of `state` hold the executors' own state and fan-in buffers."""
 
     superstep: int
     messages: dict[str, list[WorkflowMessage]]
@@ -40,11 +33,7 @@ class Snapshot:
 
 
 async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
-    """Return what is needed to go on from here later, in another run or process; pending writes are not in it.
-
-    Raises:
-        WorkflowCheckpointException: `on_checkpoint_save` of an executor failed, or returned no dict with text keys.
-    """
+    """Return what is needed to go on from here later, in another run or process; pending writes are not in it."""
     state = run_state.state.committed.copy()
     if not graph.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
@@ -71,11 +60,7 @@ async def _own_state(executor: Executor) -> dict[str, Any]:
 
 
 async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str = "The snapshot") -> None:
-    """Put a run back to a snapshot: all of it is checked before anything changes; `where` is its name in errors.
-
-    Raises:
-        WorkflowCheckpointException: the snapshot is damaged, or an executor is unknown or refuses its state.
-    """
+    """Put a run back to a snapshot: all of it is checked before anything changes; `where` is its name in errors."""
     try:
         state, own, buffers = _check(graph, saved, where)
     except WorkflowCheckpointException:
@@ -101,12 +86,7 @@ async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str
 
 
 async def restore_checkpoint(graph: Graph, run_state: RunState, checkpoint: WorkflowCheckpoint) -> None:
-    """Put a run back to where a checkpoint was saved, or leave it as it was and raise. Requests are not emitted here.
-
-    Raises:
-        GraphMismatchError: the checkpoint belongs to another graph.
-        WorkflowCheckpointException: the checkpoint is damaged, or an executor is unknown or refuses its state.
-    """
+    """Put a run back to where a checkpoint was saved, or leave it as it was and raise. No request is emitted."""
     require_fitting(graph, checkpoint)
     content = Snapshot(
         checkpoint.iteration_count, checkpoint.messages, checkpoint.state, checkpoint.pending_request_info_events

@@ -56,11 +56,7 @@ class CheckpointWriter:
     ) -> CheckpointInfo | None:
         """Save the state at this boundary; None when that failed and the run is not strict.
 
-        Args:
-            source: why there is a checkpoint here, see `checkpoints.metadata`.
-            writers: ids of the executors that ran.
-            began_ns: when the superstep began, by the clock of the run.
-            metadata: the boundary hook's.
+        `source` says why there is a checkpoint, `writers` which executors ran since `began_ns`.
         """
         log = self._run.log
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from agentbench.workflows.events.listeners import Callbacks
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
@@ -12,32 +13,15 @@ from agentbench.workflows.run.report import PlannedDelivery, StepReport
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 
 
-class Breakpoints:
-    """The predicates of one run, called in the order in which they were added."""
+class Breakpoints(Callbacks[Predicate]):
+    """The predicates of one run."""
 
     def __init__(self) -> None:
-        self._predicates: list[Predicate] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._predicates)
-
-    def add(self, predicate: Predicate) -> Callable[[], None]:
-        """Add a predicate; returns a function that removes it."""
-        passed: object = predicate
-        if not callable(passed):
-            msg = f"The breakpoint is {passed!r}, which cannot be called. Pass a function of (report, plan)."
-            raise TypeError(msg)
-        self._predicates.append(predicate)
-
-        def remove() -> None:
-            if predicate in self._predicates:
-                self._predicates.remove(predicate)
-
-        return remove
+        super().__init__("breakpoint", "(report, plan)")
 
     def find_reason(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
         """Return the first reason to pause; what a predicate raises, or returns by mistake, is one too."""
-        for predicate in list(self._predicates):
+        for predicate in self._all:
             try:
                 reason = _as_reason(predicate(report, plan))
             except Exception as error:  # noqa: BLE001 - user code; its error pauses the run instead of ending it

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
 from agentbench._signatures import flatten_union
-from agentbench.workflows.executors.options import WorkflowSettings
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
 
@@ -57,11 +56,6 @@ class WorkflowDefinition(Displayable):
         return self.graph.executors
 
     @property
-    def settings(self) -> WorkflowSettings:
-        """How it behaves."""
-        return self.graph.settings
-
-    @property
     def boundary_hook(self) -> BoundaryHook | None:
         """What drives another dialect of graphs."""
         return self.graph.boundary_hook
@@ -75,11 +69,6 @@ class WorkflowDefinition(Displayable):
     def start_executor_ids(self) -> tuple[str, ...]:
         """Ids of all start executors."""
         return self.graph.start_executor_ids
-
-    @property
-    def start_executors(self) -> list[Executor]:
-        """Executors that get the input of a run."""
-        return self.graph.start_executors
 
     @property
     def graph_signature(self) -> dict[str, Any]:
@@ -159,11 +148,7 @@ class WorkflowDefinition(Displayable):
         return json.dumps(self.to_dict())
 
     def to_python(self, names: Mapping[str, object] | None = None) -> str:
-        """Return the builder code that makes the same graph; see `agentbench.notebook.to_python`.
-
-        Args:
-            names: variables, such as `globals()`, by which executors and conditions are called.
-        """
+        """Return the builder code of this graph, with the `names` of variables such as `globals()` where it can."""
         text: str = call_view("agentbench.notebook.workflow_code:to_python", self, names)
         return text
 

@@ -17,6 +17,7 @@ from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.state import StateMark
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -25,33 +26,21 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.graph import Graph
 
 
-class _Absent:
-    """Marks a missing message; None, "" and 0 are messages of their own kind."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Any = _Absent()
-
-_NO_KWARGS: Mapping[str, Any] = MappingProxyType({})
+#: Marks a missing message; None, "" and 0 are messages of their own kind.
+ABSENT: Any = StateMark.ABSENT
 
 
 class RunInput(NamedTuple):
-    """What starts or continues a run.
-
-    Attributes:
-        checkpoint_id: restore this first.
-        storage: where checkpoints are loaded from and saved to; None for a run that saves none.
-        kwargs: keyword arguments for nodes, by kind; a kind that is None leaves those of an earlier call in place.
-        fresh: the message begins a new run; False adds it to the messages that are queued.
-    """
+    """What starts or continues a run."""
 
     message: Any = ABSENT
     responses: Mapping[str, Any] | None = None
     checkpoint_id: str | None = None
+    #: Where checkpoints are loaded from and saved to; None for a run that saves none.
     storage: CheckpointStorage | None = None
-    kwargs: Mapping[str, Mapping[str, Any] | None] = _NO_KWARGS
+    #: Keyword arguments for nodes, by kind; a kind that is None leaves those of an earlier call in place.
+    kwargs: Mapping[str, Mapping[str, Any] | None] = MappingProxyType({})
+    #: The message begins a new run; False adds it to the messages that are queued.
     fresh: bool = True
 
     @property
@@ -63,14 +52,8 @@ class RunInput(NamedTuple):
 class Execution:
     """Drives the supersteps of a run, which begins from `run_state` and leaves it behind.
 
-    Args:
-        traced_as: id of the workflow in the spans of the run; None while tracing is off.
-        pausing: where the boundary hook pauses, the run waits instead of ending.
-
-    Attributes:
-        run, runner: the run while it is active, and what runs its supersteps.
-        begun: the first event was emitted.
-        ended: the run is over; `error` says how if it failed.
+    `traced_as` is the id of the workflow in spans, None while tracing is off. With `pausing`, the run waits where the
+    boundary hook pauses, instead of ending. `begun` is set with the first event.
     """
 
     def __init__(  # noqa: PLR0913 - what makes a run, by name
@@ -225,12 +208,7 @@ class Execution:
                 run_state.last_checkpoint_id = info.checkpoint_id
 
     async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
-        """Restore the checkpoint that this run starts from, if any (loaded already or not); once, at the latest here.
-
-        Raises:
-            ValueError: there is no storage.
-            WorkflowCheckpointException: an unknown id, another graph, or a hook that fails.
-        """
+        """Restore the checkpoint that this run starts from, if any; once, at the latest here."""
         checkpoint_id, storage = self._input.checkpoint_id, self._input.storage
         if checkpoint_id is None or self._restored:
             return
@@ -349,12 +327,7 @@ class Execution:
 
 
 def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the responses, each coerced to the response type of its request. No request is closed.
-
-    Raises:
-        RuntimeError: no request is open at all.
-        ValueError: an id is unknown, or a value is not of the response type.
-    """
+    """Return the responses, each coerced to the response type of its request; `RuntimeError` if none is open."""
     if not open_requests:
         msg = "No request is open, so there is nothing to answer. Start a run with a message first."
         raise RuntimeError(msg)

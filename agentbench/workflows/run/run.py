@@ -25,7 +25,6 @@ from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
-from agentbench.workflows.run.list_view import ListView
 from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import LiveSteps, await_on, call_on
@@ -143,11 +142,6 @@ class WorkflowRun(Displayable):
     def checkpoints(self) -> list[CheckpointInfo]:
         """Infos of the checkpoints in the order of creation, without those after one that was restored."""
         return list(self._log.checkpoints)
-
-    @property
-    def checkpoints_view(self) -> Sequence[CheckpointInfo]:
-        """The same without a copy, for a reader after each superstep."""
-        return ListView(self._log.checkpoints)
 
     @property
     def last_checkpoint(self) -> CheckpointInfo | None:

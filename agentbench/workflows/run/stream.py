@@ -36,12 +36,7 @@ class LiveSteps:
             raise RuntimeError(msg)
 
     async def next_events(self) -> list[WorkflowEvent[Any]] | None:
-        """The next events, waiting for them; None when none will come without another superstep.
-
-        Raises:
-            WorkflowRunnerException: another reader waits for the next events.
-            Exception: what ended the run, after the last of its events was handed out.
-        """
+        """Return the next events, waiting for them; None when none will come without another superstep."""
         if self._reading:
             msg = "This run is being driven already: one reader at a time. Await the other one first."
             raise WorkflowRunnerException(msg)

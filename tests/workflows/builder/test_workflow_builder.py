@@ -118,8 +118,8 @@ def test_settings_reach_the_workflow():
         "strict_checkpoints": True,
         "checkpoint_run_kwargs": True,
     }
-    assert WorkflowBuilder(**settings).add_executor(A).build().settings == WorkflowSettings(**settings)  # type: ignore[arg-type]
-    assert WorkflowBuilder(start_executor=A).build().settings == WorkflowSettings()
+    assert WorkflowBuilder(**settings).add_executor(A).build().graph.settings == WorkflowSettings(**settings)  # type: ignore[arg-type]
+    assert WorkflowBuilder(start_executor=A).build().graph.settings == WorkflowSettings()
 
 
 def test_the_old_name_of_output_from_works_with_a_warning():

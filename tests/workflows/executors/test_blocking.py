@@ -51,7 +51,7 @@ async def test_everything_a_context_offers_works_without_await():
         ctx.add_event(WorkflowEvent("custom", "x"))
         ctx.request_info("question", str, request_id="R")
         ctx.queue_state_update("k", 1)
-        ctx.read_state("k")
+        ctx.get_state("k")
         found.extend([ctx.get_sent_messages(), ctx.get_yielded_outputs(), ctx.get_state("k")])
         found.extend([ctx.executor_id, ctx.task_id, ctx.source_executor_ids, ctx.is_streaming(), ctx.stop_requested])
 
@@ -337,21 +337,6 @@ def test_a_loop_that_closes_while_a_thread_calls_frees_the_thread():
 
 
 # ---- the parts -----------------------------------------------------------------------------------
-
-
-def test_a_finished_awaitable_gives_its_value_at_once():
-    done = Done(5)
-    assert asyncio.run(_awaited(done)) == 5
-    assert asyncio.run(done) == 5
-    done.close()
-    with pytest.raises(KeyError):
-        done.throw(KeyError("thrown in"))
-    with pytest.raises(KeyError):
-        done.throw(KeyError, KeyError("thrown in"))
-
-
-async def _awaited(awaitable):
-    return await awaitable
 
 
 async def test_an_abandonment_frees_a_call_that_waits():

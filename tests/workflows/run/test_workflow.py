@@ -74,7 +74,7 @@ def test_a_workflow_knows_its_graph():
     assert workflow.executors == {"a": a, "b": b}
     assert (workflow.start_executor_id, workflow.start_executor_ids) == ("a", ("a",))
     assert workflow.get_start_executor() is a
-    assert workflow.start_executors == [a]
+    assert workflow.graph.start_executors == [a]
     assert workflow.get_executors_list() == [a, b]
     assert workflow.input_types == [str]
     assert workflow.output_types == [int, str]
@@ -374,7 +374,7 @@ async def test_a_clone_has_the_definition_and_nothing_of_what_happened():
     twin = workflow.clone()
     assert twin.id != workflow.id
     assert (twin.name, twin.description, twin.max_iterations) == ("flow", "d", 9)
-    assert twin.settings is workflow.settings
+    assert twin.graph.settings is workflow.graph.settings
     assert twin.executors == workflow.executors
     assert twin.graph_signature_hash == workflow.graph_signature_hash
     assert twin.state.export_state() == {}
