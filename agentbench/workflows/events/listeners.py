@@ -26,7 +26,8 @@ class Callbacks(Generic[F]):
 
     def add(self, function: F) -> Callable[[], None]:
         """Add a function; returns a function that removes it."""
-        if not callable(function):
+        passed: object = function
+        if not callable(passed):
             msg = f"The {self._what} is {function!r}, which cannot be called. Pass a function of {self._expected}."
             raise TypeError(msg)
         self._all = (*self._all, function)
