@@ -54,6 +54,26 @@ class RunArguments(TypedDict, total=False):
     raise_on_user_input: bool | None
 
 
+class AgentArguments(TypedDict, total=False):
+    """The keywords of an agent besides its client."""
+
+    instructions: str | Sequence[str] | None
+    id: str | None
+    name: str | None
+    description: str | None
+    tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None
+    default_options: Mapping[str, Any] | None
+    context_providers: Any
+    middleware: MiddlewareInput
+    require_per_service_call_history_persistence: bool
+    function_invocation_configuration: Mapping[str, Any] | None
+    compaction_strategy: Any
+    tokenizer: Any
+    raise_on_user_input: bool
+    save_abandoned: bool
+    additional_properties: Mapping[str, Any] | None
+
+
 @drawn_by("agentbench.notebook.agent_view:agent_bundle")
 class RawAgent(BaseAgent, Displayable):
     """An `Agent` without agent middleware, spans and translation of errors, for agents that are composed of layers.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.arguments import describe
@@ -23,14 +23,22 @@ async def run_pipeline(
         Whether a middleware ended the call by `MiddlewareTermination`. The result of the exception is then in
         `context.result`, unless there was one already.
     """
-    if not middleware:
-        await innermost()
-        return False
-    chain = _Chain(middleware, context, innermost)
+    raised_by_call: MiddlewareTermination | None = None
+
+    async def call() -> None:
+        nonlocal raised_by_call
+        try:
+            await innermost()
+        except MiddlewareTermination as termination:
+            raised_by_call = termination
+            raise
+
+    for one in reversed(middleware):
+        call = _around(call, one, context)
     try:
-        await chain.continue_from(0)
+        await call()
     except MiddlewareTermination as termination:
-        if termination is chain.raised_by_call:
+        if termination is raised_by_call:
             raise
         if context.result is None:
             context.result = termination.result
@@ -38,41 +46,23 @@ async def run_pipeline(
     return False
 
 
-class _Chain:
-    """One pass through the middleware.
+def _around(
+    inner: Callable[[], Awaitable[None]], middleware: Callable[..., Any], context: Any
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    async def call_next(*arguments: object) -> None:
+        if arguments:
+            message = "call_next() takes no arguments. Change the context where need be, then `await call_next()`."
+            raise TypeError(message)
+        await inner()
 
-    Attributes:
-        raised_by_call: The termination that the call itself raised, if it did.
-    """
-
-    __slots__ = ("_context", "_innermost", "_middleware", "raised_by_call")
-
-    def __init__(
-        self, middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
-    ) -> None:
-        self._middleware, self._context, self._innermost = middleware, context, innermost
-        self.raised_by_call: MiddlewareTermination | None = None
-
-    async def continue_from(self, index: int) -> None:
-        if index == len(self._middleware):
-            try:
-                await self._innermost()
-            except MiddlewareTermination as termination:
-                self.raised_by_call = termination
-                raise
-            return
-
-        async def call_next(*arguments: object) -> None:
-            if arguments:
-                message = "call_next() takes no arguments. Change the context where need be, then `await call_next()`."
-                raise TypeError(message)
-            await self.continue_from(index + 1)
-
-        pending = self._middleware[index](self._context, call_next)
+    async def call() -> None:
+        pending = middleware(context, call_next)
         if pending is not None:  # a plain function returns None
             returned = await pending
-            if returned is not None and self._context.result is None:
-                _warn_of_return(self._middleware[index], returned)
+            if returned is not None and context.result is None:
+                _warn_of_return(middleware, returned)
+
+    return call
 
 
 def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:

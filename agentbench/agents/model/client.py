@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
 from agentbench.agents.arguments import check_mapping, constructor_keywords, describe, unexpected_keyword
@@ -15,15 +15,10 @@ from agentbench.agents.loop.configuration import (
 )
 from agentbench.agents.loop.loop import ToolLoop, answer, stream_answer
 from agentbench.agents.model.replies import ChatStream
-from agentbench.agents.model.request import (
-    ModelCalls,
-    build_response_stream,
-    loop_request,
-    sort_arguments,
-    sort_client_middleware,
-)
+from agentbench.agents.model.request import ModelCalls, loop_request, sort_arguments, sort_client_middleware
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.serialization.mixin import SerializationMixin
 
@@ -31,9 +26,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
     from agentbench.agents.agent.agent import Agent
+    from agentbench.agents.agent.raw_agent import AgentArguments
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
     from agentbench.agents.middleware.bases import MiddlewareInput
-    from agentbench.agents.tools.collection import ToolTypes
     from agentbench.messages.inputs import AgentRunInputs
 
     OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
@@ -170,8 +165,8 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         response_format: Any = None,
     ) -> ChatStream:
         """Return a stream whose final response `_finalize_response_updates` makes."""
-        return build_response_stream(
-            stream, lambda updates: self._finalize_response_updates(updates, response_format=response_format)
+        return ResponseStream(
+            stream, finalizer=partial(self._finalize_response_updates, response_format=response_format)
         )
 
     def _finalize_response_updates(
@@ -256,42 +251,15 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         loop = ToolLoop(request)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
-    def as_agent(  # noqa: PLR0913 - the parameters of Agent
-        self,
-        *,
-        id: str | None = None,  # noqa: A002 - the name of the parameter of Agent
-        name: str | None = None,
-        description: str | None = None,
-        instructions: str | None = None,
-        tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
-        default_options: Mapping[str, Any] | None = None,
-        context_providers: Sequence[Any] | None = None,
-        middleware: Sequence[Any] | None = None,
-        require_per_service_call_history_persistence: bool = False,
-        function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
-        compaction_strategy: CompactionStrategy | None = None,
-        tokenizer: TokenizerProtocol | None = None,
-        additional_properties: Mapping[str, Any] | None = None,
-    ) -> Agent:
+    def as_agent(self, **arguments: Unpack[AgentArguments]) -> Agent:
         """Return an agent with this client.
 
         Args:
-            id: Identifies the agent. By default a new one at each start of the program.
-            name: Signs the agent's messages; graphs and tools know the agent by it.
-            description: What the agent is good for, for people and for models that call it as a tool.
-            instructions: What the model has to do, and how.
-            tools: What the model may call. Functions become tools.
-            default_options: Options of every run, such as `temperature`; those of a run override them.
-            context_providers: Called before each run in this order, and after it in reverse; histories among them.
-            middleware: Around runs, calls of the model and calls of tools, each kind outermost first.
-            require_per_service_call_history_persistence: Load and save the history around each call of the model.
-            function_invocation_configuration: Limits of the tool loop, instead of the client's.
-            compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
-            tokenizer: Counts tokens for it.
-            additional_properties: Anything that the application wants to store with the agent.
+            **arguments: Those of `Agent` besides the client: `instructions`, `name`, `description`, `id`, `tools`,
+                `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
 
         Raises:
-            TypeError: An argument is of a wrong type.
+            TypeError: An argument is unknown or of a wrong type.
             ValueError: Two different tools have one name, or the configuration is not valid.
 
         Example:
@@ -301,22 +269,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         """
         from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not the reverse
 
-        return Agent(
-            client=self,
-            id=id,
-            name=name,
-            description=description,
-            instructions=instructions,
-            tools=tools,
-            default_options=default_options,
-            context_providers=context_providers,
-            middleware=middleware,
-            require_per_service_call_history_persistence=require_per_service_call_history_persistence,
-            function_invocation_configuration=function_invocation_configuration,
-            compaction_strategy=compaction_strategy,
-            tokenizer=tokenizer,
-            additional_properties=additional_properties,
-        )
+        return Agent(self, **arguments)
 
     # ------------------------------------------------------------------------------------------------------ as a value
 

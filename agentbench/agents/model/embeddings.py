@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
 from typing import (
     TYPE_CHECKING,
@@ -42,6 +43,7 @@ class EmbeddingGenerationOptions(TypedDict, total=False):
     dimensions: int
 
 
+@dataclass(slots=True, eq=False)
 class Embedding(Generic[VectorT]):
     """The vector of one value.
 
@@ -59,22 +61,16 @@ class Embedding(Generic[VectorT]):
         ```
     """
 
-    __slots__ = ("additional_properties", "created_at", "dimensions", "model", "vector")
+    vector: VectorT
+    _: KW_ONLY
+    model: str | None = None
+    dimensions: int | None = None
+    created_at: str | None = None
+    additional_properties: dict[str, Any] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        vector: VectorT,
-        *,
-        model: str | None = None,
-        dimensions: int | None = None,
-        created_at: str | None = None,
-        additional_properties: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.vector = vector
-        self.model = model
-        self.dimensions: int | None = len(vector) if dimensions is None and hasattr(vector, "__len__") else dimensions
-        self.created_at = created_at
-        self.additional_properties: dict[str, Any] = dict(additional_properties or {})
+    def __post_init__(self) -> None:
+        if self.dimensions is None and hasattr(self.vector, "__len__"):
+            self.dimensions = len(self.vector)
 
     def __repr__(self) -> str:
         model = "" if self.model is None else f", model={self.model!r}"

@@ -23,7 +23,19 @@ from agentbench.agents.model.request import (
 )
 
 
-class ChatMiddlewareLayer:
+class _ClientLayer:
+    """Takes the middleware that both layers share."""
+
+    middleware: Any = ()
+
+    def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if middleware is not None:
+            sort_client_middleware(middleware)
+            self.middleware = middleware
+
+
+class ChatMiddlewareLayer(_ClientLayer):
     """Chat middleware around each `get_response` of the class that comes next.
 
     Args:
@@ -49,14 +61,6 @@ class ChatMiddlewareLayer:
         ```
     """
 
-    middleware: Any = ()
-
-    def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if middleware is not None:
-            sort_client_middleware(middleware)
-            self.middleware = middleware
-
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
         """Answer messages with chat middleware around the next class; arguments as in `SupportsChatGetResponse`."""
         inner: Callable[..., Any] = cast("Any", super()).get_response
@@ -75,7 +79,7 @@ class ChatMiddlewareLayer:
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
-class FunctionInvocationLayer:
+class FunctionInvocationLayer(_ClientLayer):
     """The loop between a model and its tools, around the `get_response` of the class that comes next.
 
     Args:
@@ -103,21 +107,16 @@ class FunctionInvocationLayer:
         ```
     """
 
-    middleware: Any = ()
     function_invocation_configuration: Any = None
     FUNCTION_INVOCATION_ENABLED = True
 
     def __init__(
         self,
         *args: Any,
-        middleware: Any = None,
         function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        if middleware is not None:
-            sort_client_middleware(middleware)
-            self.middleware = middleware
         if function_invocation_configuration is not None:
             self.function_invocation_configuration = normalize_function_invocation_configuration(
                 function_invocation_configuration

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from inspect import iscoroutine
 from operator import is_
 from typing import Any, NamedTuple, cast
@@ -145,46 +147,26 @@ def loop_request(
 # ------------------------------------------------------------------------------------------------- calls of the model
 
 
+@dataclass(slots=True, eq=False)
 class ModelCalls:
     """Calls the model of one request, once per round of the loop.
 
     From outside to inside: chat middleware, the span, compaction, the check for the network, the client's hook.
     """
 
-    __slots__ = (
-        "_client",
-        "_for_tools",
-        "_has_compaction",
-        "_hook",
-        "_is_traced",
-        "_kwargs",
-        "_middleware",
-        "_strategy",
-        "_tokenizer",
-    )
-
-    def __init__(  # noqa: PLR0913 - one argument for each thing around the model
-        self,
-        client: Any,
-        hook: Callable[..., Any],
-        middleware: _Middleware = (),
-        kwargs: Mapping[str, Any] = _EMPTY,
-        for_tools: Mapping[str, Any] = _EMPTY,
-        *,
-        compaction_strategy: Any = None,
-        tokenizer: Any = None,
-        is_traced: bool = True,
-    ) -> None:
-        self._client, self._hook, self._middleware = client, hook, middleware
-        self._kwargs, self._for_tools = kwargs, for_tools
-        self._strategy, self._tokenizer = compaction_strategy, tokenizer
-        self._has_compaction = compaction_strategy is not None or tokenizer is not None
-        self._is_traced = is_traced and is_tracing()
+    client: Any
+    hook: Callable[..., Any]
+    middleware: _Middleware = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    for_tools: Mapping[str, Any] = field(default_factory=dict)
+    compaction_strategy: Any = None
+    tokenizer: Any = None
+    is_traced: bool = field(default_factory=is_tracing)
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
         """Return an answer; neither the list nor the options are changed by middleware or compaction."""
-        if not self._middleware:
-            return await self._respond(messages, dict(options), self._kwargs)
+        if not self.middleware:
+            return await self._respond(messages, dict(options), self.kwargs)
         context = self._context(messages, options, stream=False)
 
         async def innermost() -> None:
@@ -192,7 +174,7 @@ class ModelCalls:
                 self._messages_of(context, messages), dict(context.options or {}), context.kwargs
             )
 
-        await run_pipeline(self._middleware, context, innermost)
+        await run_pipeline(self.middleware, context, innermost)
         if context.result is None:
             _warn_of_no_result()
             return ChatResponse()
@@ -200,8 +182,8 @@ class ModelCalls:
 
     async def open(self, messages: list[Message], options: dict[str, Any]) -> ChatStream:
         """Return a streamed answer; neither the list nor the options are changed by middleware or compaction."""
-        if not self._middleware:
-            return await self._open(messages, dict(options), self._kwargs)
+        if not self.middleware:
+            return await self._open(messages, dict(options), self.kwargs)
         context = self._context(messages, options, stream=True)
 
         async def innermost() -> None:
@@ -210,7 +192,7 @@ class ModelCalls:
             )
 
         try:
-            await run_pipeline(self._middleware, context, innermost)
+            await run_pipeline(self.middleware, context, innermost)
         except BaseException:
             if isinstance(context.result, ResponseStream):
                 await context.result.aclose()
@@ -232,28 +214,28 @@ class ModelCalls:
     async def _respond(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        if not self._is_traced:
+        if not self.is_traced:
             return await self._call(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        span = ChatSpan(self._client, messages, options)
+        span = ChatSpan(self.client, messages, options)
         return await span.call(lambda: self._call(messages, options, kwargs))
 
     async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
-        if not self._is_traced:
+        if not self.is_traced:
             return await self._call_streamed(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        span = ChatSpan(self._client, messages, options)
+        span = ChatSpan(self.client, messages, options)
         return span.stream(lambda: ResponseStream.from_awaitable(self._call_streamed(messages, options, kwargs)))
 
     async def _call(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        own = await self._compact(messages, options) if self._has_compaction else list(messages)
-        if getattr(self._client, "NEEDS_NETWORK", False):
-            require_network(self._client)
-        reply = self._hook(messages=own, stream=False, options=options, **kwargs)
+        own = await self._compact(messages, options)
+        if getattr(self.client, "NEEDS_NETWORK", False):
+            require_network(self.client)
+        reply = self.hook(messages=own, stream=False, options=options, **kwargs)
         if iscoroutine(reply):
             reply = await reply
         return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._build_stream(options))
@@ -261,42 +243,45 @@ class ModelCalls:
     async def _call_streamed(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatStream:
-        own = await self._compact(messages, options) if self._has_compaction else list(messages)
-        if getattr(self._client, "NEEDS_NETWORK", False):
-            require_network(self._client)
-        reply = self._hook(messages=own, stream=True, options=options, **kwargs)
+        own = await self._compact(messages, options)
+        if getattr(self.client, "NEEDS_NETWORK", False):
+            require_network(self.client)
+        reply = self.hook(messages=own, stream=True, options=options, **kwargs)
         return await stream_of(reply, self._build_stream(options))
+
+    @property
+    def _has_compaction(self) -> bool:
+        return self.compaction_strategy is not None or self.tokenizer is not None
 
     async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
         """Return the messages for the model; a service that stores the conversation gets all of them."""
-        if not options.get("conversation_id"):
-            messages = await apply_compaction(messages, strategy=self._strategy, tokenizer=self._tokenizer)
+        if self._has_compaction and not options.get("conversation_id"):
+            messages = await apply_compaction(messages, strategy=self.compaction_strategy, tokenizer=self.tokenizer)
         return list(messages)
 
     def _build_stream(self, options: Mapping[str, Any]) -> BuildStream:
-        own = getattr(self._client, "_build_response_stream", None)
+        own = getattr(self.client, "_build_response_stream", None)
         if own is None:
-            return build_response_stream
-        response_format = options.get("response_format")
-        return lambda updates: own(updates, response_format=response_format)
+            return partial(ResponseStream, finalizer=ChatResponse.from_updates)
+        return partial(own, response_format=options.get("response_format"))
 
     def _finalizer(self, options: Mapping[str, Any]) -> _Finalizer:
-        own = getattr(self._client, "_finalize_response_updates", None)
         response_format = options.get("response_format")
+        own = getattr(self.client, "_finalize_response_updates", None)
         if own is None:
-            return lambda updates: ChatResponse.from_updates(updates, output_format_type=response_format)
-        return lambda updates: own(updates, response_format=response_format)
+            return partial(ChatResponse.from_updates, output_format_type=response_format)
+        return partial(own, response_format=response_format)
 
     # -------------------------------------------------------------------------------------------------- the middleware
 
     def _context(self, messages: list[Message], options: dict[str, Any], *, stream: bool) -> ChatContext:
         return ChatContext(
-            self._client,
+            self.client,
             list(messages),
             dict(options),
             stream,
-            kwargs=dict(self._kwargs),
-            function_invocation_kwargs=dict(self._for_tools),
+            kwargs=dict(self.kwargs),
+            function_invocation_kwargs=dict(self.for_tools),
         )
 
     def _messages_of(self, context: ChatContext, working: list[Message]) -> list[Message]:
@@ -312,14 +297,6 @@ class ModelCalls:
             return working
         known = set(map(id, working))
         return [message if id(message) in known else own_copy(message) for message in messages]
-
-
-def build_response_stream(
-    updates: AsyncIterable[ChatResponseUpdate] | Awaitable[AsyncIterable[ChatResponseUpdate]],
-    finalizer: _Finalizer = ChatResponse.from_updates,
-) -> ChatStream:
-    """Return a stream of updates, or of an awaitable of them; by default its final response is their fold."""
-    return ResponseStream(updates, finalizer=finalizer)
 
 
 async def _no_updates() -> AsyncIterator[ChatResponseUpdate]:

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from agentbench.agents.tools.function_tool import ApprovalMode, FunctionTool, ResultParser
 from agentbench.agents.tools.input_schema import InputModel
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class ToolSettings(TypedDict, total=False):
+    """The keywords of `tool`."""
+
+    name: str | None
+    description: str | None
+    schema: InputModel
+    approval_mode: ApprovalMode | None
+    kind: str | None
+    max_invocations: int | None
+    max_invocation_exceptions: int | None
+    max_invocations_per_run: int | None
+    additional_properties: dict[str, Any] | None
+    result_parser: ResultParser | None
+
 
 @overload
-def tool(
-    func: Callable[..., Any],
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: InputModel = None,
-    approval_mode: ApprovalMode | None = None,
-    kind: str | None = None,
-    max_invocations: int | None = None,
-    max_invocation_exceptions: int | None = None,
-    max_invocations_per_run: int | None = None,
-    additional_properties: dict[str, Any] | None = None,
-    result_parser: ResultParser | None = None,
-) -> FunctionTool: ...
+def tool(func: Callable[..., Any], **settings: Unpack[ToolSettings]) -> FunctionTool: ...
 
 
 @overload
-def tool(
-    func: None = None,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: InputModel = None,
-    approval_mode: ApprovalMode | None = None,
-    kind: str | None = None,
-    max_invocations: int | None = None,
-    max_invocation_exceptions: int | None = None,
-    max_invocations_per_run: int | None = None,
-    additional_properties: dict[str, Any] | None = None,
-    result_parser: ResultParser | None = None,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(func: None = None, **settings: Unpack[ToolSettings]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
 def tool(  # noqa: PLR0913 - the public signature
@@ -86,20 +79,17 @@ def tool(  # noqa: PLR0913 - the public signature
             "Delete a file."
         ```
     """
-
-    def make(func: Callable[..., Any]) -> FunctionTool:
-        return FunctionTool(
-            func,
-            name=name,
-            description=description or "",
-            approval_mode=approval_mode,
-            kind=kind,
-            max_invocations=max_invocations,
-            max_invocation_exceptions=max_invocation_exceptions,
-            max_invocations_per_run=max_invocations_per_run,
-            additional_properties=additional_properties,
-            input_model=schema,
-            result_parser=result_parser,
-        )
-
+    make = partial(
+        FunctionTool,
+        name=name,
+        description=description or "",
+        approval_mode=approval_mode,
+        kind=kind,
+        max_invocations=max_invocations,
+        max_invocation_exceptions=max_invocation_exceptions,
+        max_invocations_per_run=max_invocations_per_run,
+        additional_properties=additional_properties,
+        input_model=schema,
+        result_parser=result_parser,
+    )
     return make if func is None else make(func)

@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 
 from agentbench.agents.model.replies import response_as_stream, response_of, stream_of
-from agentbench.agents.model.request import build_response_stream
 from agentbench.exceptions import ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
+
+
+def build_response_stream(updates: Any) -> ResponseStream[Any, Any]:
+    return ResponseStream(updates, finalizer=ChatResponse.from_updates)
 
 
 async def updates() -> AsyncIterator[ChatResponseUpdate]:
