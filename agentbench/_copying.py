@@ -137,14 +137,10 @@ def _copy_dict(value: dict[Any, Any], memo: _Memo, retain: _Retain) -> dict[Any,
         if cls not in shared:
             duplicate[key] = _COPIERS.get(cls, _copy_other)(item, memo, retain)
         if type(key) not in shared:
-            return _copy_keys_too(value, duplicate, memo, retain)
-    return duplicate
-
-
-def _copy_keys_too(value: dict[Any, Any], duplicate: dict[Any, Any], memo: _Memo, retain: _Retain) -> dict[Any, Any]:
-    duplicate.clear()
-    for key, item in list(value.items()):
-        duplicate[_copy_part(key, memo, retain)] = _copy_part(item, memo, retain)
+            duplicate.clear()
+            for each, held in list(value.items()):
+                duplicate[_copy_part(each, memo, retain)] = _copy_part(held, memo, retain)
+            return duplicate
     return duplicate
 
 
@@ -161,33 +157,18 @@ def _copy_set(value: set[Any], memo: _Memo, retain: _Retain) -> set[Any]:
     return duplicate
 
 
-def _copy_tuple(value: tuple[Any, ...], memo: _Memo, retain: _Retain) -> tuple[Any, ...]:
-    if id(value) in memo:
-        return memo[id(value)]  # type: ignore[no-any-return]
+def _copy_frozen_container(value: Any, memo: _Memo, retain: _Retain) -> Any:
+    """Copy a tuple or frozenset, which is shared if all its items are."""
+    ref = id(value)
+    if ref in memo:
+        return memo[ref]
     items = [_copy_part(item, memo, retain) for item in value]
     if not any(map(operator.is_not, items, value)):
         return value
-    return _settle(value, tuple(items), memo, retain)
-
-
-def _copy_frozenset(value: frozenset[Any], memo: _Memo, retain: _Retain) -> frozenset[Any]:
-    if id(value) in memo:
-        return memo[id(value)]  # type: ignore[no-any-return]
-    members = list(value)
-    copies = [_copy_part(member, memo, retain) for member in members]
-    if not any(map(operator.is_not, copies, members)):
-        return value
-    return _settle(value, frozenset(copies), memo, retain)
-
-
-def _settle(original: T, duplicate: T, memo: _Memo, retain: _Retain) -> T:
-    """Store the copy of an immutable container, unless a cycle led back to it while its items were copied."""
-    ref = id(original)
-    if ref in memo:
-        return memo[ref]  # type: ignore[no-any-return]
-    memo[ref] = duplicate
-    retain(original)
-    return duplicate
+    if ref not in memo:  # else a cycle led back to it while its items were copied
+        memo[ref] = type(value)(items)
+        retain(value)
+    return memo[ref]
 
 
 def _copy_part(value: Any, memo: _Memo, retain: _Retain) -> Any:
@@ -202,17 +183,14 @@ def _copy_other(value: Any, memo: _Memo, retain: _Retain) -> Any:
     cls = type(value)
     copier = _COPIERS_OF_CLASSES.get(cls)
     if copier is None:
-        copier = _share if is_atomic(value) else _plain_copier(value, cls) if _is_plain(value, cls) else _copy_foreign
+        if is_atomic(value):
+            copier = lambda value, memo, retain: value  # noqa: E731
+        elif _is_plain(value, cls):
+            copier = _plain_copier(value, cls)
+        else:
+            copier = lambda value, memo, retain: copy.deepcopy(value, memo)  # noqa: E731
         _COPIERS_OF_CLASSES[cls] = copier
     return copier(value, memo, retain)
-
-
-def _share(value: Any, memo: _Memo, retain: _Retain) -> Any:
-    return value
-
-
-def _copy_foreign(value: Any, memo: _Memo, retain: _Retain) -> Any:
-    return copy.deepcopy(value, memo)
 
 
 def _is_plain(value: Any, cls: Any) -> bool:
@@ -269,8 +247,8 @@ _COPIERS: dict[type, _Copier] = {
     list: _copy_list,
     dict: _copy_dict,
     set: _copy_set,
-    tuple: _copy_tuple,
-    frozenset: _copy_frozenset,
+    tuple: _copy_frozen_container,
+    frozenset: _copy_frozen_container,
 }
 _COPIERS_OF_CLASSES: "weakref.WeakKeyDictionary[type, _Copier]" = weakref.WeakKeyDictionary()
 """How to copy instances of classes met so far; weak, for the classes of notebook cells that are run again."""
