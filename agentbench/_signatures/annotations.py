@@ -58,22 +58,12 @@ class Callee(NamedTuple):
 
 def take_apart(func: Callable[..., object]) -> Callee:
     """Look into a function, a bound method, a partial or a callable object."""
-    if isinstance(func, (staticmethod, classmethod)):
-        kind = type(func).__name__
-        message = (
-            f"{_name_of(func.__func__)!r} is a {kind} object, which has no parameters to read yet. "
-            f"Expected a function. Put @{kind} above this decorator instead of below it."
-        )
-        raise ValueError(message)
-    if isinstance(func, type) or not callable(func):
+    if isinstance(func, (type, staticmethod)) or not callable(func):
         message = f"{func!r} is not a function. Expected a function, a bound method, a partial or a callable object."
         raise TypeError(message)
     function = _function_inside(func)
-    return Callee(_name_of(function or func), *_parameters_of(func), function)
-
-
-def _name_of(func: Callable[..., object]) -> str:
-    return str(getattr(func, "__qualname__", type(func).__qualname__))
+    name = getattr(function or func, "__qualname__", type(func).__qualname__)
+    return Callee(str(name), *_parameters_of(func), function)
 
 
 def _function_inside(func: Callable[..., object]) -> FunctionType | None:

@@ -12,8 +12,7 @@ from agentbench._signatures.forms import (
     is_alias,
     is_any,
     is_never,
-    is_protocol,
-    is_runtime_protocol,
+    is_static_protocol,
     is_typed_dict,
     is_union,
     origin_of,
@@ -146,7 +145,7 @@ class _Comparison:
     def _is_subclass(self, source: TypeLike, target: TypeLike) -> bool:
         if is_never(target):
             return False
-        if is_protocol(target) and not is_runtime_protocol(target):
+        if is_static_protocol(target):
             return True
         try:
             return issubclass(source, target)

@@ -54,7 +54,7 @@ def is_union(type_: TypeLike) -> bool:
 
 def is_alias(type_: TypeLike) -> bool:
     """Whether this is a `type X = ...` alias, possibly with arguments. Only such an alias may refer to itself."""
-    return type(_alias_of(type_)).__name__ == "TypeAliasType"
+    return type(origin_of(type_) or type_).__name__ == "TypeAliasType"
 
 
 def is_typed_dict(type_: TypeLike) -> bool:
@@ -67,9 +67,9 @@ def is_protocol(type_: TypeLike) -> bool:
     return isinstance(type_, type) and bool(getattr(type_, "_is_protocol", False))
 
 
-def is_runtime_protocol(type_: TypeLike) -> bool:
-    """Whether this is a protocol that `isinstance` accepts."""
-    return is_protocol(type_) and bool(getattr(type_, "_is_runtime_protocol", False))
+def is_static_protocol(type_: TypeLike) -> bool:
+    """Whether this is a protocol that `isinstance` refuses."""
+    return is_protocol(type_) and not getattr(type_, "_is_runtime_protocol", False)
 
 
 def is_type_form(value: object) -> bool:
@@ -149,22 +149,14 @@ def _one_layer_off(type_: TypeLike) -> TypeLike:
     if origin_of(type_) is Annotated:
         return type_.__origin__
     if is_alias(type_):
-        return _alias_value(type_)
+        try:
+            value = (origin_of(type_) or type_).__value__
+            return value[get_args(type_)] if get_args(type_) else value
+        except (NameError, TypeError):
+            return Any
     if special_name(origin_of(type_)) in _QUALIFIERS:
         return get_args(type_)[0]
     return type_
-
-
-def _alias_of(type_: TypeLike) -> TypeLike:
-    return origin_of(type_) or type_
-
-
-def _alias_value(type_: TypeLike) -> TypeLike:
-    try:
-        value = _alias_of(type_).__value__
-        return value[get_args(type_)] if get_args(type_) else value
-    except (NameError, TypeError):
-        return Any
 
 
 def union_of(members: tuple[TypeLike, ...]) -> TypeLike:

@@ -20,7 +20,7 @@ from agentbench._signatures.forms import (
     is_any,
     is_never,
     is_protocol,
-    is_runtime_protocol,
+    is_static_protocol,
     is_typed_dict,
     is_union,
     origin_of,
@@ -118,9 +118,7 @@ def _check_leaf(form: TypeLike) -> Check:
         return _check_typed_dict(form)
     if not isinstance(form, type):
         return _check_class(str) if special_name(form) == "LiteralString" else _accept
-    if is_protocol(form) and not is_runtime_protocol(form):
-        return _accept
-    return _check_class(form)
+    return _accept if is_static_protocol(form) else _check_class(form)
 
 
 def _check_class(cls: type | tuple[type, ...]) -> Check:

@@ -11,13 +11,8 @@ import typing_extensions
 
 from agentbench._signatures.forms import (
     flatten_union,
-    is_any,
-    is_never,
-    is_type_form,
     qualified_name,
     type_name,
-    union_of,
-    unwrap,
 )
 
 T = TypeVar("T")
@@ -46,84 +41,6 @@ def test_a_union_falls_apart_into_its_members_in_the_order_written():
         (NamesOrBytes, (list[str], bytes)),
     ]:
         assert flatten_union(type_) == members
-
-
-def test_a_member_that_comes_twice_is_listed_once():
-    assert flatten_union(Union[int, Annotated[int, "again"], str]) == (int, str)
-
-
-@pytest.mark.parametrize(
-    ("type_", "bare"),
-    [
-        (int, int),
-        (None, type(None)),
-        (UserId, int),
-        (Annotated[UserId, "id"], int),
-        (typing.ClassVar[int], int),
-        (typing_extensions.Required[Annotated[str, "name"]], str),
-        (NamesOrBytes, Union[Annotated[list[str], "names"], bytes]),
-    ],
-)
-def test_layers_that_say_nothing_about_values_come_off(type_, bare):
-    assert unwrap(type_) == bare
-
-
-def test_an_alias_whose_value_is_only_text_keeps_it():
-    assert unwrap(Names) == "list[str] | None"
-
-
-def test_a_generic_alias_is_filled_with_its_arguments():
-    pair = typing_extensions.TypeAliasType("pair", tuple[T, T], type_params=(T,))
-    assert unwrap(pair[int]) == tuple[int, int]
-
-
-def test_every_spelling_of_never_is_known():
-    for type_ in [NoReturn, typing_extensions.Never, typing_extensions.NoReturn]:
-        assert is_never(type_)
-
-
-def test_nothing_else_is_taken_for_never():
-    for type_ in [None, int, Any, list[NoReturn], Optional[int], "Never"]:
-        assert not is_never(type_)
-
-
-def test_any_is_known_in_both_spellings_and_a_class_of_that_name_is_not():
-    class Instance:
-        __name__ = "Any"
-
-    mine = type("Any", (), {})
-    assert is_any(typing.Any)
-    assert is_any(typing_extensions.Any)
-    assert not is_any(mine)
-    assert not is_any(Instance())
-
-
-def test_types_may_stand_where_a_type_is_expected():
-    for type_ in [
-        int,
-        None,
-        Any,
-        NoReturn,
-        int | str,
-        Optional[int],
-        list[int],
-        typing.List,
-        T,
-        UserId,
-        Names,
-        Literal[1],
-    ]:
-        assert is_type_form(type_)
-
-
-def test_other_objects_may_not():
-    for value in [5, "int", [int], ..., Union, Optional, Literal, print, 1.5, ()]:
-        assert not is_type_form(value)
-
-
-def test_a_union_is_built_even_where_a_member_knows_no_or_operator():
-    assert union_of((int, str)) == int | str
-    assert union_of((typing.ForwardRef("Later"), int)) == Union["Later", int]  # noqa: F821
 
 
 # ---- names

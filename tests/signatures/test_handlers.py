@@ -2,7 +2,6 @@
 # Annotations that no type checker accepts are what is tested, and the context here is generic at run time only.
 # mypy: disable-error-code="misc, name-defined, type-arg, valid-type, var-annotated"
 import functools
-import pickle
 from collections.abc import Callable
 from types import GenericAlias
 from typing import Annotated, Any, Literal, NoReturn, Optional, TypeVar, Union
@@ -120,12 +119,6 @@ def test_the_message_annotation_is_one_type_unions_included(annotation, message_
     assert handler(with_message(annotation)).message_type == message_type
 
 
-def test_parameters_may_have_any_names():
-    async def handle(this, data: int, context: WorkflowContext[str]) -> None: ...
-
-    assert handler(handle) == HandlerSignature(message_type=int, send_types=(str,), can_send=True)
-
-
 def test_a_plain_method_and_a_wrapped_one_are_read_alike():
     def handle(self, message: int, ctx: WorkflowContext[str]) -> None: ...
 
@@ -156,13 +149,6 @@ def test_a_message_without_annotation_is_an_error_that_shows_the_explicit_mode()
 def test_a_type_variable_as_message_is_an_error_that_shows_the_explicit_mode(variable):
     with pytest.raises(ValueError, match=r"type variable.*@handler\(input=\.\.\.\)"):
         handler(with_message(variable))
-
-
-def test_the_type_variable_is_reported_before_a_wrong_context():
-    async def handle(self, message: T, ctx: int) -> None: ...
-
-    with pytest.raises(ValueError, match="type variable"):
-        handler(handle)
 
 
 @pytest.mark.parametrize("annotation", [5, "5", [int], "1 +", "list[int]()"])
@@ -341,20 +327,9 @@ def test_a_type_seen_at_the_decoration_is_known_after_the_function_has_returned(
     assert host.signature.resolve(host).message_type == host | seen
 
 
-def test_a_signature_that_is_known_resolves_to_itself():
-    signature = handler(with_message(int))
-    assert signature.resolve(Question) is signature
-
-
 def test_an_annotation_that_never_gets_a_meaning_is_an_error_when_it_is_needed():
     signature = handler(with_message("Nope"))
     with pytest.raises(ValueError, match=r"'message' with 'Nope', where 'Nope' is not defined"):
-        signature.resolve(Question)
-
-
-def test_a_context_argument_that_never_gets_a_meaning_is_an_error_when_it_is_needed():
-    signature = handler(with_context("WorkflowContext[Nope]"))
-    with pytest.raises(ValueError, match=r"'Nope' is not defined"):
         signature.resolve(Question)
 
 
@@ -365,13 +340,6 @@ def test_an_explicit_name_that_never_gets_a_meaning_is_a_name_error():
     assert caught.value.name == "Nope"
 
 
-def test_an_attribute_that_is_missing_counts_as_an_unknown_name():
-    signature = handler(unannotated, input="pickle.Nope")
-    assert pickle.__name__ in globals()
-    with pytest.raises(NameError, match=r"pickle\.Nope"):
-        signature.resolve(Question)
-
-
 def test_what_a_late_name_stands_for_is_checked_like_any_other():
     signature = handler(with_message("LateVariable"))
     globals()["LateVariable"] = TypeVar("LateVariable")
@@ -380,28 +348,6 @@ def test_what_a_late_name_stands_for_is_checked_like_any_other():
             signature.resolve(Question)
     finally:
         del globals()["LateVariable"]
-
-
-def test_a_late_contradiction_is_found():
-    signature = handler(with_context_only(WorkflowContext["LateType"]), input=str, output=int)
-    globals()["LateType"] = str
-    try:
-        with pytest.raises(ValueError, match="str, which output="):
-            signature.resolve(Question)
-    finally:
-        del globals()["LateType"]
-
-
-def test_a_pending_signature_keeps_no_values_of_the_functions_around_it():
-    payload = object()
-
-    class Host:
-        signature = handler(with_message("Nope"))
-
-    assert payload
-    known = Host.signature.reading._known
-    assert "payload" not in known
-    assert all(isinstance(value, type) or value is not payload for value in known.values())
 
 
 # ---- @response_handler
@@ -478,20 +424,6 @@ def test_a_response_handler_without_proper_annotations_is_an_error(func, reason)
         response_handler(func)
 
 
-def test_a_response_handler_may_name_classes_defined_further_down():
-    class Host:
-        async def handle(self, original_request: "Later", response: "Later", ctx: WorkflowContext["Later"]) -> None: ...
-
-        signature = response_handler(handle)
-        explicit = response_handler(unannotated_response, request="Later", response="Host")
-
-    class Later: ...
-
-    signature, explicit = Host.signature.resolve(Host), Host.explicit.resolve(Host)
-    assert (signature.request_type, signature.response_type, signature.send_types) == (Later, Later, (Later,))
-    assert (explicit.request_type, explicit.response_type) == (Later, Host)
-
-
 # ---- functions
 
 
@@ -515,13 +447,6 @@ def test_explicit_types_beat_annotations_one_by_one():
     assert (signature.message_type, signature.send_types, signature.yield_types) == (str, (int,), (dict,))
     signature = function(func, workflow_output=int)
     assert (signature.message_type, signature.send_types, signature.yield_types) == (float, (bool,), (int,))
-
-
-def test_with_explicit_types_a_function_needs_no_annotations():
-    signature = function(lambda message, ctx: None, input=str, output=int)
-    assert signature == HandlerSignature(message_type=str, send_types=(int,), can_send=True)
-    signature = function(lambda message: None, input=str)
-    assert signature == HandlerSignature(message_type=str, takes_context=False)
 
 
 def test_text_in_a_function_s_types_is_looked_up_where_it_was_written():
@@ -559,18 +484,11 @@ def with_type_variable(message: T) -> None: ...
         (without_context_annotation, "no annotation for 'ctx'"),
         (with_wrong_context, "'ctx' with int"),
         (with_type_variable, "type variable"),
-        (staticmethod(unannotated_function), "staticmethod object"),
-        (classmethod(unannotated_function), "classmethod object"),
     ],
 )
 def test_a_function_of_another_form_is_an_error(func, reason):
     with pytest.raises(ValueError, match=reason):
         function(func)
-
-
-def test_a_wrong_context_annotation_is_an_error_even_with_explicit_types():
-    with pytest.raises(ValueError, match="'ctx' with int"):
-        function(with_wrong_context, input=int)
 
 
 def test_unknown_names_in_a_function_s_types_are_errors_at_once():
@@ -605,22 +523,10 @@ def test_bound_methods_partials_and_callable_objects_are_functions_too(func, mes
     assert (signature.message_type, signature.takes_context) == (message_type, takes_context)
 
 
-def test_a_builtin_is_a_function_too():
-    assert function(len, input=str | list).message_type == str | list
-
-
 # ---- the values
 
 
-def test_none_means_that_no_type_was_passed():
-    assert not ExplicitTypes(None, None, None).has_any()
-    assert ExplicitTypes(output=NoneType).has_any()
-
-
-def test_signatures_are_values():
-    signature = handler(with_message(int))
-    assert signature == handler(with_message(int))
-    assert signature._replace(can_send=True) != signature
-    with pytest.raises(AttributeError):
-        signature.can_send = True
-    assert pickle.loads(pickle.dumps(signature)) == signature
+@pytest.mark.parametrize("thing", [5, None, Worker, staticmethod(unannotated_function), classmethod(len)])
+def test_what_is_no_function_is_refused(thing):
+    with pytest.raises(TypeError, match="is not a function"):
+        function(thing)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ForwardRef, Generic, Literal, NewType, NoRetu
 import pydantic
 import typing_extensions
 
-from agentbench._signatures import check_for, decided_by_class, is_instance_of
+from agentbench._signatures import is_instance_of
 
 
 class TypeAliasType:
@@ -229,16 +229,6 @@ def test_another_value_does_not_match():
     assert [pair for pair in MISMATCHES if is_instance_of(*pair)] == []
 
 
-def test_a_check_is_compiled_once():
-    assert check_for(list[int]) is check_for(list[int])
-
-
-def test_a_type_that_cannot_be_remembered_is_compiled_each_time():
-    check = check_for(Literal[[1]])
-    assert check([1])
-    assert not check([2])
-
-
 def test_a_literal_does_not_ask_strangers_whether_they_are_equal():
     class Grumpy:
         def __eq__(self, other: object) -> bool:
@@ -272,40 +262,3 @@ class Hooked(abc.ABC):  # noqa: B024  the hook is what is tested
     @classmethod
     def __subclasshook__(cls, other: type) -> bool:
         return hasattr(other, "close")
-
-
-def test_the_class_decides_for_classes_and_unions_of_them():
-    for type_ in [
-        int,
-        object,
-        None,
-        Any,
-        NoReturn,
-        int | None,
-        Union[int, Box],
-        Model,
-        Hooked,
-        Color,
-        UserId,
-        Annotated[int, ["unhashable"]],
-    ]:
-        assert decided_by_class(type_)
-
-
-def test_a_look_at_the_value_is_needed_for_everything_else():
-    for type_ in [
-        list[int],
-        list[Any],
-        int | list[int],
-        Literal[1],
-        Movie,
-        Closeable,
-        Named,
-        Unchecked,
-        Seven,
-        T,
-        Box[int],
-        "Later",
-        5,
-    ]:
-        assert not decided_by_class(type_)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from agentbench._signatures import PendingSignature, read_function, read_handler, read_response_handler
+from agentbench._signatures import PendingSignature, read_handler, read_response_handler
 
 if TYPE_CHECKING:
     from elsewhere import WorkflowContext  # type: ignore[import-not-found]
@@ -68,29 +68,10 @@ def test_types_further_down_are_known_when_the_first_executor_is_constructed():
     assert (signature.message_type, signature.send_types) == (Late, (Late, Host))
 
 
-def test_text_inside_postponed_annotations_is_looked_up_twice():
-    signature = Host.pending_quoted.resolve(Host)
-    assert (signature.message_type, signature.send_types) == (Late, (Late,))
-
-
 def test_response_handlers_are_read_alike():
     assert (Host.answer.request_type, Host.answer.response_type, Host.answer.send_types) == (Early, bool, (str,))
     signature = Host.pending_answer.resolve(Host)
     assert (signature.request_type, signature.response_type, signature.send_types) == (Early, Late, (Late,))
-
-
-def test_functions_are_read_alike():
-    class Local: ...
-
-    async def func(message: Local, ctx: Context[Late]) -> None: ...
-
-    signature = read_function(func, context_type=Context)
-    assert (signature.message_type, signature.send_types) == (Local, (Late,))
-
-
-def test_a_type_variable_is_found():
-    with pytest.raises(ValueError, match="type variable"):
-        handler(Host.variable)
 
 
 def test_a_context_that_is_imported_for_type_checkers_only_is_known_by_its_name():
