@@ -37,26 +37,21 @@ def class_type(cls: type) -> StateType | None:
 def _enum_type(cls: type[Enum]) -> StateType:
     name = stored_type(cls)
     if issubclass(cls, Flag):
-        return StateType(cls, "flag", lambda member: member._value_, _read_flag, name)
+        return StateType(cls, "flag", lambda member: member._value_, CLASS_DECODERS["flag"], name)
 
     def encode(member: Enum) -> str:
         if cls.__members__.get(member._name_) is not member:
             raise UnstorableValueError(cls, f"{member!r} is none of its members.")
         return member._name_
 
-    return StateType(cls, "enum", encode, _read_enum, name)
+    return StateType(cls, "enum", encode, CLASS_DECODERS["enum"], name)
 
 
-def _read_enum(found: Any) -> Enum:
-    name, member = found
-    read: Enum = _class_of(name, lambda cls: issubclass(cls, Enum), "enum").__members__[member]
-    return read
-
-
-def _read_flag(found: Any) -> Flag:
-    name, value = found
-    flag: Flag = _class_of(name, lambda cls: issubclass(cls, Flag) and isinstance(value, int), "flag")(value)
-    return flag
+def _read_flag(cls: type[Flag], value: Any) -> Flag:
+    if not isinstance(value, int):  # a constructor of the user's could take anything
+        message = f"found a {type(value).__name__} in the place of a number"
+        raise TypeError(message)
+    return cls(value)
 
 
 # ------------------------------------------------------------------------------------------------------- named tuples
@@ -76,12 +71,10 @@ def _named_tuple_type(cls: Any) -> StateType:
             raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type().")
         return dict(zip(names, instance, strict=True))
 
-    return StateType(cls, "namedtuple", encode, _read_named_tuple, name)
+    return StateType(cls, "namedtuple", encode, CLASS_DECODERS["namedtuple"], name)
 
 
-def _read_named_tuple(found: Any) -> Any:
-    name, values = found
-    cls = _class_of(name, _is_named_tuple, "named tuple")
+def _read_named_tuple(cls: Any, values: Any) -> Any:
     _refuse_unknown(cls, values, cls._fields)
     known = {**cls._field_defaults, **values}
     for key in cls._fields:
@@ -122,7 +115,7 @@ def _dataclass_type(cls: Any) -> StateType:
                 raise UnstorableValueError(cls, reason) from None
             return {key: getattr(instance, key) for key in names if key not in unset}
 
-    return StateType(cls, "dataclass", encode, _read_dataclass, name)
+    return StateType(cls, "dataclass", encode, CLASS_DECODERS["dataclass"], name)
 
 
 def _cached_names(cls: type) -> Iterator[str]:
@@ -133,9 +126,7 @@ def _cached_names(cls: type) -> Iterator[str]:
                 yield name
 
 
-def _read_dataclass(found: Any) -> Any:
-    name, values = found
-    cls = _class_of(name, is_dataclass, "dataclass")
+def _read_dataclass(cls: Any, values: Any) -> Any:
     known: tuple[Field[Any], ...] = fields(cls)
     missing = [field for field in known if field.name not in values]
     if len(values) + len(missing) != len(known):
@@ -184,12 +175,10 @@ def _model_type(cls: Any) -> StateType:
             found["private"] = _without_undefined(model.__pydantic_private__)
         return found
 
-    return StateType(cls, "model", encode, _read_model, name)
+    return StateType(cls, "model", encode, CLASS_DECODERS["model"], name)
 
 
-def _read_model(found: Any) -> Any:
-    name, state = found
-    cls = _class_of(name, is_model, "pydantic model")
+def _read_model(cls: Any, state: Any) -> Any:
     values, extra, private = state["fields"], state.get("extra"), state.get("private", {})
     known = cls.model_fields
     _refuse_unknown(cls, values, known)
@@ -230,13 +219,6 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
 # ------------------------------------------------------------------------------------------------------------- errors
 
 
-def _class_of(name: Any, fits: Callable[[Any], bool], kind: str) -> Any:
-    cls = find_class(name)
-    if not fits(cls):
-        raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
-    return cls
-
-
 def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
     if not isinstance(values, dict):
         message = f"the fields of a {cls.__qualname__} are no dictionary"
@@ -258,10 +240,21 @@ def _holds_more(cls: type, names: Any) -> UnstorableValueError:
     return UnstorableValueError(cls, reason)
 
 
+def _decoder(kind: str, fits: Callable[[Any], bool], read: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def decode(found: Any) -> Any:
+        name, content = found
+        cls = find_class(name)
+        if not fits(cls):
+            raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
+        return read(cls, content)
+
+    return decode
+
+
 CLASS_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "dataclass": _read_dataclass,
-    "enum": _read_enum,
-    "flag": _read_flag,
-    "model": _read_model,
-    "namedtuple": _read_named_tuple,
+    "dataclass": _decoder("dataclass", is_dataclass, _read_dataclass),
+    "enum": _decoder("enum", lambda cls: issubclass(cls, Enum), lambda cls, name: cls.__members__[name]),
+    "flag": _decoder("flag", lambda cls: issubclass(cls, Flag), _read_flag),
+    "model": _decoder("pydantic model", is_model, _read_model),
+    "namedtuple": _decoder("named tuple", _is_named_tuple, _read_named_tuple),
 }

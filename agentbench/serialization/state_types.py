@@ -113,8 +113,14 @@ def register_state_type(
         _WITH_FORM[cls] = kind
     if identifier is not None:
         _OTHER_NAMES[cls] = identifier
-    for name in _identifiers_of(cls, identifier):
-        _note_identifier(name, cls)
+    name = stored_name(cls)
+    for each in _identifiers_of(cls, identifier):
+        known = _BY_IDENTIFIER.get(each, {})
+        others = {other: found for other, found in known.items() if other != name}
+        if others and name not in known:
+            _log.warning("Type %r now means %s; it was %s before.", each, name, next(reversed(others)))
+        _BY_IDENTIFIER[each] = {**others, name: cls}
+    _BY_STORED_NAME[name] = cls
     return cls
 
 
@@ -122,13 +128,11 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
     if cls in _WRITTEN_AS_THEY_ARE:
         message = f"{cls.__qualname__} is written as it is, and needs no form. Register a class of your own."
         raise TypeError(message)
-    if (encode is None) != (decode is None):
-        message = f"{cls.__qualname__} has only one of encode and decode. Pass both, or neither."
+    if callable(encode) is not callable(decode) or (encode is None) is not (decode is None):
+        message = (
+            f"encode and decode of {cls.__qualname__} are {encode!r} and {decode!r}. Pass two functions, or neither."
+        )
         raise TypeError(message)
-    for name, function in (("encode", encode), ("decode", decode)):
-        if function is not None and not callable(function):
-            message = f"{name} of {cls.__qualname__} is {function!r}. Expected a function of one argument."
-            raise TypeError(message)
 
 
 def register_name(cls: type, name: str, *identifiers: str) -> None:
@@ -222,12 +226,3 @@ def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
         if isinstance(value, str):
             yield value
     yield snake_case(cls.__name__)
-
-
-def _note_identifier(identifier: str, cls: type) -> None:
-    known, name = _BY_IDENTIFIER.get(identifier, {}), stored_name(cls)
-    others = {other: known[other] for other in known if other != name}
-    if others and name not in known:
-        _log.warning("Type %r now means %s; it was %s before.", identifier, name, next(reversed(others)))
-    _BY_IDENTIFIER[identifier] = {**others, name: cls}
-    _BY_STORED_NAME[name] = cls

@@ -127,12 +127,6 @@ def test_attributes_come_back_with_their_types() -> None:
     assert from_json(to_json(frame["int"])).attrs == frame["int"].attrs
 
 
-def test_what_comes_back_can_be_changed_without_a_trace_on_the_original() -> None:
-    found = from_json(to_json(FRAME))
-    found.loc[0, "int"] = 99
-    assert FRAME.loc[0, "int"] == 1
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agentbench.serialization.mixin import SerializationMixin, SerializationProtocol, snake_case, type_identifiers
+from agentbench.serialization.mixin import SerializationMixin, type_identifiers
 
 
 class Foo(SerializationMixin):
@@ -89,10 +89,6 @@ def test_what_cannot_be_written_is_left_out_and_the_rest_is_kept(caplog: pytest.
     assert "Foo.a is a object and is not written" in caplog.text
 
 
-def test_a_class_is_not_taken_for_one_of_its_objects() -> None:
-    assert Foo(Foreign).to_dict() == {"type": "foo"}
-
-
 def test_json() -> None:
     assert json.loads(Foo("é").to_json()) == {"type": "foo", "a": "é"}
     assert Foo("é").to_json(ensure_ascii=False, exclude={"type"}) == '{"a": "é"}'
@@ -134,29 +130,7 @@ def test_dependencies_are_handed_in_by_type_and_by_instance(data: Any, dependenc
     assert Foo.from_dict(data, dependencies=dependencies).cl == cl
 
 
-def test_a_dependency_that_is_not_declared_is_handed_in_with_a_note(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "agentbench")
-    assert Foo.from_dict({}, dependencies={"foo": {"b": 7}}).b == 7
-    assert "'b', which is not among its INJECTABLE" in caplog.text
-
-
 # ------------------------------------------------------------------------------------------------------------- names
-
-
-@pytest.mark.parametrize(
-    ("name", "snake"),
-    [
-        ("Foo", "foo"),
-        ("FooBar", "foo_bar"),
-        ("HTTPThing", "http_thing"),
-        ("MyHTTPThing", "my_http_thing"),
-        ("OpenAIChatClient", "open_ai_chat_client"),
-        ("A", "a"),
-        ("Agent2Agent", "agent2_agent"),
-    ],
-)
-def test_names_of_classes_become_names_of_types(name: str, snake: str) -> None:
-    assert snake_case(name) == snake
 
 
 def test_the_name_is_that_of_the_class_or_of_its_attribute_and_former_spellings_are_read() -> None:
@@ -175,12 +149,6 @@ def test_data_of_another_type_are_refused(given: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- protocol, copies
-
-
-def test_who_has_both_methods_fulfils_the_protocol() -> None:
-    assert isinstance(Foo(), SerializationProtocol)
-    assert isinstance(Foreign(), SerializationProtocol)
-    assert not isinstance({}, SerializationProtocol)
 
 
 def test_a_deep_copy_shares_what_the_service_sent() -> None:

@@ -142,11 +142,6 @@ def test_values_of_python_and_of_the_library_need_no_permission(value: Any) -> N
     assert again == value
 
 
-def test_an_event_keeps_its_request() -> None:
-    again = through_json([WorkflowEvent.request_info("r", "e", "Ship?", bool)])[0]
-    assert again.to_dict() == WorkflowEvent.request_info("r", "e", "Ship?", bool).to_dict()
-
-
 def test_classes_of_users_come_back_when_they_are_allowed() -> None:
     value = {"note": Note(Point(1)), "word": Word.YES, "color": Color.RED, "order": Order(item=1)}
     allowed = {f"{HERE}:{name}" for name in ("Note", "Point", "Word", "Color", "Order")}
@@ -182,11 +177,6 @@ def test_what_is_written_to_be_read_again_is_checked_against_what_is_allowed(val
     written = encode_readable({"v": [value]}, NameFinder({"*"}), "state")
     assert written == encode_checkpoint_value({"v": [value]})
     assert decode_found(written, NameFinder({"*"})) == {"v": [value]}
-
-
-def test_allowed_types_have_to_be_a_set() -> None:
-    with pytest.raises(TypeError, match="set of"):
-        decode_checkpoint_value(1, allowed_types="orders:Order")
 
 
 # ------------------------------------------------------------------------------------------------------- attacks
