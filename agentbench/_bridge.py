@@ -144,10 +144,6 @@ class EngineThread:
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 
-    def __repr__(self) -> str:
-        state = "running" if self.alive else "closed"
-        return f"EngineThread({self._thread.name!r}, loop={self.loop_name!r}, {state})"
-
     @property
     def alive(self) -> bool:
         """Whether it takes work."""
@@ -250,9 +246,6 @@ def engine_thread() -> EngineThread:
 def choose_engine_loop(name: LoopName) -> None:
     """Choose the loop of the engine thread, before its first use: open runs and clients are bound to it."""
     global _loop_name
-    if name not in ("asyncio", "uvloop"):
-        message = f"Unknown loop {name!r}. Choose 'asyncio' or 'uvloop'."
-        raise ValueError(message)
     with _lock:
         if _engine is not None and _engine.alive and _engine.loop_name != name:
             message = (

@@ -196,11 +196,8 @@ def set_runtime_defaults(
             message = f"Got {source!r}. Expected {expected}."
             raise TypeError(message)
     before = _defaults
-    _defaults = RuntimeDefaults(
-        clock=before.clock if clock is None else clock,
-        ids=before.ids if ids is None else ids,
-        observe=before.observe if observe is None else observe,
-    )
+    replaced = {"clock": clock, "ids": ids, "observe": observe}
+    _defaults = before._replace(**{name: value for name, value in replaced.items() if value is not None})
     return before
 
 

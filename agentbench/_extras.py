@@ -9,27 +9,14 @@ from agentbench.exceptions import MissingExtraError
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:
-    """Import an optional module.
+    """Return an optional module; MissingExtraError if it is not installed. `purpose` is a verb phrase.
 
-    Args:
-        module: Its dotted name.
-        extra: The extra that brings it.
-        purpose: Its purpose as a verb phrase: "tabulate a run".
-
-    Returns:
-        The module.
-
-    Raises:
-        MissingExtraError: It is not installed. A package that is installed and broken raises its own error.
+    A package that is installed and broken raises its own error.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if not _is_or_holds(error.name, module):
+        # Another module that the required one imports may be missing.
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise MissingExtraError(extra, str(error.name), purpose=purpose) from None
-
-
-def _is_or_holds(missing: str | None, module: str) -> bool:
-    """Return whether the missing module is the required one or its package, not another one that it imports."""
-    return missing is not None and f"{module}.".startswith(f"{missing}.")
+        raise MissingExtraError(extra, error.name, purpose=purpose) from None

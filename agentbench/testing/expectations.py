@@ -39,11 +39,9 @@ async def save_chain(
 
 def ids_of(checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo]) -> list[CheckpointID]:
     """Return the ids, in their order, and expect what a storage listed to be a list of checkpoints."""
-    listed: object = checkpoints
-    expect(isinstance(listed, Sequence), f"The storage listed {listed!r}, expected a list.")
+    expect_kind(checkpoints, Sequence, "what the storage listed")
     for each in checkpoints:
-        found: object = each
-        expect(isinstance(found, (WorkflowCheckpoint, CheckpointInfo)), f"The storage listed {found!r}, no checkpoint.")
+        expect(isinstance(each, (WorkflowCheckpoint, CheckpointInfo)), f"The storage listed {each!r}, no checkpoint.")
     return [checkpoint.checkpoint_id for checkpoint in checkpoints]
 
 
@@ -81,7 +79,7 @@ async def load(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> Workf
     return found
 
 
-def expect_same(found: WorkflowCheckpoint, expected: WorkflowCheckpoint, what: str) -> None:
+def expect_same(found: WorkflowCheckpoint | None, expected: WorkflowCheckpoint, what: str) -> None:
     """Expect two checkpoints to be equal, field by field; what is no checkpoint is not."""
     expect_kind(found, WorkflowCheckpoint, what)
     for name, value in expected.to_dict().items():
