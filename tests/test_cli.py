@@ -69,12 +69,6 @@ def opened_by(arguments: list[str]) -> Path:
 # --------------------------------------------------------------------------------------------------------- the commands
 
 
-def test_without_a_command_the_commands_are_named(tmp_path: Path) -> None:
-    done = agentbench(cwd=tmp_path)
-    assert done.returncode == 2
-    assert "usage: agentbench" in done.stderr
-
-
 def test_help_names_every_command(tmp_path: Path) -> None:
     done = agentbench("--help", cwd=tmp_path)
     assert done.returncode == 0
@@ -85,14 +79,6 @@ def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
     from agentbench import __version__
 
     assert agentbench("--version", cwd=tmp_path).stdout == f"agentbench {__version__}\n"
-
-
-def test_the_command_is_on_the_path_of_its_environment(tmp_path: Path) -> None:
-    script = Path(sys.executable).with_name("agentbench.exe" if os.name == "nt" else "agentbench")
-    if not script.exists():
-        pytest.skip("agentbench is not installed here, only on the import path")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.startswith("agentbench ")
 
 
 # ------------------------------------------------------------------------------------------------------------------ lab
@@ -110,12 +96,6 @@ def test_lab_listens_on_this_machine_only_and_asks_nobody_for_news(lab: Path, tm
     assert "--LabApp.news_url=None" in arguments
     assert "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate" in arguments
     assert ("--allow-root" in arguments) == (hasattr(os, "geteuid") and os.geteuid() == 0)
-
-
-def test_lab_passes_on_what_it_was_told(lab: Path, tmp_path: Path) -> None:
-    plain = started_with(agentbench("lab", cwd=tmp_path, path=lab))
-    told = started_with(agentbench("lab", "--no-browser", "--port", "9123", cwd=tmp_path, path=lab))
-    assert set(told) - set(plain) == {"--no-browser", "--ServerApp.port=9123"}
 
 
 @pytest.mark.parametrize("name", ["own.ipynb", "my own #2 (50%).ipynb"])
@@ -234,15 +214,6 @@ def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
 
 
 @needs_notebook_extra
-def test_a_report_that_is_not_to_be_published_is_not_shown(tmp_path: Path) -> None:
-    done = agentbench("demo", "--no", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "Publish this report? no" in done.stdout
-    assert "Not published." in done.stdout
-    assert "1971" not in done.stdout
-
-
-@needs_notebook_extra
 def test_where_nobody_can_answer_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
     done = agentbench("demo", cwd=tmp_path)
     assert done.returncode == 0
@@ -260,14 +231,6 @@ def test_the_demo_asks_until_it_gets_an_answer(typed: str, published: bool, tmp_
 
 
 @needs_notebook_extra
-def test_a_question_that_nobody_answers_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    done = agentbench("demo", "--ask", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith("agentbench: The question was not answered")
-    assert "--yes or --no" in done.stderr
-
-
-@needs_notebook_extra
 def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     done = agentbench("demo", "--yes", "--output", "taken", cwd=tmp_path)
@@ -276,13 +239,6 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Pat
         "agentbench: Nothing can be written to 'taken': it is a file; expected a folder, or a name that is free. "
         "Name another folder with --output DIR.\n"
     )
-
-
-@pytest.mark.parametrize("speed", ["-1", "nan", "fast"])
-def test_a_speed_that_is_none_is_refused(speed: str, tmp_path: Path) -> None:
-    done = agentbench("demo", f"--speed={speed}", cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"'{speed}' is no speed" in done.stderr
 
 
 @needs_notebook_extra

@@ -208,25 +208,6 @@ def test_list_draws_chains_apart_and_branches_below_where_they_begin(shown: Show
     ]
 
 
-def test_list_draws_what_lost_its_predecessor_as_a_beginning(shown: Shown, tmp_path: Path) -> None:
-    keep(tmp_path, tree((1, None, "input"), (3, 2, "step"), (4, 1, "fork"), (5, 3, "step"), (6, 3, "step")))
-    assert shown("list", tmp_path, "--tree", "--workflow", "flow").splitlines()[1:] == [
-        "* flow-0001  superstep 0, input",
-        "  + flow-0004  superstep 3, fork, from flow-0001",
-        "* flow-0003  superstep 2, after flow-0002, which is not listed here",
-        "  + flow-0006  superstep 5, from flow-0003",
-        "* flow-0005  superstep 4",
-    ]
-
-
-def test_nothing_to_list_is_said(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for arguments in ((tmp_path / "empty",), (folder, "--run", "nobody")):
-        assert shown("list", *arguments).strip() == ""
-        assert shown.error.startswith("No checkpoints to list in ")
-    assert json.loads(shown("list", folder, "--run", "nobody", "--json")) == []
-
-
 @pytest.mark.parametrize("form", [[], ["--json"], ["--tree"]])
 def test_a_chain_that_is_not_there_is_told_with_those_that_are(form: list[str], folder: Path, shown: Shown) -> None:
     line = shown.failure("list", folder, "--workflow", "nobody", *form)
@@ -279,12 +260,6 @@ def test_show_tells_what_a_checkpoint_is_and_holds(folder: Path, shown: Shown) -
     assert "  plan -> write = 'go on'" in shown("show", folder, "flow-0001")
 
 
-def test_show_in_full_leaves_nothing_out(folder: Path, shown: Shown) -> None:
-    short, full = shown("show", folder, "flow-0003"), shown("show", folder, "flow-0003", "--full")
-    assert "b" * 300 not in short
-    assert "b" * 300 in full
-
-
 @pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])
 def test_show_masks_secrets_unless_asked(form: list[str], folder: Path, shown: Shown) -> None:
     hidden = shown("show", folder, "flow-0003", *form)
@@ -293,11 +268,6 @@ def test_show_masks_secrets_unless_asked(form: list[str], folder: Path, shown: S
     told = shown("show", folder, "flow-0003", "--show-secrets", *form)
     assert "sk-456" in told
     assert "hunter2" in told
-
-
-def test_show_as_json_is_the_whole_checkpoint(folder: Path, shown: Shown) -> None:
-    found = json.loads(shown("show", folder, "flow-0003", "--json", "--show-secrets"))
-    assert json.dumps(found) == json.dumps(json.loads(kept(folder)[-1].to_json()))
 
 
 @pytest.mark.parametrize(
@@ -438,11 +408,6 @@ def test_export_prints_a_line_per_checkpoint(folder: Path, shown: Shown) -> None
     assert len(shown("export", folder, "--all").splitlines()) == 4
 
 
-def test_export_needs_to_know_what(folder: Path, shown: Shown) -> None:
-    shown("export", folder, status=2)
-    shown("export", folder, "flow-0001", "--all", status=2)
-
-
 @pytest.fixture(params=["folder", "SQLite", "PostgreSQL", "Redis"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of another storage, in which nothing is."""
@@ -531,13 +496,6 @@ def test_what_models_wrote_does_nothing_to_the_terminal(tmp_path: Path, shown: S
     assert "\\u001b" in outputs[0]
 
 
-@pytest.mark.parametrize("action", ["list", "show", "diff", "fork", "prune", "export"])
-def test_every_action_explains_itself(action: str, shown: Shown) -> None:
-    told = " ".join(shown(action, "--help").split())
-    assert told.startswith(f"usage: agentbench checkpoints {action}")
-    assert "postgresql://user@host/name" in told
-
-
 # ------------------------------------------------------------------------------------------------ programs of their own
 
 SCRIPT = """
@@ -590,29 +548,12 @@ def test_classes_of_a_script_are_read_once_the_script_is_imported(tmp_path: Path
     assert "__main__.Note" in copied.stdout, "it is still a class of the script"
 
 
-def test_classes_of_a_module_are_read_once_the_module_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "notes_of_mine.py").write_text(SCRIPT, encoding="utf-8")
-    save = "import sys, asyncio; sys.path.insert(0, '.'); import notes_of_mine; asyncio.run(notes_of_mine.save())"
-    assert program("-c", save, cwd=tmp_path).returncode == 0
-    diff = ("-m", "agentbench", "checkpoints", "diff", "notes", "cp", "cp")
-    assert "--import notes_of_mine" in program(*diff, cwd=tmp_path).stderr
-    assert program(*diff, "--import", "notes_of_mine", cwd=tmp_path).returncode == 0
-
-
 @pytest.mark.parametrize("name", ["no_such_module", "no_such_script.py"])
 def test_a_module_that_cannot_be_imported_is_told(name: str, folder: Path) -> None:
     done = program("-m", "agentbench", "checkpoints", "show", "runs", "latest", "--import", name, cwd=folder.parent)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"agentbench: --import {name}: ")
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_an_error_ends_in_one_full_stop(folder: Path) -> None:
-    (folder.parent / "failing.py").write_text('raise RuntimeError("The moon is not full.")', encoding="utf-8")
-    show = ("-m", "agentbench", "checkpoints", "show", "runs", "latest", "--import", "failing.py")
-    done = program(*show, cwd=folder.parent)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "agentbench: --import failing.py: RuntimeError: The moon is not full.\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no head")
@@ -643,11 +584,3 @@ def test_nothing_of_the_notebook_extra_is_needed(folder: Path) -> None:
     commands += ["fork runs latest", "export runs --all"]
     done = program("-c", code, *commands, cwd=folder.parent)
     assert (done.returncode, "Error" in done.stderr) == (0, False), done.stderr
-
-
-def test_a_command_can_be_called_in_a_notebooks_cell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def cell() -> int:
-        return main(["checkpoints", "list", str(folder)])
-
-    assert asyncio.run(cell()) == 0
-    assert "flow-0002" in capsys.readouterr().out

@@ -75,33 +75,6 @@ def test_looking_up_a_name():
     assert "4 failed" in said
 
 
-def test_this_machine_can_be_reached(tmp_path: Path) -> None:
-    code = """
-import socket
-
-def test_loopback():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        socket.create_connection(("localhost", server.getsockname()[1])).close()
-"""
-    counts, said = outcomes(tmp_path, code)
-    assert counts == {"passed": 1}, said
-
-
-def test_defaults_that_a_test_sets_are_gone_in_the_next(tmp_path: Path) -> None:
-    code = """
-from agentbench._clock import CountingIds, RandomIds, runtime_defaults, set_runtime_defaults
-
-def test_one():
-    set_runtime_defaults(ids=CountingIds(), observe=True)
-
-def test_two():
-    assert isinstance(runtime_defaults().ids, RandomIds)
-    assert runtime_defaults().observe is False
-"""
-    counts, said = outcomes(tmp_path, code)
-    assert counts == {"passed": 2}, said
-
-
 BROWSER_TEST = """
 import pytest
 

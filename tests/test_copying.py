@@ -6,7 +6,6 @@ import decimal
 import enum
 import fractions
 import gc
-import re
 import sys
 import threading
 import types
@@ -100,13 +99,6 @@ def test_immutable_values_are_returned_as_they_are():
         assert isolate_or_same(value) is value
 
 
-@pytest.mark.parametrize(
-    "value", [[], {}, set(), (), frozenset(), bytearray(), Note("x"), (1, 2), object()], ids=steady
-)
-def test_the_type_of_a_container_or_object_does_not_make_it_atomic(value):
-    assert not is_atomic(value)
-
-
 def test_tuples_and_frozensets_of_immutable_values_are_shared_at_any_depth():
     value = (1, ("a", frozenset({2, (3, None)})), Colour.RED)
     assert isolate(value) is value
@@ -124,13 +116,6 @@ def test_a_subclass_of_an_immutable_type_is_copied_because_it_may_carry_attribut
     assert type(result) is Tagged
     assert result.tags == [1]
     assert result.tags is not value.tags
-
-
-def test_a_class_that_merely_has_the_name_of_an_immutable_type_is_copied():
-    fake = type("Decimal", (), {"__module__": "decimal"})()
-    fake.items = [1]
-    assert not is_atomic(fake)
-    assert isolate(fake).items is not fake.items
 
 
 # ------------------------------------------------------------------------------------------------------- what is copied
@@ -166,14 +151,6 @@ def test_mutable_values_are_copied_with_an_equal_result_of_the_same_type(value):
     result = isolate(value)
     assert result == value
     assert type(result) is type(value)
-    assert not mutable_ids(result) & mutable_ids(value)
-
-
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 100])
-def test_lists_of_any_length_are_copied_with_all_their_parts(length):
-    value = [list(range(length)), *[1] * length, [2]]
-    result = isolate([value])[0]
-    assert result == value
     assert not mutable_ids(result) & mutable_ids(value)
 
 
@@ -283,46 +260,6 @@ def test_classes_that_say_how_they_are_copied_are_obeyed(cls):
 # ------------------------------------------------------------------------------------------------- aliases and cycles
 
 
-def test_two_names_of_one_list_stay_two_names_of_one_list():
-    inner = [1]
-    result: Any = isolate({"a": inner, "b": (0, inner), "note": Note("x", inner), "odd": collections.deque([inner])})
-    assert result["a"] == [1]
-    assert result["a"] is not inner
-    assert result["b"][1] is result["a"]
-    assert result["note"].tags is result["a"]
-    assert result["odd"][0] is result["a"]
-
-
-def test_an_aliased_tuple_with_mutable_parts_stays_one_tuple():
-    part = ([1],)
-    result = isolate([part, part])
-    assert result[0] is result[1]
-    assert result[0] is not part
-
-
-def test_an_aliased_object_stays_one_object():
-    note = Note("x")
-    result = isolate([note, note])
-    assert result[0] is result[1]
-
-
-def test_cycles_through_every_kind_of_container_are_kept():
-    circle: list[Any] = []
-    mapping: dict[str, Any] = {"circle": circle}
-    pair = (circle, 1)
-    note = Note("x", circle)
-    slotted = SlottedNote("y", circle)
-    circle.extend([mapping, pair, note, slotted, circle])
-    result = isolate(circle)
-    assert result is not circle
-    assert result[0]["circle"] is result
-    assert result[1][0] is result
-    assert result[2].tags is result
-    assert result[3].tags is result
-    assert result[4] is result
-    assert not mutable_ids(result) & mutable_ids(circle)
-
-
 def test_a_cycle_that_starts_at_a_tuple_is_kept():
     inner: list[Any] = []
     value = (inner,)
@@ -385,25 +322,10 @@ def test_instances_of_a_registered_class_are_shared_wherever_they_stand(sealed):
     assert isolate(FrozenSlottedNote("x", [sealed])).tags[0] is sealed
 
 
-def test_a_tuple_of_registered_instances_is_shared(sealed):
-    value = (sealed, 1)
-    assert isolate(value) is value
-
-
 def test_a_subclass_of_a_registered_class_is_copied_until_it_is_registered(sealed):
     value = HalfSealed([1])
     assert not is_atomic(value)
     assert isolate(value).parts is not value.parts
-
-
-def test_registering_a_class_counts_although_its_instances_were_copied_before():
-    class Late:
-        pass
-
-    value = Late()
-    assert isolate([value])[0] is not value
-    register_frozen(Late)
-    assert isolate([value])[0] is value
 
 
 # --------------------------------------------------------------------------------------------------------- what fails
@@ -424,28 +346,6 @@ def test_what_cannot_be_copied_raises_in_isolate_and_is_returned_live_by_isolate
         with pytest.raises((TypeError, RuntimeError)):
             isolate(value)
         assert isolate_or_same(value) is value
-
-
-def test_what_cannot_be_copied_is_refused_in_the_words_of_deepcopy():
-    for value in (threading.Lock(), (number for number in range(3))):
-        with pytest.raises(TypeError) as expected:
-            copy.deepcopy(value)
-        with pytest.raises(TypeError, match=re.escape(str(expected.value))):
-            isolate([value])
-
-
-def test_a_value_nested_too_deeply_is_returned_live():
-    value: list[Any] = []
-    for _ in range(sys.getrecursionlimit() * 2):
-        value = [value]
-    assert isolate_or_same(value) is value
-
-
-def test_what_can_be_copied_is_copied_by_isolate_or_same_too():
-    value = {"a": [1]}
-    result = isolate_or_same(value)
-    assert result == value
-    assert result["a"] is not value["a"]
 
 
 def test_an_interrupt_is_not_taken_for_an_uncopyable_value():
@@ -537,20 +437,6 @@ def test_a_copy_shares_nothing_mutable_with_its_original(value):
     assert not mutable_ids(isolate(value)) & mutable_ids(value)
 
 
-@given(
-    st.one_of(
-        st.lists(hashable, max_size=5), st.dictionaries(hashable, hashable, max_size=5), st.sets(hashable, max_size=5)
-    )
-)
-def test_a_flat_container_is_copied_alike_alone_and_inside_another(value):
-    alone = isolate(value)
-    inside = isolate([value, [value]])
-    assert alone == inside[0] == value
-    assert type(alone) is type(inside[0]) is type(value)
-    assert inside[1][0] is inside[0]
-    assert shape(alone) == shape(inside[0])
-
-
 def parts_of(value):
     """Direct parts, in an order that copies agree on; `None` for what has none."""
     if isinstance(value, (list, tuple, collections.deque)):
@@ -601,24 +487,3 @@ def shape(value):
 
     walk(value, visit)
     return lines
-
-
-def test_a_bound_method_is_copied_together_with_its_object():
-    counter = Counting()
-    result: Any = isolate({"counter": counter, "call": counter.count})
-    result["call"]()
-    assert counter.calls == []
-    assert result["counter"].calls == [1]
-
-
-class Counting:
-    def __init__(self):
-        self.calls = []
-
-    def count(self):
-        self.calls.append(1)
-
-
-def test_patterns_are_shared_as_deep_copies_share_them():
-    pattern = re.compile("a")
-    assert isolate([pattern])[0] is pattern

@@ -28,10 +28,6 @@ class Card(Displayable):
     title: str
 
 
-class Visitor(Card):
-    pass
-
-
 class Plain(Displayable):
     def __repr__(self) -> str:
         return "Plain()"
@@ -42,39 +38,12 @@ def test_an_object_shows_its_view_beside_its_plain_text(views: types.ModuleType)
     assert Card("hi")._repr_mimebundle_() == {"text/plain": "Card(title='hi')", "text/html": "<b>hi</b>"}
 
 
-def test_a_view_may_bring_a_better_plain_text(views: types.ModuleType) -> None:
-    views.card = lambda card: {"text/plain": "hi, at length"}  # type: ignore[attr-defined]
-    assert Card("hi")._repr_mimebundle_() == {"text/plain": "hi, at length"}
-
-
-def test_subclasses_are_drawn_like_their_base(views: types.ModuleType) -> None:
-    views.card = lambda card: {"text/html": type(card).__name__}  # type: ignore[attr-defined]
-    assert Visitor("hi")._repr_mimebundle_()["text/html"] == "Visitor"
-
-
-def test_an_object_without_a_view_shows_its_text() -> None:
-    assert Plain()._repr_mimebundle_() == {"text/plain": "Plain()"}
-
-
-def test_nothing_is_imported_before_the_first_display() -> None:
-    assert "views_for_test" not in sys.modules
-    Card("hi")
-    with pytest.raises(ModuleNotFoundError, match="views_for_test"):
-        Card("hi")._repr_mimebundle_()
-
-
 def test_without_the_extra_the_plain_text_is_the_whole_view(views: types.ModuleType) -> None:
     def card(_: Card) -> dict[str, Any]:
         raise MissingExtraError("notebook", "graphviz")
 
     views.card = card  # type: ignore[attr-defined]
     assert Card("hi")._repr_mimebundle_() == {"text/plain": "Card(title='hi')"}
-
-
-def test_a_view_that_fails_is_loud(views: types.ModuleType) -> None:
-    views.card = lambda card: card.no_such_field  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="no_such_field"):
-        Card("hi")._repr_mimebundle_()
 
 
 @pytest.mark.filterwarnings("default")  # IPython warns about the failure; that is its way to be loud
@@ -86,11 +55,6 @@ def test_a_view_that_fails_does_not_hide_the_object(
     bundle, _ = formatters.DisplayFormatter().format(Card("hi"))
     assert bundle["text/plain"] == "Card(title='hi')"
     assert "no_such_field" in "".join(capsys.readouterr())
-
-
-def test_a_function_is_called_by_its_name(views: types.ModuleType) -> None:
-    views.stepper = lambda *args, **kwargs: (args, kwargs)  # type: ignore[attr-defined]
-    assert call_view("views_for_test:stepper", 1, height=2) == ((1,), {"height": 2})
 
 
 def test_a_missing_package_of_the_notebook_is_told_with_its_extra(

@@ -19,10 +19,6 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_module_that_is_there_is_imported() -> None:
-    assert require("json.decoder", extra="notebook", purpose="read").__name__ == "json.decoder"
-
-
 def test_a_missing_package_is_told_with_its_extra_and_purpose() -> None:
     with pytest.raises(MissingExtraError) as caught:
         require("no_such_package.part", extra="notebook", purpose="tabulate a run")
@@ -34,12 +30,6 @@ def test_a_missing_part_of_an_installed_package_counts_as_missing() -> None:
     with pytest.raises(MissingExtraError) as caught:
         require("json.no_such_part", extra="notebook", purpose="read")
     assert caught.value.package == "json.no_such_part"
-
-
-def test_a_broken_package_keeps_its_own_error(packages: Path) -> None:
-    (packages / "agentbench_test_broken.py").write_text("1 / 0\n", encoding="utf-8")
-    with pytest.raises(ZeroDivisionError):
-        require("agentbench_test_broken", extra="notebook", purpose="read")
 
 
 @pytest.mark.parametrize("missing", ["no_such_dependency", "agentbench_test_needy_dependency"])

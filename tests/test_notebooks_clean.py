@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from pathlib import Path
@@ -14,7 +13,6 @@ from tests.tools import refresh_notebooks
 from tests.tools.refresh_notebooks import (
     NOTEBOOKS,
     SANITIZE,
-    comparable,
     normalised,
     outputs_are_free,
     sanitizer,
@@ -225,10 +223,6 @@ def patterns() -> dict[str, str]:
     return dict(re.findall(r"^\[(\w+)\]\n(regex: .*\nreplace: .*)$", text, flags=re.MULTILINE))
 
 
-def test_there_is_a_fixture_for_each_pattern() -> None:
-    assert patterns().keys() == FIXTURES.keys()
-
-
 @pytest.mark.parametrize("name", FIXTURES)
 def test_a_pattern_makes_equal_what_may_differ_and_nothing_else(name: str) -> None:
     one, other, fixed = FIXTURES[name]
@@ -278,48 +272,6 @@ def test_the_fixed_form_leaves_out_what_depends_on_the_machine() -> None:
     assert prose == {"cell_type": "markdown", "id": "cell-02", "metadata": {}, "source": ["# Title"]}
     assert clean["metadata"] == refresh_notebooks.METADATA
     assert (clean["nbformat"], clean["nbformat_minor"]) == (4, 5)
-
-
-def test_the_fixed_form_of_the_fixed_form_is_itself() -> None:
-    assert normalised(normalised(DIRTY)) == normalised(DIRTY)
-
-
-def test_two_runs_compare_equal_whatever_time_they_took() -> None:
-    slower = copy.deepcopy(DIRTY)
-    slower["cells"][0]["outputs"][1]["text"] = "took 7.5 ms\n"
-    assert comparable(normalised(slower)) == comparable(normalised(DIRTY))
-
-
-def test_another_output_is_a_change_unless_the_cell_says_that_it_may_differ() -> None:
-    other = copy.deepcopy(DIRTY)
-    other["cells"][0]["outputs"][1]["text"] = "something else\n"
-    assert comparable(normalised(other)) != comparable(normalised(DIRTY))
-    free, other_free = copy.deepcopy(DIRTY), other
-    for notebook in (free, other_free):
-        notebook["cells"][0]["source"] = "# NBVAL_IGNORE_OUTPUT\n# as the dice fall\na"
-    assert comparable(normalised(other_free)) == comparable(normalised(free))
-
-
-@pytest.mark.parametrize(
-    ("text", "free", "has_reason"),
-    [
-        ("a", False, False),
-        ("# NBVAL_IGNORE_OUTPUT\n# it counts the minutes\na", True, True),
-        ("# NBVAL_IGNORE_OUTPUT\na = b + c", True, False),
-        ("a  # NBVAL_IGNORE_OUTPUT", False, False),
-        ("# NBVAL_IGNORE_OUTPUT: it counts the minutes\na", False, False),
-    ],
-)
-def test_a_cell_is_free_by_the_comment_that_nbval_heeds(text: str, *, free: bool, has_reason: bool) -> None:
-    cell = {"source": text.splitlines(keepends=True), "metadata": {}}
-    assert outputs_are_free(cell) is free
-    assert gives_a_reason(cell) is has_reason
-
-
-def test_a_cell_is_free_by_a_tag_and_gives_its_reason_first() -> None:
-    cell = {"source": ["# it counts the minutes\n", "a"], "metadata": {"tags": ["nbval-ignore-output"]}}
-    assert outputs_are_free(cell)
-    assert gives_a_reason(cell)
 
 
 @pytest.fixture

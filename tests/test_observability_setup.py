@@ -21,17 +21,13 @@ from agentbench.observability import (
     configure_otel_providers,
     create_metric_views,
     create_resource,
-    get_meter,
-    get_tracer,
     providers,
     user_agent,
 )
 from agentbench.observability.providers import (
     OtlpTarget,
-    local_targets,
     make_otlp_exporter,
     read_otlp_targets,
-    sort_exporters,
 )
 
 KEY = "sk-not-to-be-seen"
@@ -61,10 +57,6 @@ def in_a_process(program: str, **environment: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ resource
 
 
-def test_a_program_that_says_nothing_is_called_agentbench() -> None:
-    assert create_resource().attributes["service.name"] == "agentbench"
-
-
 @pytest.mark.parametrize(
     ("given", "name", "attributes", "shown"),
     [
@@ -81,12 +73,6 @@ def test_the_name_of_the_service_is_the_nearest_that_is_given(
         monkeypatch.setenv("OTEL_SERVICE_NAME", name)
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", attributes)
     assert create_resource(given).attributes["service.name"] == shown
-
-
-def test_a_resource_has_a_version_and_more_facts(tmp_path: Path) -> None:
-    resource = create_resource("mine", "1.2", deployment_environment="test")
-    found = {key: resource.attributes[key] for key in ("service.name", "service.version", "deployment.environment")}
-    assert found == {"service.name": "mine", "service.version": "1.2", "deployment.environment": "test"}
 
 
 def test_a_resource_reads_a_file(tmp_path: Path) -> None:
@@ -126,20 +112,6 @@ def test_the_user_agent_can_be_left_out(monkeypatch: pytest.MonkeyPatch, text: s
 # ---------------------------------------------------------------------------------------------------------- instruments
 
 
-def test_tracer_and_meter_are_made_once_for_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
-
-    assert get_tracer() is get_tracer()
-    assert get_meter() is get_meter()
-    before = get_tracer()
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", TracerProvider())
-    after = get_tracer()
-    assert after is not before
-    scope = after.start_span("s").instrumentation_scope  # type: ignore[attr-defined]
-    assert (scope.name, scope.version) == ("agentbench", agentbench.__version__)
-
-
 # ------------------------------------------------------------------------------------------------------- OTLP variables
 
 
@@ -148,18 +120,6 @@ def otlp_targets(settings: dict[str, str]) -> list[OtlpTarget]:
         for name, value in settings.items():
             environment.setenv(f"OTEL_EXPORTER_OTLP_{name.upper()}", value)
         return read_otlp_targets()
-
-
-def test_without_an_endpoint_nothing_is_sent_anywhere() -> None:
-    assert read_otlp_targets() == []
-    assert otlp_targets({"protocol": "grpc", "headers": "a=b"}) == []
-
-
-def test_one_endpoint_serves_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4317")
-    assert read_otlp_targets() == [
-        OtlpTarget(signal, "grpc", "http://localhost:4317", {}) for signal in ("traces", "metrics", "logs")
-    ]
 
 
 @pytest.mark.parametrize("base", ["http://localhost:4318", "http://localhost:4318/"])
@@ -195,14 +155,6 @@ def test_headers_hide_themselves() -> None:
 def test_an_unknown_protocol_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"'http/json'.*'grpc' or 'http/protobuf'"):
         otlp_targets({"endpoint": "http://localhost", "protocol": "http/json"})
-
-
-def test_an_editors_extension_is_a_target_on_this_machine() -> None:
-    assert [(target.signal, target.endpoint) for target in local_targets(4317)] == [
-        ("traces", "http://localhost:4317"),
-        ("metrics", "http://localhost:4317"),
-        ("logs", "http://localhost:4317"),
-    ]
 
 
 # ------------------------------------------------------------------------------------------------------------ exporters
@@ -267,16 +219,6 @@ def test_an_exporter_is_made_for_its_target(
     assert made == [(name, keywords)]
 
 
-def test_exporters_are_sorted_by_what_they_take() -> None:
-    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    spans, metrics = InMemorySpanExporter(), ConsoleMetricExporter()
-    assert sort_exporters([metrics, spans]) == {"traces": [spans], "metrics": [metrics], "logs": []}
-    with pytest.raises(TypeError, match="str exports neither"):
-        sort_exporters(["console"])
-
-
 # ------------------------------------------------------------------------------------------------------------ providers
 
 
@@ -337,29 +279,6 @@ def test_a_provider_that_is_there_is_kept_and_exports_to_ours_too() -> None:
     """
     )
     assert in_a_process(program) == "['s'] 1 True\n"
-
-
-def test_a_provider_that_the_environment_names_counts_from_the_start() -> None:
-    program = """
-    from agentbench.observability import is_tracing
-    from opentelemetry import trace
-
-    print(is_tracing(), type(trace.get_tracer_provider()).__module__)
-    """
-    printed = in_a_process(program, OTEL_PYTHON_TRACER_PROVIDER="sdk_tracer_provider")
-    assert printed == "True opentelemetry.sdk.trace\n"
-
-
-def test_what_is_disabled_is_not_set_up() -> None:
-    program = (
-        SET_UP
-        + """
-    disable_instrumentation()
-    configure_otel_providers(exporters=[spans])
-    print(is_tracing(), OBSERVABILITY_SETTINGS.is_setup)
-    """
-    )
-    assert in_a_process(program) == "False False\n"
 
 
 def test_the_console_prints_spans_metrics_and_log_records() -> None:
