@@ -196,8 +196,11 @@ def set_runtime_defaults(
             message = f"Got {source!r}. Expected {expected}."
             raise TypeError(message)
     before = _defaults
-    replaced = {"clock": clock, "ids": ids, "observe": observe}
-    _defaults = before._replace(**{name: value for name, value in replaced.items() if value is not None})
+    _defaults = RuntimeDefaults(
+        before.clock if clock is None else clock,
+        before.ids if ids is None else ids,
+        before.observe if observe is None else observe,
+    )
     return before
 
 

@@ -121,11 +121,19 @@ class SerializationMixin:
             raise ValueError(message)
         if dependencies:
             for identifier in dict.fromkeys(known if type_ is None else [type_, *known]):
-                for name, value in _dependencies_of(arguments, dependencies.get(identifier, {})):
-                    before = arguments.get(name)
-                    merged = isinstance(before, Mapping) and isinstance(value, Mapping)
-                    arguments[name] = {**before, **value} if merged else value
+                cls._inject(arguments, dependencies.get(identifier, {}))
         return cls(**arguments)
+
+    @classmethod
+    def _inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
+        for name, value in _dependencies_of(arguments, dependencies):
+            if name not in cls.INJECTABLE:
+                _log.debug("%s takes %r, which is not among its INJECTABLE.", cls.__name__, name)
+            before = arguments.get(name)
+            if isinstance(before, Mapping) and isinstance(value, Mapping):
+                arguments[name] = {**before, **value}
+            else:
+                arguments[name] = value
 
     @classmethod
     def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:

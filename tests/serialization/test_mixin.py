@@ -130,6 +130,12 @@ def test_dependencies_are_handed_in_by_type_and_by_instance(data: Any, dependenc
     assert Foo.from_dict(data, dependencies=dependencies).cl == cl
 
 
+def test_a_dependency_that_is_not_declared_is_passed_with_a_note(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "agentbench")
+    assert Foo.from_dict({}, dependencies={"foo": {"b": 7}}).b == 7
+    assert "'b', which is not among its INJECTABLE" in caplog.text
+
+
 # ------------------------------------------------------------------------------------------------------------- names
 
 
