@@ -36,6 +36,17 @@ else:  # defaults came with Python 3.13, and only type checkers need them
     OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 
+class ClientLayers(TypedDict, total=False):
+    """The arguments that every client takes for what runs around its model, as the constructor of `BaseChatClient`."""
+
+    middleware: MiddlewareInput
+    function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None
+    compaction_strategy: CompactionStrategy | None
+    tokenizer: TokenizerProtocol | None
+    additional_properties: Mapping[str, Any] | None
+    otel_provider_name: str | None
+
+
 class RequestKeywords(TypedDict, total=False):
     """The keywords of `get_response` besides `stream`."""
 

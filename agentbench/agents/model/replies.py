@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from agentbench import _clock
@@ -57,14 +57,22 @@ async def _await_reply(reply: Any) -> Any:
 
 def response_as_stream(response: ChatResponse[Any]) -> ChatStream:
     """Return a stream with one update per message, whose final response is the response itself."""
-    return ResponseStream(_updates_of(response), finalizer=lambda _: response)
+
+    async def updates() -> AsyncIterator[ChatResponseUpdate]:
+        for update in updates_of(response):
+            yield update
+
+    return ResponseStream(updates(), finalizer=lambda _: response)
 
 
-async def _updates_of(response: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdate]:
+def updates_of(
+    response: ChatResponse[Any], split: Callable[[list[Content]], Iterable[list[Content]]] = lambda contents: [contents]
+) -> list[ChatResponseUpdate]:
+    """Return the updates that fold to a response; `split` cuts the contents of a message into those of updates."""
     ids = _ids_apart(response.messages)
     updates = [
         ChatResponseUpdate(
-            contents=message.contents,
+            contents=contents,
             role=message.role,
             author_name=message.author_name,
             message_id=message_id,
@@ -75,15 +83,19 @@ async def _updates_of(response: ChatResponse[Any]) -> AsyncIterator[ChatResponse
             raw_representation=message.raw_representation,
         )
         for message, message_id in zip(response.messages, ids, strict=True)
-    ] or [ChatResponseUpdate(response_id=response.response_id, conversation_id=response.conversation_id)]
+        for contents in split(message.contents)
+    ] or [
+        ChatResponseUpdate(
+            response_id=response.response_id, conversation_id=response.conversation_id, model=response.model
+        )
+    ]
     last = updates[-1]
     last.finish_reason = response.finish_reason
     last.continuation_token = response.continuation_token
     last.additional_properties = dict(response.additional_properties) or None
     if response.usage_details is not None:
-        last.contents.append(Content.from_usage(response.usage_details))
-    for update in updates:
-        yield update
+        last.contents = [*last.contents, Content.from_usage(response.usage_details)]
+    return updates
 
 
 def _ids_apart(messages: Sequence[Message]) -> list[Any]:

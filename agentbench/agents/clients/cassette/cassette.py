@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
+import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from io import FileIO
 from typing import NamedTuple
 
-from agentbench.agents.clients.cassette.file import CassetteFile
-from agentbench.agents.clients.cassette.lines import CassetteLines, RecordedCall, pruned_lines
-from agentbench.agents.clients.cassette.plain import Plain, plain_message, plain_options, plain_tools
-from agentbench.agents.clients.cassette.request import Match, Matcher
+from agentbench.agents.clients.cassette.lines import (
+    BadLineError,
+    CassetteLines,
+    RecordedCall,
+    parse_line,
+    pruned_lines,
+)
+from agentbench.agents.clients.cassette.request import (
+    Match,
+    Matcher,
+    Plain,
+    plain_message,
+    plain_options,
+    plain_tools,
+)
 from agentbench.agents.clients.cassette.secrets import Redaction, contains_secret
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 
 __all__ = ["Cassette", "Request"]
+
+logger = logging.getLogger("agentbench")
 
 
 class Request(NamedTuple):
@@ -25,43 +44,51 @@ class Request(NamedTuple):
 
 
 class Cassette:
-    """A file of recorded calls, and which of them were used.
+    """A file of recorded calls, which is followed as it grows, and which of the calls were used.
 
     Args:
-        path: The file.
+        path: The file; where it is does not change with the working directory.
         match: Rewrites what is compared.
         redaction: Replaces text before anything is compared or written.
         repeat: Whether the last of equal requests is served again and again.
         anew: Whether the file answers nothing, and the first call that is recorded starts it anew.
+
+    Attributes:
+        lines: What has been read of the file.
     """
 
     def __init__(
-        self, path: str, *, match: Match | None, redaction: Redaction, repeat: bool, anew: bool = False
+        self,
+        path: str,
+        *,
+        match: Match | None = None,
+        redaction: Redaction | None = None,
+        repeat: bool = True,
+        anew: bool = False,
     ) -> None:
         self.path = path
-        self.matcher = Matcher(match, redaction)
-        self._file = CassetteFile(path)
-        self._redaction = redaction
+        self._place = os.path.abspath(path)
+        self._redaction = redaction or Redaction(())
+        self.matcher = Matcher(match, self._redaction)
         self._repeat = repeat
         self._answers = not anew
         self._anew = anew
         self._lock = threading.Lock()
-        self._index_calls()
+        self._reset()
 
-    @property
-    def header(self) -> Plain:
-        """The first line; empty without one."""
-        return self._file.lines.header or {}
-
-    @property
-    def calls(self) -> Sequence[RecordedCall]:
-        """Every call that was read, in the order of the file."""
-        return tuple(self._file.lines.calls)
+    def _reset(self) -> None:
+        self.lines = CassetteLines()
+        self._status: tuple[int, ...] = ()
+        self._data = b""  # what was read, to see that the rest was only added to it
+        self._warned_at = -1
+        self._by_key: dict[str, list[int]] = {}
+        self._indexed = 0
+        self._used: set[int] = set()
 
     @property
     def unused(self) -> list[RecordedCall]:
         """The calls that were neither served nor recorded here."""
-        return [call for index, call in enumerate(self._file.lines.calls) if index not in self._used]
+        return [call for index, call in enumerate(self.lines.calls) if index not in self._used]
 
     def message(self, message: Message) -> Plain:
         """Return a message in the form in which it is written."""
@@ -74,14 +101,8 @@ class Cassette:
         sent: Plain = {"messages": messages, **self._redaction.value({"tools": tools, "options": plain})}
         return Request(sent, self.matcher.key(sent))
 
-    def read(self) -> None:
-        """Read what was added to the file, unless it is to be started anew."""
-        if self._answers:
-            with self._lock:
-                self._refresh()
-
     def serve(self, request: Request) -> RecordedCall | None:
-        """Return the recorded call that answers a request, of those read so far; each once, in recorded order."""
+        """Return the call, of those read so far, that answers a request; each once, in recorded order."""
         with self._lock:
             indices = self._by_key.get(request.key, []) if self._answers else []
             repeated = indices[-1] if self._repeat and indices else None
@@ -89,16 +110,78 @@ class Cassette:
             if index is None:
                 return None
             self._used.add(index)
-            return self._file.lines.calls[index]
+            return self.lines.calls[index]
 
     def count(self, request: Request) -> int:
         """Return how often a request was recorded."""
         return len(self._by_key.get(request.key, []))
 
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def read(self) -> None:
+        """Read what was added to the file; a `ValueError` names a line that is not one of a cassette."""
+        if self._answers:
+            with self._lock:
+                self._refresh()
+
+    def _refresh(self) -> None:
+        try:
+            if _status(os.stat(self._place)) != self._status:
+                with open(self._place, "rb", buffering=0) as file, _locked(file.fileno()):
+                    self._read(file)
+        except FileNotFoundError:
+            self._reset()
+
+    def _read(self, file: FileIO) -> None:
+        """Read the lines that were added since, or all of them if the file is another one now."""
+        status = _status(os.fstat(file.fileno()))
+        if status == self._status:
+            return
+        file.seek(0)
+        data = file.read()
+        if not data.startswith(self._data):
+            self._reset()
+        self._add_lines(data)
+        self._status = status
+
+    def _add_lines(self, data: bytes) -> None:
+        """Add the lines behind those that were read before, which `data` begins with."""
+        end = len(self._data)
+        try:
+            for line in data[end:].splitlines(keepends=True):
+                is_complete = line.endswith(b"\n")
+                if not line.strip():  # an empty line; or the missing end of the line before
+                    self.lines.count += not end or data[end - 1 : end] == b"\n"
+                elif is_complete or parse_line(line):  # a last line without its end counts if it can be read
+                    self.lines.read(line)
+                end += len(line)
+        except BadLineError as error:
+            place = f"{self.path}, line {self.lines.count + 1}"
+            if is_complete:
+                message = f"{place}: {error}. Mend the line, or delete the file and record again."
+                raise ValueError(message) from error
+            if self._warned_at != end:  # its writer was killed
+                self._warned_at = end
+                logger.warning("%s is cut off; it is skipped, and the next recording overwrites it.", place)
+        finally:
+            self._data = data[:end]
+        for call in self.lines.calls[self._indexed :]:
+            self._by_key.setdefault(self.matcher.key(call.request), []).append(self._indexed)
+            self._indexed += 1
+
+    # --------------------------------------------------------------------------------------------------------- writing
+
     def require_writable(self) -> None:
         """Raise a `ChatClientException` if a call could not be recorded, before the model is called."""
         try:
-            self._file.require_writable(replace=self._anew)
+            if os.path.exists(self._place):
+                open(self._place, "r+b", buffering=0).close()
+            if self._anew or not os.path.exists(self._place):
+                folder = os.path.dirname(os.path.realpath(self._place))
+                while not os.path.exists(folder):
+                    folder = os.path.dirname(folder)
+                if not os.access(folder, os.W_OK | os.X_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
         except OSError as error:
             message = (
                 f"This call is not in {self.path}, and cannot be recorded there: {error}. The model was not called. "
@@ -106,15 +189,13 @@ class Cassette:
             )
             raise ChatClientException(message) from error
 
-    def add(
-        self, request: Request, answer: Plain, *, header: Callable[[], str], secrets: Collection[str]
-    ) -> RecordedCall:
+    def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> RecordedCall:
         """Write a call: all of its lines, or none.
 
         Args:
             request: The request.
             answer: `{"updates": [...]}` or `{"response": {...}}`.
-            header: Makes the first line, for a file that has none.
+            header: The first line, for a file that has none.
             secrets: Text that must not get into the file: a `ChatClientException` refuses it.
         """
         updates = answer.get("updates")
@@ -123,35 +204,28 @@ class Cassette:
         for name in ("text", "arguments"):  # a secret may lie across updates
             self.refuse_secrets("".join(str(content[name]) for content in contents if content.get(name)), secrets)
 
-        def lines_for(lines: CassetteLines) -> list[str]:
-            new = [*([] if lines.header else [header()]), *lines.lines_for(request.sent, answer)]
+        def new_lines(lines: CassetteLines) -> list[str]:
+            new = [*([] if lines.header else [header]), *lines.lines_for(request.sent, answer)]
             for line in new:
                 self.refuse_secrets(line, secrets)
             return new
 
         with self._lock:
             if self._anew:
-                self._file.replace(lines_for(CassetteLines()))
+                self._replace(new_lines(CassetteLines()))
                 self._anew = False
             else:
-                self._file.append(lines_for)
-            self._index_calls()
-            self._used.add(len(self._file.lines.calls) - 1)
-            return self._file.lines.calls[-1]
-
-    def prune(self) -> int:
-        """Rewrite the file with the calls that were served or recorded here, and return how many are gone."""
-        with self._lock:
-            if self._anew:  # the file is still that of an earlier recording
-                return 0
-            self._refresh()
-            header, gone = self._file.lines.header, len(self.unused)
-            if header is not None and gone:
-                used = [call for index, call in enumerate(self._file.lines.calls) if index in self._used]
-                self._file.replace(pruned_lines(header, used))
-                self._index_calls()
-                self._used.update(range(len(self._file.lines.calls)))
-            return gone
+                with self._opened_locked() as file:
+                    self._read(file)
+                    try:
+                        lines = new_lines(self.lines)
+                    except BaseException:
+                        if not os.fstat(file.fileno()).st_size:
+                            os.unlink(self._place)
+                        raise
+                    self._append(file, lines)
+            self._used.add(len(self.lines.calls) - 1)
+            return self.lines.calls[-1]
 
     def refuse_secrets(self, text: str, secrets: Collection[str]) -> None:
         """Raise a `ChatClientException` that does not show it if a text contains a secret."""
@@ -162,17 +236,91 @@ class Cassette:
             )
             raise ChatClientException(message)
 
-    def _refresh(self) -> None:
-        self._file.refresh()
-        self._index_calls()
+    def prune(self) -> int:
+        """Rewrite the file with the calls that were served or recorded here, and return how many are gone."""
+        with self._lock:
+            if self._anew:  # the file is still that of an earlier recording
+                return 0
+            self._refresh()
+            header, gone = self.lines.header, len(self.unused)
+            if header is not None and gone:
+                self._replace(pruned_lines(header, [self.lines.calls[index] for index in sorted(self._used)]))
+                self._used.update(range(len(self.lines.calls)))
+            return gone
 
-    def _index_calls(self) -> None:
-        """Note under which keys new calls are found; all of them if the file is another one than before."""
-        lines = self._file.lines
-        if lines is not getattr(self, "_indexed_lines", None):
-            self._indexed_lines, self._indexed_count = lines, 0
-            self._by_key: dict[str, list[int]] = {}
-            self._used: set[int] = set()
-        for index in range(self._indexed_count, len(lines.calls)):
-            self._by_key.setdefault(self.matcher.key(lines.calls[index].request), []).append(index)
-            self._indexed_count = index + 1
+    def _append(self, file: FileIO, lines: list[str]) -> None:
+        size = len(self._data)
+        separator = b"\n" if size and not self._data.endswith(b"\n") else b""
+        added = separator + "".join(f"{line}\n" for line in lines).encode()
+        try:
+            file.truncate(size)  # what a killed writer left behind
+            unwritten = added
+            while unwritten:
+                unwritten = unwritten[file.write(unwritten) :]
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
+        self._add_lines(self._data + added)
+        self._status = _status(os.fstat(file.fileno()))
+
+    def _replace(self, lines: list[str]) -> None:
+        """Put a new file in the place of this one, in one step, and read it."""
+        os.makedirs(os.path.dirname(self._place), exist_ok=True)
+        target = os.path.realpath(self._place)  # a link stays
+        temporary = f"{target}.{os.getpid()}.tmp"
+        # A file that is open cannot be replaced on Windows.
+        with nullcontext() if sys.platform == "win32" else self._opened_locked():
+            try:
+                with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+                    file.writelines(f"{line}\n" for line in lines)
+                with suppress(OSError):
+                    os.chmod(temporary, os.stat(target).st_mode)
+                os.replace(temporary, target)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        self._reset()
+        self._refresh()
+
+    @contextmanager
+    def _opened_locked(self) -> Iterator[FileIO]:
+        """The file, open for appending and locked; made if it is missing."""
+        os.makedirs(os.path.dirname(self._place), exist_ok=True)
+        while True:
+            with open(self._place, "a+b", buffering=0) as file, _locked(file.fileno()):
+                # While this waited for the lock, another file may have taken the place.
+                if os.path.exists(self._place) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._place)):
+                    yield file
+                    return
+
+
+def _status(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR_AWAY = 0x7FFF_FFF0
+    """Locked bytes cannot be read by others there, so one is locked that no cassette has."""
+
+    @contextmanager
+    def _locked(descriptor: int) -> Iterator[None]:
+        os.lseek(descriptor, _FAR_AWAY, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+        try:
+            yield
+        finally:
+            os.lseek(descriptor, _FAR_AWAY, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    @contextmanager
+    def _locked(descriptor: int) -> Iterator[None]:
+        with suppress(OSError):  # a file system without locks: one writer at a time is then up to its users
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield  # closing the file releases the lock

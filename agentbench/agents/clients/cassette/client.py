@@ -8,20 +8,20 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
 from agentbench.agents.clients.cassette.lines import RecordedCall, header_line
 from agentbench.agents.clients.cassette.miss import Reason, miss_error
-from agentbench.agents.clients.cassette.original import Original
-from agentbench.agents.clients.cassette.plain import Plain, plain_answer
-from agentbench.agents.clients.cassette.request import Match
+from agentbench.agents.clients.cassette.request import Match, Plain, plain_answer
 from agentbench.agents.clients.cassette.secrets import Redaction, find_secrets
 from agentbench.agents.clients.scripted.per_message import PerMessage
-from agentbench.agents.clients.scripted.scripted import ClientLayers, require_delay
-from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.replies import ChatStream, response_as_stream
+from agentbench.agents.clients.scripted.scripted import require_delay
+from agentbench.agents.model.client import BaseChatClient, ClientLayers
+from agentbench.agents.model.network import is_offline, needs_network, require_network
+from agentbench.agents.model.replies import ChatStream, response_as_stream, response_of, stream_of
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -130,14 +130,16 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             if value not in get_args(known):
                 message = f"{name} is {value!r}; expected one of {', '.join(get_args(known))}."
                 raise ValueError(message)
-        self._original = Original(client)
-        if mode == "record" and not self._original.exists:
+        if client is None and mode == "record":
             message = "mode='record' needs a client, or a function that makes one: CassetteChatClient(path, client, …)."
             raise ValueError(message)
-        inner = self._original.client
-        if isinstance(inner, BaseChatClient):
-            inherited = {name: getattr(inner, name) for name in ClientLayers.__annotations__}
-            inherited["otel_provider_name"] = inner.otel_provider_name or inner.OTEL_PROVIDER_NAME
+        self._client: Any = client if _is_client(client) else None
+        self._factory: Callable[[], Any] | None = client if self._client is None else None
+        if self._factory is not None and not callable(self._factory):
+            raise _no_client(client, "client is")
+        if isinstance(client, BaseChatClient):
+            inherited = {name: getattr(client, name) for name in ClientLayers.__annotations__}
+            inherited["otel_provider_name"] = client.otel_provider_name or client.OTEL_PROVIDER_NAME
             layers = {**inherited, **layers}  # type: ignore[typeddict-item]
         super().__init__(**layers)
         self.mode: Mode = mode
@@ -160,27 +162,31 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     # -------------------------------------------------------------------------------------------- facts of the client
 
     @property
+    def _header(self) -> Plain:
+        return self._cassette.lines.header or {}
+
+    @property
     def model(self) -> str | None:
         """The model that answers: the argument `model`, else the client's, else that of the file."""
-        return self._model or getattr(self._original.client, "model", None) or self._cassette.header.get("model")
+        return self._model or getattr(self._client, "model", None) or self._header.get("model")
 
     @property
     def STORES_BY_DEFAULT(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client or the file
         """Whether the service stores conversations, as the client says or as the file says."""
-        if not self._cassette.header and self.mode != "replay" and not self._original.is_out_of_reach:
-            self._original.get()  # nothing is recorded yet, and agents read this just before they call
-        if self._original.client is not None:
-            return bool(getattr(self._original.client, "STORES_BY_DEFAULT", False))
-        return bool(self._cassette.header.get("stores_by_default", False))
+        if not self._header and self.mode != "replay" and not self._is_out_of_reach():
+            self._get_client()  # nothing is recorded yet, and agents read this just before they call
+        if self._client is not None:
+            return bool(getattr(self._client, "STORES_BY_DEFAULT", False))
+        return bool(self._header.get("stores_by_default", False))
 
     @property
     def FUNCTION_INVOCATION_ENABLED(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client
         """Whether tools are run, as the client says."""
-        return bool(getattr(self._original.client, "FUNCTION_INVOCATION_ENABLED", True))
+        return bool(getattr(self._client, "FUNCTION_INVOCATION_ENABLED", True))
 
     def service_url(self) -> str:
         """The address of the client, `Unknown` while there is none."""
-        url = getattr(self._original.client, "service_url", None)
+        url = getattr(self._client, "service_url", None)
         return str(url()) if callable(url) else super().service_url()
 
     # -------------------------------------------------------------------------------------------------------- answering
@@ -196,7 +202,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         recorded, request, index = self._find(messages, options, kwargs, stream=False)
         if recorded is not None:
             return _response_of(recorded, options)
-        response: ChatResponse[Any] = await self._original.answer(messages, options, kwargs, stream=False)
+        response: ChatResponse[Any] = await self._call_client(messages, options, kwargs, stream=False)
         self._add(request, {"response": plain_answer(response)}, index)
         return response
 
@@ -206,12 +212,47 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         recorded, request, index = self._find(messages, options, kwargs, stream=True)
         response_format = options.get("response_format")
         if recorded is None:
-            inner: ChatStream = await self._original.answer(messages, options, kwargs, stream=True)
+            inner: ChatStream = await self._call_client(messages, options, kwargs, stream=True)
             stream = self._build_response_stream(self._record(inner, request, index), response_format=response_format)
             return stream.with_cleanup_hook(inner.aclose)  # also of a stream that is never read
         if recorded.updates is None:
             return response_as_stream(_response_of(recorded, options))
         return self._build_response_stream(self._play(recorded.updates), response_format=response_format)
+
+    async def _call_client(
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
+    ) -> Any:
+        """Return the client's answer as one response or as a stream, in whichever form the client gives it.
+
+        A `BaseChatClient` is called at its own hook, below its layers, because those of the cassette's client already
+        run; any other client through `get_response`.
+        """
+        client = self._get_client()
+        require_network(client)
+        builder: BaseChatClient[Any] = client if isinstance(client, BaseChatClient) else self
+        if builder is client:
+            reply = builder._inner_get_response(  # noqa: SLF001 - the hook is what is recorded
+                messages=list(messages), stream=stream, options=dict(options), **kwargs
+            )
+        else:
+            arguments = {"options": dict(options), "client_kwargs": dict(kwargs), "stream": stream}
+            reply = client.get_response(list(messages), **{name: value for name, value in arguments.items() if value})
+        build_stream = partial(builder._build_response_stream, response_format=options.get("response_format"))  # noqa: SLF001
+        return await (stream_of if stream else response_of)(reply, build_stream)
+
+    def _get_client(self) -> Any:
+        """Return the client; it is made now if it was not yet."""
+        with self._lock:
+            if self._client is None and self._factory is not None:
+                made = self._factory()
+                if not _is_client(made):
+                    raise _no_client(made, "the function that makes the client returned")
+                self._client = made
+            return self._client
+
+    def _is_out_of_reach(self) -> bool:
+        """Whether this process is offline, and the client needs the network or is still to be made."""
+        return is_offline() and (self._client is None or needs_network(self._client))
 
     async def _play(self, updates: list[Plain]) -> AsyncIterator[ChatResponseUpdate]:
         for index, update in enumerate(updates):
@@ -242,32 +283,24 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             self._set_number(index, recorded, served=True)
             return recorded, request, index
         reason: Reason | None = None
-        if self.mode == "replay" or not self._original.exists:
-            reason = "replay" if self.mode == "replay" else "no client"
-        elif self.mode == "auto" and self._original.is_out_of_reach:
+        if self.mode == "replay":
+            reason = "replay"
+        elif self._client is None and self._factory is None:
+            reason = "no client"
+        elif self.mode == "auto" and self._is_out_of_reach():
             reason = "offline"
         if reason is not None:
-            raise miss_error(
-                self._cassette.matcher.canonical(request.sent),
-                self._cassette.calls,
-                self._cassette.matcher.canonical,
-                path=self.path,
-                equal=self._cassette.count(request),
-                reason=reason,
-                secrets=self._secrets(),
-            )
+            raise miss_error(self._cassette, request, reason=reason, secrets=self._secrets())
         self._cassette.require_writable()
-        self._original.get()
+        self._get_client()
         request = self._cassette.request(written, options, model=self.model)  # the model may be known only now
         self._cassette.refuse_secrets(json.dumps(request.sent, ensure_ascii=False), self._secrets())
         return None, request, index
 
     def _add(self, request: Request, answer: Plain, index: int) -> None:
-        def header() -> str:
-            client = self._original.client
-            stores = bool(getattr(client, "STORES_BY_DEFAULT", False))
-            return header_line(client=type(client).__name__, model=self.model, stores_by_default=stores)
-
+        client = self._client
+        stores = bool(getattr(client, "STORES_BY_DEFAULT", False))
+        header = header_line(client=type(client).__name__, model=self.model, stores_by_default=stores)
         added = self._cassette.add(request, answer, header=header, secrets=self._secrets())
         self._set_number(index, added, served=False)
 
@@ -276,7 +309,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             self.calls[index] = self.calls[index]._replace(number=recorded.number, served=served)
 
     def _secrets(self) -> frozenset[str]:
-        return find_secrets(self._original.client, self._original.factory, self.additional_properties)
+        return find_secrets(self._client, self._factory, self.additional_properties)
 
     # ---------------------------------------------------------------------------------------------------- inspection
 
@@ -288,7 +321,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     @property
     def recorded_calls(self) -> Sequence[RecordedCall]:
         """Every call of the file, in its order."""
-        return self._cassette.calls
+        return tuple(self._cassette.lines.calls)
 
     def unused(self) -> list[RecordedCall]:
         """The calls of the file that were neither served nor recorded by this object."""
@@ -332,7 +365,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     async def close(self) -> None:
         """Close the client, if there is one that can be closed."""
-        close: Callable[[], Any] | None = getattr(self._original.client, "close", None)
+        close: Callable[[], Any] | None = getattr(self._client, "close", None)
         if callable(close):
             closing = close()
             if hasattr(closing, "__await__"):
@@ -353,3 +386,14 @@ def _response_of(call: RecordedCall, options: Mapping[str, Any]) -> ChatResponse
     response: ChatResponse[Any] = ChatResponse.from_dict(copy.deepcopy(call.response or {}))
     response.response_format = response_format
     return response
+
+
+def _is_client(source: object) -> bool:
+    # A class has the method too, and is a function that makes a client.
+    return not isinstance(source, type) and callable(getattr(source, "get_response", None))
+
+
+def _no_client(source: object, what: str) -> TypeError:
+    return TypeError(
+        f"{what} {type(source).__name__}; expected a chat client, or a function without arguments that makes one."
+    )

@@ -16,8 +16,7 @@ from itertools import count
 from typing import Any
 
 from agentbench._display import shortened
-from agentbench.agents.clients.cassette.plain import Plain
-from agentbench.agents.clients.cassette.request import prompt_of
+from agentbench.agents.clients.cassette.request import Plain, prompt_of
 
 __all__ = ["BadLineError", "CassetteLines", "RecordedCall", "header_line", "parse_line", "pruned_lines"]
 
@@ -97,7 +96,11 @@ class CassetteLines:
         values = parse_line(line)
         try:
             if self.header is None:
-                self._read_header(values)
+                version = values.get("cassette")
+                if version != _FORMAT:
+                    other = f"it is a cassette of format {version!r}; this version reads format {_FORMAT}"
+                    raise BadLineError(other if "cassette" in values else 'the first line has no "cassette"')
+                self.header = values
             elif "message" in values:
                 message = {name: value for name, value in values.items() if name != "message"}
                 if not all(isinstance(content, dict) for content in message["contents"]):
@@ -111,15 +114,6 @@ class CassetteLines:
             reason = f"it has the keys {', '.join(values) or 'of an empty object'}; expected a message, tools or a call"
             raise BadLineError(reason) from None
         self.count += 1
-
-    def _read_header(self, values: Plain) -> None:
-        if "cassette" not in values:
-            reason = 'the first line has no "cassette"'
-            raise BadLineError(reason)
-        if values["cassette"] != _FORMAT:
-            reason = f"it is a cassette of format {values['cassette']!r}; this version reads format {_FORMAT}"
-            raise BadLineError(reason)
-        self.header = values
 
     def _add_name(self, kind: str, name: Any, value: Any) -> None:
         if not isinstance(name, str):
@@ -176,7 +170,7 @@ class CassetteLines:
 def header_line(*, client: str, model: str | None, stores_by_default: bool = False) -> str:
     """Return the first line; that the service stores conversations is written only where it does."""
     version = sys.modules["agentbench"].__version__
-    header: Plain = {"cassette": _FORMAT, "agentbench": version, "client": client, "model": model}
+    header = {"cassette": _FORMAT, "agentbench": version, "client": client, "model": model}
     return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
 
 

@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, Literal
 
+from agentbench.agents.clients.cassette.cassette import Cassette, Request
 from agentbench.agents.clients.cassette.lines import RecordedCall
-from agentbench.agents.clients.cassette.plain import Plain
-from agentbench.agents.clients.cassette.request import prompt_of
+from agentbench.agents.clients.cassette.request import Plain, prompt_of
 from agentbench.agents.clients.cassette.secrets import Redaction, mask_secrets
 from agentbench.exceptions import CassetteMissError
 from agentbench.serialization.plain import are_equal
@@ -31,32 +31,19 @@ _MOST_COMPARED = 400
 _MOST_CHARACTERS = 200
 _LEAD = 40
 """How many of the common characters of two long texts are in the text before the first difference."""
+_ABSENT = object()
 
 
-def miss_error(
-    request: Plain,
-    calls: Sequence[RecordedCall],
-    canonical: Callable[[Plain], Plain],
-    *,
-    path: str,
-    equal: int,
-    reason: Reason,
-    secrets: Collection[str],
-) -> CassetteMissError:
+def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets: Collection[str]) -> CassetteMissError:
     """Return the error, with the file, the nearest recorded call, the first difference and how to record again.
 
-    Args:
-        request: The request, in the form that is compared.
-        calls: All recorded calls.
-        canonical: Brings the request of a call into that form.
-        path: The file.
-        equal: How many recorded calls have this very request, and were all served.
-        reason: Why it is not recorded now.
-        secrets: Text that must not be in the error.
+    `reason` is why the request is not recorded now; `secrets` are masked.
     """
-    messages = len(request.get("messages") or ())
-    lines = [f"No recorded answer in {path} to a request of {messages} message{'' if messages == 1 else 's'}."]
-    nearest, difference = nearest_call(request, calls, canonical), None
+    canonical = cassette.matcher.canonical
+    sent, equal = canonical(request.sent), cassette.count(request)
+    messages = len(sent.get("messages") or ())
+    lines = [f"No recorded answer in {cassette.path} to a request of {messages} message{'' if messages == 1 else 's'}."]
+    nearest, difference = nearest_call(sent, cassette.lines.calls, canonical), None
     if equal:
         times = "once" if equal == 1 else f"{equal} times"
         lines.append(f"It was recorded {times}, and served as often; on_repeat='last' would serve it again.")
@@ -64,15 +51,15 @@ def miss_error(
         lines.append("The file holds no calls.")
     else:
         lines.append(f"Nearest is call {nearest.number} in line {nearest.line}.")
-        difference = first_difference(canonical(nearest.request), request)
+        difference = first_difference(canonical(nearest.request), sent)
         if difference is not None:
             difference = mask_secrets(difference, secrets)
             lines.append(f"First difference: {difference}")
     lines.append(f"To record it, {_REMEDIES[reason]}.")
     return CassetteMissError(
         mask_secrets("\n".join(lines), secrets),
-        path=path,
-        request=Redaction(secrets).value(request),
+        path=cassette.path,
+        request=Redaction(secrets).value(sent),
         nearest=nearest,
         difference=difference,
     )
@@ -95,15 +82,7 @@ def nearest_call(
 
 
 def _texts(values: Any) -> list[str]:
-    return [json.dumps(value, sort_keys=True, default=str) for value in values] if isinstance(values, list) else []
-
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "(absent)"
-
-
-_ABSENT = _Absent()
+    return [json.dumps(value, sort_keys=True, default=str) for value in values or ()]
 
 
 def first_difference(recorded: Any, now: Any) -> str | None:
@@ -115,7 +94,7 @@ def first_difference(recorded: Any, now: Any) -> str | None:
     if first is None:
         return None
     path, *values = first
-    texts = [repr(each) if each is _ABSENT else json.dumps(each, ensure_ascii=False, default=repr) for each in values]
+    texts = ["(absent)" if each is _ABSENT else json.dumps(each, ensure_ascii=False, default=repr) for each in values]
     common = len(os.path.commonprefix(texts))  # noqa: RUF071 - of characters
     start = common - _LEAD if max(map(len, texts)) > _MOST_CHARACTERS and common > _MOST_CHARACTERS // 2 else 0
     texts = [f"…{text[start + 1 :]}" if start else text for text in texts]

@@ -1,26 +1,149 @@
-"""Requests as they are compared, and the keys under which their answers are found."""
+"""Requests and answers as a cassette writes them, as plain JSON values; and requests as they are compared."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench._secrets import without_secrets
-from agentbench.agents.clients.cassette.plain import Plain, options_without_secrets
-from agentbench.agents.clients.cassette.secrets import Redaction
+from agentbench._secrets import is_secret, is_secret_name, without_secrets
+from agentbench.agents.clients.cassette.secrets import REDACTED, Redaction
+from agentbench.serialization.plain import object_to_plain, to_plain
 
-__all__ = ["Match", "Matcher", "prompt_of"]
+__all__ = [
+    "Match",
+    "Matcher",
+    "Plain",
+    "plain_answer",
+    "plain_message",
+    "plain_options",
+    "plain_tools",
+    "prompt_of",
+]
 
+Plain = dict[str, Any]
 Match = Callable[[Plain], Mapping[str, Any]]
+
+_NEVER_WRITTEN = frozenset({"tools", "user", "metadata", "response_format"})
+_PARTS = ("messages", "contents", "function_call", "inputs", "outputs", "items", "output")
 
 _WITH_ARGUMENTS = frozenset({"function_call", "mcp_server_tool_call", "search_tool_call"})
 _WITH_IDS_OF_CALLS = frozenset({"function_call", "function_approval_request", "function_approval_response"})
 _FUNCTION = frozenset({"name", "description", "parameters"})
 
-_MOST_MESSAGES = 20_000
-"""How many keys of messages are cached; one more, and the cache starts empty."""
+
+# ------------------------------------------------------------------------------------------------------------- written
+
+
+def plain_message(message: Any) -> Plain:
+    """Return role, author and contents of a message of a request; not its id, times, usage or properties."""
+    plain: Plain = {"role": str(message.role)}
+    if message.author_name is not None:
+        plain["author_name"] = str(message.author_name)
+    plain["contents"] = contents = [_plain(content.to_dict()) for content in message.contents]
+    for content in contents:
+        _drop_empty(content)
+        # The library's own notes, and a result whose one item repeats what `result` says.
+        properties = _public(content.pop("additional_properties", {}))
+        if properties:
+            content["additional_properties"] = properties
+        if content.get("items") == [{"type": "text", "text": content.get("result")}]:
+            del content["items"]
+    return plain
+
+
+def plain_answer(answer: Any) -> Plain:
+    """Return the `to_dict()` of a response or an update, less empty fields and those that belong to the request."""
+    plain: Plain = _plain(answer.to_dict())
+    for name in ("raw_representation", "response_format"):
+        plain.pop(name, None)
+    _drop_empty(plain)
+    return plain
+
+
+def plain_tools(tools: Any) -> list[Any]:
+    """Return name, description and parameters of each function, and the other tools without their secrets."""
+    return [_plain_tool(tool) for tool in (tools if isinstance(tools, Sequence) else [] if tools is None else [tools])]
+
+
+def _plain_tool(tool: Any) -> Any:
+    if isinstance(tool, Mapping):
+        return without_secrets(_plain(tool))
+    parameters = getattr(tool, "parameters", None)
+    plain = {
+        "name": str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__)),
+        "description": str(getattr(tool, "description", None) or ""),
+    }
+    return {**plain, "parameters": _plain(parameters())} if callable(parameters) else plain
+
+
+def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
+    """Return the options that were sent, less the tools, who the user is, metadata, and those with secret names."""
+    plain: Plain = {} if model is None else {"model": model}
+    sent = {name: value for name, value in options.items() if value is not None}
+    plain.update((name, _plain(value)) for name, value in sent.items() if name not in _NEVER_WRITTEN)
+    choice = plain.get("tool_choice")
+    if isinstance(choice, dict) and set(choice) == {"mode"}:
+        plain["tool_choice"] = choice["mode"]  # `{"mode": "auto"}` is what `"auto"` means
+    if "response_format" in sent:
+        schema = getattr(sent["response_format"], "model_json_schema", None)
+        plain["response_format"] = _plain(schema() if callable(schema) else sent["response_format"])
+    return _options_without_secrets(plain)
+
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    """Return the text of the last message that a user wrote; without one, of the last message."""
+    messages = request.get("messages") or [{}]
+    last = next((message for message in reversed(messages) if message.get("role") == "user"), messages[-1])
+    return " ".join(str(item["text"]) for item in last.get("contents", ()) if item.get("type") == "text")
+
+
+def _plain(value: Any) -> Any:
+    return to_plain(value, _object_to_plain)
+
+
+def _object_to_plain(value: Any) -> Any:
+    return REDACTED if is_secret(value) else object_to_plain(value, _object_to_plain, _class_name)
+
+
+def _class_name(value: Any) -> Plain:
+    """Return the class of an object without a plain form; an address in memory would differ in every run."""
+    kind, cls = ("class", value) if isinstance(value, type) else ("object", type(value))
+    return {kind: f"{cls.__module__}.{cls.__qualname__}"}
+
+
+def _public(properties: Mapping[str, Any]) -> Plain:
+    return {name: value for name, value in properties.items() if not name.startswith("_")}
+
+
+def _drop_empty(part: Plain) -> None:
+    """Remove empty properties, and what services sent with annotations, from a part of an answer and its parts."""
+    if not part.get("additional_properties", True):
+        del part["additional_properties"]
+    for annotation in _mappings(part.get("annotations")):
+        annotation.pop("raw_representation", None)
+    for name in _PARTS:
+        inner = part.get(name)
+        for each in _mappings([inner] if isinstance(inner, dict) else inner):
+            if "type" in each:
+                _drop_empty(each)
+
+
+def _mappings(values: Any) -> Iterable[Plain]:
+    return (value for value in values if isinstance(value, dict)) if isinstance(values, list) else ()
+
+
+def _options_without_secrets(options: Plain) -> Plain:
+    """Return options without secret entries, but for those of `response_format`: its fields may be called `token`."""
+    return {
+        name: value if name == "response_format" else without_secrets(value)
+        for name, value in options.items()
+        if not is_secret_name(name)
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ compared
 
 
 class Matcher:
@@ -33,6 +156,7 @@ class Matcher:
     def __init__(self, match: Match | None, redaction: Redaction) -> None:
         self._match = match
         self._redaction = redaction
+        # By the id of a message: the message itself, so that no other one gets its id, its key, and its ids of calls.
         self._message_keys: dict[int, tuple[Plain, str, list[str]]] = {}
 
     def canonical(self, request: Plain) -> Plain:
@@ -42,7 +166,7 @@ class Matcher:
         canonical: Plain = {
             "messages": [_canonical_message(message, ids) for message in request["messages"]],
             "tools": [_canonical(_tool_without_secrets(tool)) for tool in request["tools"]],
-            "options": _canonical(options_without_secrets(request["options"])),
+            "options": _canonical(_options_without_secrets(request["options"])),
         }
         if self._match is None:
             return canonical
@@ -63,25 +187,13 @@ class Matcher:
         numbers: dict[str, int] = {}
         messages = []
         for message in request["messages"]:
-            _, key, ids = self._message_keys.get(id(message)) or self._add_message_key(message)
-            messages.append((key, *[numbers.setdefault(call_id, len(numbers)) for call_id in ids]))
+            if id(message) not in self._message_keys:
+                ids: dict[str, str] = {}
+                key = _hash(_canonical_message(self._redaction.value(message), ids))
+                self._message_keys[id(message)] = (message, key, list(ids))
+            _, key, call_ids = self._message_keys[id(message)]
+            messages.append((key, *[numbers.setdefault(call_id, len(numbers)) for call_id in call_ids]))
         return _hash({**self.canonical({**request, "messages": []}), "messages": messages})
-
-    def _add_message_key(self, message: Plain) -> tuple[Plain, str, list[str]]:
-        ids: dict[str, str] = {}
-        key = _hash(_canonical_message(self._redaction.value(message), ids))
-        if len(self._message_keys) >= _MOST_MESSAGES:
-            self._message_keys.clear()
-        # The message itself is stored too, so that no other one gets its id.
-        self._message_keys[id(message)] = entry = (message, key, list(ids))
-        return entry
-
-
-def prompt_of(request: Mapping[str, Any]) -> str:
-    """Return the text of the last message that a user wrote; without one, of the last message."""
-    messages = request.get("messages") or [{}]
-    last = next((message for message in reversed(messages) if message.get("role") == "user"), messages[-1])
-    return " ".join(str(item["text"]) for item in last.get("contents", ()) if item.get("type") == "text")
 
 
 def _hash(canonical: Mapping[str, Any]) -> str:
@@ -121,7 +233,7 @@ def _canonical_content(content: Mapping[str, Any], ids: dict[str, str]) -> Plain
     canonical, kind = {}, content["type"]
     for name, value in content.items():
         if name == "additional_properties":
-            public = {key: item for key, item in value.items() if not key.startswith("_")}
+            public = _public(value)
             if public:
                 canonical[name] = _canonical(public)
         elif isinstance(value, str) and (name == "call_id" or (name == "id" and kind in _WITH_IDS_OF_CALLS)):

@@ -6,14 +6,14 @@ import logging
 import os
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, unusable_error
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
 from agentbench.agents.clients.openai.responses.requests import Responses
-from agentbench.agents.clients.openai.settings import ApiKey, find_target
+from agentbench.agents.clients.openai.settings import ApiKey
 from agentbench.agents.model.client import BaseChatClient
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -21,10 +21,9 @@ from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from typing_extensions import Unpack
 
-    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
-    from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.model.client import ClientLayers
 
 logger = logging.getLogger("agentbench.openai")
 
@@ -34,7 +33,7 @@ _APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatComplet
 
 
 class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
-    """The base of the three clients."""
+    """The base of the three clients, which say what the arguments are."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -56,61 +55,18 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         instruction_role: str | None = None,
         env_file_path: str | os.PathLike[str] | None = None,
         env_file_encoding: str | None = None,
-        middleware: MiddlewareInput = None,
-        function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
-        compaction_strategy: CompactionStrategy | None = None,
-        tokenizer: TokenizerProtocol | None = None,
-        additional_properties: Mapping[str, Any] | None = None,
-        otel_provider_name: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
-        **unknown: NoReturn,
+        **layers: Unpack[ClientLayers],
     ) -> None:
-        """Settings without an argument are read from a `.env` file, if one is named, then from the environment.
-
-        Args:
-            model: The model, or the deployment.
-            api: Of `OpenAIChatClient`: `chat_completions`, which is the default, or `responses`.
-            api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers
-                on this machine or in a private network need none.
-            org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
-            base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
-            default_headers: Sent with every request.
-            async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-            instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-            env_file_path: A file of settings.
-            env_file_encoding: Of that file.
-            middleware: Around each call of the model or of a tool.
-            function_invocation_configuration: How tools are called.
-            compaction_strategy: Shortens long conversations.
-            tokenizer: Counts tokens.
-            additional_properties: Other data that belongs to the client.
-            otel_provider_name: The name of the service in spans; by default `openai`.
-            timeout: For a request, in seconds; by default the SDK's.
-            max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-            **unknown: Any other keyword is an error that proposes a known one.
-
-        Raises:
-            SettingNotFoundError: There is no model, or no key.
-            MissingExtraError: The `openai` package is not installed.
-            ValueError: The address is none, or the client does not speak that API.
-        """
-        super().__init__(
-            middleware=middleware,
-            function_invocation_configuration=function_invocation_configuration,
-            compaction_strategy=compaction_strategy,
-            tokenizer=tokenizer,
-            additional_properties=additional_properties,
-            otel_provider_name=otel_provider_name,
-            **unknown,
-        )
+        super().__init__(**layers)
         if api is not None and api not in self.APIS:
             message = f"{type(self).__name__} has no api {api!r}. Expected {' or '.join(map(repr, self.APIS))}."
             raise ValueError(message)
         self.api: ApiName = api or self.APIS[0]
         if _APIS[self.api].stores:
             self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client alone
-        target = find_target(
+        self._connection = Connection(
             model,
             self.MODEL_SETTINGS,
             api_key=api_key,
@@ -118,15 +74,14 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             base_url=base_url,
             env_file_path=env_file_path,
             env_file_encoding=env_file_encoding,
-            connected=async_client is not None,
+            async_client=async_client,
+            default_headers=default_headers,
+            timeout=timeout,
+            max_retries=max_retries,
         )
-        self.model = target.model
-        self.org_id = target.org_id
-        self.base_url = target.base_url
+        target = self._connection.target
+        self.model, self.org_id, self.base_url = target.model, target.org_id, target.base_url
         self.instruction_role = instruction_role
-        self._connection = Connection(
-            target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
-        )
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -187,9 +142,28 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
 class OpenAIChatClient(OpenAIClient, HostedTools):
     """Calls models of OpenAI, and of every service that is compatible with it.
 
-    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service stores the conversation.
+    Speaks Chat Completions, or the Responses API.
 
-    The model is read from `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`, if there is no argument for it.
+    Args:
+        model: The model, or the deployment; by default `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`.
+        api: `chat_completions`, which is the default, or `responses`, where the service stores the conversation.
+        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
+            this machine or in a private network need none.
+        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
+        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A `.env` file with these settings, which is read before the environment.
+        env_file_encoding: Of that file.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none, or `api` is not one of the client's.
 
     Example:
         ```python
@@ -208,7 +182,26 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
 class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
     """Calls models of OpenAI, and of every compatible service, by the API Chat Completions.
 
-    The model is read from `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`, if there is no argument for it.
+    Args:
+        model: The model, or the deployment; by default `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`.
+        api: The API; only one is possible here.
+        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
+            this machine or in a private network need none.
+        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
+        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A `.env` file with these settings, which is read before the environment.
+        env_file_encoding: Of that file.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none, or `api` is not one of the client's.
 
     Example:
         ```python
@@ -225,8 +218,27 @@ class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
 class OpenAIResponsesClient(OpenAIClient, HostedTools):
     """Calls models of OpenAI by the Responses API, where the service stores the conversation unless `store=False`.
 
-    The model is read from `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`, if there is no
-    argument for it.
+    Args:
+        model: The model, or the deployment; by default `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else
+            `OPENAI_MODEL`.
+        api: The API; only one is possible here.
+        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
+            this machine or in a private network need none.
+        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
+        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A `.env` file with these settings, which is read before the environment.
+        env_file_encoding: Of that file.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none, or `api` is not one of the client's.
 
     Example:
         ```python

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import operator
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._extras import require
 from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.openai.errors import reported_error, sdk_errors, translate_error
-from agentbench.agents.clients.openai.settings import Target, validate_key, without_credentials
+from agentbench.agents.clients.openai.settings import find_target, validate_key, without_credentials
 from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, MissingExtraError
 from agentbench.observability import user_agent
 from agentbench.settings import SecretString
@@ -29,20 +29,25 @@ TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
 
 
 class Connection:
-    """Sends requests to one service. Arguments that are `None` leave the choice to the SDK."""
+    """Sends requests to one service. Arguments that are `None` leave the choice to the SDK.
+
+    `model_fields` are the settings that may name the model; for the other `settings` see `find_target`.
+    """
 
     def __init__(
         self,
-        target: Target,
+        model: str | None,
+        model_fields: Sequence[str],
         *,
         async_client: AsyncOpenAI | None = None,
         default_headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
+        **settings: Any,
     ) -> None:
+        self.target = find_target(model, model_fields, connected=async_client is not None, **settings)
         if async_client is None:
             require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
-        self._target = target
         self._async_client = async_client
         self._headers = dict(default_headers or {})
         agent = user_agent()
@@ -59,7 +64,7 @@ class Connection:
         """The address of the service, without credentials."""
         if self._async_client is not None:
             return without_credentials(str(getattr(self._async_client, "base_url", DEFAULT_URL)))
-        return self._target.base_url or DEFAULT_URL
+        return self.target.base_url or DEFAULT_URL
 
     def sdk(self) -> AsyncOpenAI:
         """Return the SDK's client for the running loop."""
@@ -138,7 +143,7 @@ class Connection:
 
     def _secrets(self) -> tuple[str, ...]:
         """The secrets that errors must not contain."""
-        target = self._target
+        target = self.target
         known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
         if target.basic is not None:
             known += [str(target.basic), target.basic.partition(" ")[2]]
@@ -146,7 +151,7 @@ class Connection:
         return tuple(str(secret) for secret in (*known, *self._tokens) if secret)
 
     def _new_sdk(self) -> AsyncOpenAI:
-        target = self._target
+        target = self.target
         headers = dict(self._headers)
         if target.basic is not None:
             headers["Authorization"] = str(target.basic)
@@ -163,9 +168,9 @@ class Connection:
 
     async def _fresh_key(self) -> str | None:
         """The key from the function `api_key`, if it is one."""
-        if not callable(self._target.api_key):
+        if not callable(self.target.api_key):
             return None
-        returned = self._target.api_key()
+        returned = self.target.api_key()
         key: object = await returned if inspect.isawaitable(returned) else returned
         try:
             token = str(validate_key(key)) if isinstance(key, str) else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
 from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable_error
-from agentbench.agents.clients.openai.settings import ApiKey, find_target
+from agentbench.agents.clients.openai.settings import ApiKey
 from agentbench.agents.clients.openai.wire import field, items, number, text, usage_of
 from agentbench.agents.model.embeddings import (
     BaseEmbeddingClient,
@@ -21,8 +21,6 @@ from agentbench.agents.model.embeddings import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-_COUNTS = (("input_token_count", "prompt_tokens"), ("total_token_count", "total_tokens"))
 
 
 class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
@@ -79,7 +77,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
         max_retries: int | None = None,
     ) -> None:
         super().__init__(additional_properties=additional_properties)
-        target = find_target(
+        self._connection = Connection(
             model,
             ("embedding_model",),
             api_key=api_key,
@@ -87,13 +85,13 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
             base_url=base_url,
             env_file_path=env_file_path,
             env_file_encoding=env_file_encoding,
-            connected=async_client is not None,
+            async_client=async_client,
+            default_headers=default_headers,
+            timeout=timeout,
+            max_retries=max_retries,
         )
-        self.model = target.model
+        self.model = self._connection.target.model
         self.otel_provider_name = otel_provider_name
-        self._connection = Connection(
-            target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
-        )
 
     async def get_embeddings(
         self, values: Sequence[str], *, options: EmbeddingGenerationOptions | None = None
@@ -118,7 +116,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
         found = list(_embeddings(answer))
         if len(found) != len(sent):
             raise unusable_error(NO_VECTORS.format(found=len(found), texts=len(sent)), url=self.service_url())
-        return GeneratedEmbeddings(found, options=options, usage=usage_of(answer, _COUNTS))
+        return GeneratedEmbeddings(found, options=options, usage=usage_of(answer))
 
 
 def _embeddings(answer: Any) -> Iterator[Embedding[list[float]]]:

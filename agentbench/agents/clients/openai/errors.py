@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentbench._clock import runtime_defaults
 from agentbench.agents.clients.openai.wire import field, number, text
@@ -27,53 +27,61 @@ from agentbench.exceptions import (
 _LONGEST_DETAIL = 500
 _HIDDEN = "[secret]"
 
-_AUTH, _REQUEST, _RESPONSE = (
-    ChatClientInvalidAuthException,
-    ChatClientInvalidRequestException,
-    ChatClientInvalidResponseException,
-)
-_FILTER, _LATER = OpenAIContentFilterException, ChatClientException  # _LATER: the call may succeed later
 
-# Classes of the SDK, or of its HTTP library, by our class.
-_NAMES: dict[type[ChatClientException], tuple[str, ...]] = {
-    _AUTH: ("AuthenticationError", "PermissionDeniedError"),
-    _FILTER: ("ContentFilterFinishReasonError",),
-    _REQUEST: (
-        *("BadRequestError", "NotFoundError", "ConflictError", "UnprocessableEntityError"),
-        "UnicodeEncodeError",
-    ),
-    _RESPONSE: (
+class _Kind(NamedTuple):
+    """A kind of failure: our class, what the service did, how to mend it, and by which names it is recognised."""
+
+    cls: type[ChatClientException]
+    what: str
+    mend: str
+    classes: tuple[str, ...] = ()  # of the SDK, or of its HTTP library
+    codes: tuple[str, ...] = ()  # or types, of an error that arrived within an answer that had begun well
+
+
+_OTHER = _Kind(ChatClientException, "reported an error", "Check the request.")
+_AUTH = _Kind(
+    ChatClientInvalidAuthException,
+    "refused the credentials",
+    "Check api_key=... or OPENAI_API_KEY, and what the key may do.",
+    ("AuthenticationError", "PermissionDeniedError"),
+    ("authentication_error", "invalid_api_key", "permission_error"),
+)
+_REQUEST = _Kind(
+    ChatClientInvalidRequestException,
+    "refused the request",
+    "Check model, messages and options.",
+    ("BadRequestError", "NotFoundError", "ConflictError", "UnprocessableEntityError", "UnicodeEncodeError"),
+    ("invalid_request_error", "invalid_prompt", "not_found_error"),
+)
+_RESPONSE = _Kind(
+    ChatClientInvalidResponseException,
+    "answered with something that is no answer",
+    "Check that base_url=... is the address of its API.",
+    (
         *("APIResponseValidationError", "LengthFinishReasonError"),
         *("JSONDecodeError", "UnicodeDecodeError", "DecodingError"),
     ),
-    _LATER: ("RateLimitError", "InternalServerError", "APITimeoutError", "APIConnectionError", "TransportError"),
-}
-
-# Code or type of an error that arrived within an answer that had begun well.
-_CODES: dict[type[ChatClientException], tuple[str, ...]] = {
-    _AUTH: ("authentication_error", "invalid_api_key", "permission_error"),
-    _FILTER: ("content_filter", "content_policy_violation"),
-    _REQUEST: ("invalid_request_error", "invalid_prompt", "not_found_error"),
-    _LATER: (
+)
+_FILTER = _Kind(
+    OpenAIContentFilterException,
+    "stopped this with its content filter",
+    "Change the request.",
+    ("ContentFilterFinishReasonError",),
+    ("content_filter", "content_policy_violation"),
+)
+_LATER = _Kind(  # the call may succeed later
+    ChatClientException,
+    "failed",
+    "Try again later.",
+    ("RateLimitError", "InternalServerError", "APITimeoutError", "APIConnectionError", "TransportError"),
+    (
         *("internal_error", "internal_server_error", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
         *("server_error", "service_unavailable", "timeout"),
     ),
-}
-_CLASS_BY_NAME = {name: cls for cls, names in _NAMES.items() for name in names}
-_CLASS_BY_CODE = {code: cls for cls, codes in _CODES.items() for code in codes}
-
-# What the service did, and how to mend it.
-_WORDS: dict[type[ChatClientException] | None, tuple[str, str]] = {
-    None: ("reported an error", "Check the request."),
-    _AUTH: ("refused the credentials", "Check api_key=... or OPENAI_API_KEY, and what the key may do."),
-    _REQUEST: ("refused the request", "Check model, messages and options."),
-    _RESPONSE: ("answered with something that is no answer", "Check that base_url=... is the address of its API."),
-    _FILTER: ("stopped this with its content filter", "Change the request."),
-    _LATER: ("failed", "Try again later."),
-}
-_BUSY = ("takes no more requests for now", "Wait a while, then try again.")
-_SLOW = ("did not answer in time", "Try again later, or wait longer: timeout=...")
-_AWAY = ("could not be reached, or the connection broke", "Try again later.")
+)
+_KINDS = (_AUTH, _REQUEST, _RESPONSE, _FILTER, _LATER)
+_BY_CLASS = {name: kind for kind in _KINDS for name in kind.classes}
+_BY_CODE = {code: kind for kind in _KINDS for code in kind.codes}
 
 # What is wrong with an answer that can be decoded.
 NO_ANSWER = "it holds no answer of a model"
@@ -95,15 +103,17 @@ def translate_error(error: Exception, *, url: str, secrets: tuple[str, ...] = ()
     """Return our error for an error of the SDK, in which secrets are masked that the service has repeated."""
     if secrets:
         _mask_error(error, secrets)
-    body = field(error, "body")
-    translated = _make_error(
-        _class_for(error, body),
-        detail=text(body, "message") or (body if isinstance(body, str) and body else str(error)),
-        status=number(error, "status_code"),
-        body=body,
-        url=url,
-        inner=error,
-    )
+    body, status = field(error, "body"), number(error, "status_code")
+    detail = text(body, "message") or (body if isinstance(body, str) and body else str(error))
+    names = [cls.__name__ for cls in type(error).__mro__]
+    if text(body, "code") in _FILTER.codes:
+        kind = _FILTER
+    elif "APIConnectionError" in names and type(error.__cause__).__name__ == "DecodingError":
+        kind = _RESPONSE
+    else:
+        unknown = _OTHER if status is not None else _kind_of_code(body)
+        kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), unknown)
+    translated = _make_error(kind, detail, body, status=status, url=url, inner=error)
     translated.retry_after = _retry_after(field(field(error, "response"), "headers"))
     return translated
 
@@ -111,53 +121,42 @@ def translate_error(error: Exception, *, url: str, secrets: tuple[str, ...] = ()
 def reported_error(body: Any, *, url: str, secrets: tuple[str, ...] = ()) -> ChatClientException:
     """Return our error for a failure that a service reports as part of an answer."""
     detail = text(body, "message") or (body if isinstance(body, str) else None) or "it names no reason"
-    return _make_error(_class_of_code(body), detail=_mask(detail, secrets), status=None, body=body, url=url, inner=None)
+    return _make_error(_kind_of_code(body), _mask(detail, secrets), body, url=url)
 
 
 def unusable_error(problem: str, *, url: str) -> ChatClientInvalidResponseException:
     """Return the error for an answer that can be decoded, and yet is none; `problem` is the end of a sentence."""
-    what, mend = _WORDS[_RESPONSE]
-    return ChatClientInvalidResponseException(f"The service at {url} {what}: {problem}. {mend}")
+    message = f"The service at {url} {_RESPONSE.what}: {problem}. {_RESPONSE.mend}"
+    return ChatClientInvalidResponseException(message)
 
 
-def _class_for(error: Exception, body: Any) -> type[ChatClientException] | None:
-    if text(body, "code") in _CODES[_FILTER]:
-        return _FILTER
-    names = [cls.__name__ for cls in type(error).__mro__]
-    if "APIConnectionError" in names and type(error.__cause__).__name__ == "DecodingError":
-        return _RESPONSE
-    found = next((_CLASS_BY_NAME[name] for name in names if name in _CLASS_BY_NAME), None)
-    return _class_of_code(body) if found is None and number(error, "status_code") is None else found
-
-
-def _class_of_code(body: Any) -> type[ChatClientException] | None:
-    codes = (text(body, "code"), text(body, "type"))
-    named = next((_CLASS_BY_CODE[code] for code in codes if code in _CLASS_BY_CODE), None)
-    status = number(body, "code") or 0  # some services report that of HTTP
-    if named is not None or status in (401, 403):
-        return named or _AUTH
-    if status in (400, 404, 409, 413, 415, 422):
-        return _REQUEST
-    return _LATER if status in (408, 425, 429) or status >= 500 else None
+def _kind_of_code(body: Any) -> _Kind:
+    named = next((_BY_CODE[code] for name in ("code", "type") if (code := text(body, name)) in _BY_CODE), None)
+    if named is not None:
+        return named
+    match number(body, "code") or 0:  # some services report that of HTTP
+        case 401 | 403:
+            return _AUTH
+        case 400 | 404 | 409 | 413 | 415 | 422:
+            return _REQUEST
+        case status:
+            return _LATER if status in (408, 425, 429) or status >= 500 else _OTHER
 
 
 def _make_error(
-    cls: type[ChatClientException] | None,
-    *,
-    detail: str,
-    status: int | None,
-    body: Any,
-    url: str,
-    inner: Exception | None,
+    kind: _Kind, detail: str, body: Any, *, url: str, status: int | None = None, inner: Exception | None = None
 ) -> ChatClientException:
-    what, mend = _WORDS[cls]
-    if cls is _LATER and (status or number(body, "code")) == 429:
-        what, mend = _BUSY
-    elif cls is _LATER and (status or number(body, "code")) is None and inner is not None:
-        what, mend = _SLOW if "Timeout" in type(inner).__name__ else _AWAY
+    what, mend = kind.what, kind.mend
+    code = status or number(body, "code")
+    if kind is _LATER and code == 429:
+        what, mend = "takes no more requests for now", "Wait a while, then try again."
+    elif kind is _LATER and code is None and inner is not None:
+        what, mend = "could not be reached, or the connection broke", "Try again later."
+        if "Timeout" in type(inner).__name__:
+            what, mend = "did not answer in time", "Try again later, or wait longer: timeout=..."
     short = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
     message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {short}. {mend}"
-    if cls is _FILTER:
+    if kind is _FILTER:
         details = field(body, "innererror")
         result = field(details, "content_filter_result")
         error: ChatClientException = OpenAIContentFilterException(
@@ -168,9 +167,9 @@ def _make_error(
             content_filter_result=result if isinstance(result, Mapping) else None,
         )
     else:
-        error = (cls or ChatClientException)(message, inner)
+        error = kind.cls(message, inner)
     error.status_code = status
-    error.is_retryable = cls is _LATER or status == 408
+    error.is_retryable = kind is _LATER or status == 408
     return error
 
 

@@ -7,12 +7,13 @@ of the right kind, else nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple, cast
 
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import ChatClientInvalidRequestException
+from agentbench.messages.content.content import Content
 from agentbench.messages.content.media import Annotation
 from agentbench.messages.usage import UsageDetails
 
@@ -74,18 +75,42 @@ def iso_time(seconds: Any) -> str | None:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
 
 
-def usage_of(answer: Any, names: Iterable[tuple[str, str]]) -> UsageDetails | None:
-    """Return the token counts in the field `usage`, by pairs of our name and theirs, in which dots lead to fields."""
-    found = {}
-    for ours, theirs in names:
-        *path, last = ("usage", *theirs.split("."))
-        holder = answer
-        for step in path:
-            holder = field(holder, step)
-        count = number(holder, last)
-        if count is not None:
-            found[ours] = count
+# By our name of a count where it is in `usage`, in Chat Completions and in Responses.
+_COUNTS = {
+    "input_token_count": ("prompt_tokens", "input_tokens"),
+    "output_token_count": ("completion_tokens", "output_tokens"),
+    "total_token_count": ("total_tokens",),
+    "cache_read_input_token_count": ("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens"),
+    "reasoning_output_token_count": (
+        "completion_tokens_details.reasoning_tokens",
+        "output_tokens_details.reasoning_tokens",
+    ),
+}
+
+
+def usage_of(answer: Any) -> UsageDetails | None:
+    """Return the token counts in the field `usage`, under the names of either API."""
+    usage, found = field(answer, "usage"), {}
+    for ours, places in _COUNTS.items():
+        for group, _, name in (place.rpartition(".") for place in places):
+            count = number(field(usage, group) if group else usage, name)
+            if count is not None:
+                found[ours] = count
     return cast("UsageDetails | None", found or None)
+
+
+def refusal_content(part: Any) -> Content | None:
+    """Return a refusal, which is a text with a mark."""
+    refusal = text(part, "refusal")
+    return Content.from_text(refusal, additional_properties={"refusal": True}) if refusal else None
+
+
+def call_piece(index: int, call_id: str = "", name: str = "", arguments: str = "", *, raw: Any) -> Content:
+    """Return a piece of a streamed call of a tool; only the first piece of each call has an id and a name."""
+    properties = {"tool_call_index": index}
+    return Content.from_function_call(
+        call_id, name, arguments=arguments, additional_properties=properties, raw_representation=raw
+    )
 
 
 def citation(note: Any) -> Annotation:

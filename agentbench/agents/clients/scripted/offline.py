@@ -30,7 +30,7 @@ from agentbench.messages.message import Message
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.scripted import ClientLayers
+    from agentbench.agents.model.client import ClientLayers
 
 Condition = Callable[[Sequence[Message], Mapping[str, Any]], Any]
 

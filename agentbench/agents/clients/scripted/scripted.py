@@ -9,7 +9,8 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypedDict, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
@@ -25,6 +26,7 @@ from agentbench.agents.clients.scripted.script import (
     tool_names,
 )
 from agentbench.agents.model.client import BaseChatClient
+from agentbench.agents.model.replies import updates_of
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -35,9 +37,7 @@ from agentbench.messages.update import ChatResponseUpdate
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
-    from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.model.client import ClientLayers
 
 OnExhausted = Literal["raise", "repeat_last", "echo"]
 
@@ -45,17 +45,6 @@ _ON_EXHAUSTED = ("raise", "repeat_last", "echo")
 _MOST_LISTED = 5
 _CHUNKS = ("word", "char", "whole")
 _WORD = re.compile(r"\S*\s+|\S+")
-
-
-class ClientLayers(TypedDict, total=False):
-    """The arguments that every client takes for what runs around its model, as the constructor of `BaseChatClient`."""
-
-    middleware: MiddlewareInput
-    function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None
-    compaction_strategy: CompactionStrategy | None
-    tokenizer: TokenizerProtocol | None
-    additional_properties: Mapping[str, Any] | None
-    otel_provider_name: str | None
 
 
 class AnsweringChatClient(BaseChatClient[Any]):
@@ -93,7 +82,9 @@ class AnsweringChatClient(BaseChatClient[Any]):
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
         reply = await self._reply(messages, options, stream=True, client_kwargs=kwargs)
-        for update in updates_of(reply, self.chunk) if isinstance(reply, ChatResponse) else reply:
+        if isinstance(reply, ChatResponse):
+            reply = updates_of(reply, partial(split_contents, chunk=self.chunk))
+        for update in reply:
             if self.delay:
                 await asyncio.sleep(self.delay)
             yield update
@@ -106,36 +97,8 @@ class AnsweringChatClient(BaseChatClient[Any]):
         return read_entry(entry, messages=messages, options=options, ids=self._ids, model=self.model)
 
 
-def updates_of(response: ChatResponse[Any], chunk: Chunk) -> list[ChatResponseUpdate]:
-    """Return the updates that fold to a response; the last one has its finish reason and usage."""
-    facts: dict[str, Any] = {
-        "response_id": response.response_id,
-        "conversation_id": response.conversation_id,
-        "model": response.model,
-    }
-    updates = [
-        ChatResponseUpdate(
-            contents=contents,
-            role=message.role,
-            author_name=message.author_name,
-            message_id=cast(Any, message.message_id),
-            created_at=response.created_at,
-            **facts,
-        )
-        for message in response.messages
-        for contents in _pieces(message.contents, chunk)
-    ] or [ChatResponseUpdate(**facts)]
-    last = updates[-1]
-    last.finish_reason = response.finish_reason
-    last.continuation_token = response.continuation_token
-    last.additional_properties = dict(response.additional_properties) or None
-    if response.usage_details is not None:
-        last.contents = [*last.contents, Content.from_usage(response.usage_details)]
-    return updates
-
-
-def _pieces(contents: list[Content], chunk: Chunk) -> Iterator[list[Content]]:
-    """The contents one by one, texts in pieces; a word has the space behind it."""
+def split_contents(contents: list[Content], chunk: Chunk) -> Iterator[list[Content]]:
+    """Yield the contents one by one, texts in pieces; a word has the space behind it."""
     if not contents:
         yield []
     for content in contents:

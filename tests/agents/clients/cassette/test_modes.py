@@ -76,7 +76,7 @@ async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_aske
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
         return open(place, mode, **more)
 
-    monkeypatch.setattr("agentbench.agents.clients.cassette.file.open", read_only, raising=False)
+    monkeypatch.setattr("agentbench.agents.clients.cassette.cassette.open", read_only, raising=False)
     model = ScriptedChatClient(["never"])
     client = CassetteChatClient(path, model)
     with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not called"):

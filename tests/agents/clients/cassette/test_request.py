@@ -12,8 +12,14 @@ from typing import Any
 import pydantic
 import pytest
 
-from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools
-from agentbench.agents.clients.cassette.request import Matcher, prompt_of
+from agentbench.agents.clients.cassette.request import (
+    Matcher,
+    plain_answer,
+    plain_message,
+    plain_options,
+    plain_tools,
+    prompt_of,
+)
 from agentbench.agents.clients.cassette.secrets import Redaction
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -321,12 +327,6 @@ def test_of_a_long_conversation_only_new_messages_are_read() -> None:
     for length in (1, 2, 3, 3):
         watched.key({"messages": messages[:length], "tools": [], "options": {}})
     assert read == ["a", "b", "c"]
-
-
-def test_a_full_cache_changes_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentbench.agents.clients.cassette.request._MOST_MESSAGES", 2)
-    keys = [matcher().key(as_sent([Message("user", [text])], {}, model=None)) for text in "abcdab"]
-    assert keys == [key([Message("user", [text])]) for text in "abcdab"]
 
 
 def test_secret_entries_of_older_cassettes_are_not_compared() -> None:

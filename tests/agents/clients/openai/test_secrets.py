@@ -94,7 +94,7 @@ async def test_the_key_is_shown_nowhere(
         except ChatClientException as error:
             shown += shown_by(error)
         shown += [repr(client), str(client), repr(vars(client)), repr(client.to_dict()), repr(client.as_agent())]
-        shown += [repr(vars(client._connection)), repr(client._connection._target)]
+        shown += [repr(vars(client._connection)), repr(client._connection.target)]
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert_hidden(iter(shown), caplog)
 

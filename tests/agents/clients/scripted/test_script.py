@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import pydantic
@@ -19,7 +20,8 @@ from agentbench.agents.clients.scripted.script import (
     read_entry,
     tool_names,
 )
-from agentbench.agents.clients.scripted.scripted import tools_disabled, updates_of
+from agentbench.agents.clients.scripted.scripted import split_contents, tools_disabled
+from agentbench.agents.model.replies import updates_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -209,7 +211,7 @@ def test_a_text_is_cut_at_words_or_characters() -> None:
 
 def pieces_of(text: str, chunk: Chunk) -> list[str]:
     reply: ChatResponse[Any] = ChatResponse(messages=[Message("assistant", [text])])
-    return [update.text for update in updates_of(reply, chunk)]
+    return [update.text for update in updates_of(reply, partial(split_contents, chunk=chunk))]
 
 
 @given(st.text(), st.sampled_from(CHUNKS))
@@ -237,9 +239,9 @@ ENTRIES = [
 def test_streamed_updates_fold_to_the_whole_response(entry: Any) -> None:
     whole = response(entry)
     for chunk in CHUNKS:
-        assert ChatResponse.from_updates(updates_of(whole, chunk)) == whole
+        assert ChatResponse.from_updates(updates_of(whole, partial(split_contents, chunk=chunk))) == whole
 
 
 def test_a_response_without_messages_is_streamed_as_one_empty_update() -> None:
-    (update,) = updates_of(ChatResponse(response_id="r", finish_reason="stop"), "word")
+    (update,) = updates_of(ChatResponse(response_id="r", finish_reason="stop"))
     assert (update.contents, update.response_id, update.finish_reason) == ([], "r", "stop")

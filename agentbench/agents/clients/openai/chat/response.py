@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from agentbench.agents.clients.openai.wire import (
+    call_piece,
     citation,
     field,
     iso_time,
@@ -15,6 +16,7 @@ from agentbench.agents.clients.openai.wire import (
     new_call_id,
     number,
     plain,
+    refusal_content,
     text,
     usage_of,
 )
@@ -25,14 +27,6 @@ from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails
 
 logger = logging.getLogger("agentbench.openai")
-
-_COUNTS = (
-    ("input_token_count", "prompt_tokens"),
-    ("output_token_count", "completion_tokens"),
-    ("total_token_count", "total_tokens"),
-    ("cache_read_input_token_count", "prompt_tokens_details.cached_tokens"),
-    ("reasoning_output_token_count", "completion_tokens_details.reasoning_tokens"),
-)
 
 
 def chat_response(completion: Any, *, response_format: Any = None) -> ChatResponse[Any]:
@@ -57,17 +51,11 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
         model=text(completion, "model"),
         created_at=iso_time(field(completion, "created")),
         finish_reason=cast("Any", next(filter(None, map(_finish_reason, choices)), None)),
-        usage_details=usage_of(completion, _COUNTS),
+        usage_details=usage_of(completion),
         response_format=response_format,
         additional_properties=properties,
         raw_representation=completion,
     )
-
-
-def refusal_content(part: Any) -> Content | None:
-    """Return a refusal, which is a text with a mark."""
-    refusal = text(part, "refusal")
-    return Content.from_text(refusal, additional_properties={"refusal": True}) if refusal else None
 
 
 def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Content]:
@@ -154,7 +142,7 @@ class ChunkReader:
 
     def _usage(self, chunk: Any) -> UsageDetails | None:
         """What was counted since the last time: some servers repeat the running total in every chunk."""
-        total = cast("dict[str, int] | None", usage_of(chunk, _COUNTS))
+        total = cast("dict[str, int] | None", usage_of(chunk))
         if total is None:
             return None
         new = {name: count - self._counted.get(name, 0) for name, count in total.items()}
@@ -172,17 +160,14 @@ class CallSlots:
         self._newest = -1
 
     def read(self, delta: Any) -> Content:
-        """Return a piece of a call. Only the first piece of each call has an id and a name."""
+        """Return a piece of a call."""
         call_id = text(delta, "id") or ""
         function = field(delta, "function")
         slot, is_new = self._slot(number(delta, "index"), call_id)
-        return Content.from_function_call(
-            (call_id or new_call_id()) if is_new else "",
-            (text(function, "name") or "") if is_new else "",
-            arguments=json_text(field(function, "arguments")),
-            additional_properties={"tool_call_index": slot},
-            raw_representation=delta,
-        )
+        arguments = json_text(field(function, "arguments"))
+        if not is_new:
+            return call_piece(slot, arguments=arguments, raw=delta)
+        return call_piece(slot, call_id or new_call_id(), text(function, "name") or "", arguments, raw=delta)
 
     def _slot(self, index: int | None, call_id: str) -> tuple[int, bool]:
         if index is None:

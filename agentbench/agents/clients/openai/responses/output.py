@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from agentbench.agents.clients.openai.chat.response import refusal_content
 from agentbench.agents.clients.openai.wire import (
+    call_piece,
     citation,
     field,
     iso_time,
@@ -16,6 +16,7 @@ from agentbench.agents.clients.openai.wire import (
     new_call_id,
     number,
     plain,
+    refusal_content,
     text,
     usage_of,
 )
@@ -26,13 +27,6 @@ from agentbench.messages.update import ChatResponseUpdate, ContinuationToken
 
 logger = logging.getLogger("agentbench.openai")
 
-_COUNTS = (
-    ("input_token_count", "input_tokens"),
-    ("output_token_count", "output_tokens"),
-    ("total_token_count", "total_tokens"),
-    ("cache_read_input_token_count", "input_tokens_details.cached_tokens"),
-    ("reasoning_output_token_count", "output_tokens_details.reasoning_tokens"),
-)
 _CALLS = ("function_call", "custom_tool_call")
 _ENDS = ("response.completed", "response.incomplete")
 _STOPPED_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -51,7 +45,7 @@ def response_of(answer: Any, *, stored: bool = True, response_format: Any = None
         model=text(answer, "model"),
         created_at=iso_time(field(answer, "created_at")),
         finish_reason=cast("Any", _finish_reason(answer, called=called)),
-        usage_details=usage_of(answer, _COUNTS),
+        usage_details=usage_of(answer),
         response_format=response_format,
         continuation_token=cast("Any", {"response_id": response_id} if _is_unfinished(answer) else None),
         raw_representation=answer,
@@ -249,7 +243,7 @@ class EventReader:
         reason = None
         if kind in _ENDS:
             self.ended = True
-            usage = usage_of(answer, _COUNTS)
+            usage = usage_of(answer)
             contents = [] if usage is None else [Content.from_usage(usage)]
             reason = _finish_reason(answer, called=self._called)
         update = self._update(contents, event)
@@ -279,6 +273,7 @@ class EventReader:
 
     def _contents(self, kind: str, event: Any) -> Iterator[Content]:
         delta, item_id, item = text(event, "delta"), text(event, "item_id"), field(event, "item")
+        index = number(event, "output_index") or 0
         match kind:
             case "response.output_text.delta" if delta:
                 yield Content.from_text(delta)
@@ -295,14 +290,14 @@ class EventReader:
             case "response.output_item.added" if text(item, "type") in _CALLS:
                 self._called = True
                 call_id = text(item, "call_id") or new_call_id()
-                yield _call_piece(event, call_id, text(item, "name") or "", raw=item)
+                yield call_piece(index, call_id, text(item, "name") or "", raw=item)
             case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
-                self._with_arguments.add(number(event, "output_index") or 0)
-                yield _call_piece(event, arguments=json_text(field(event, "delta")), raw=event)
+                self._with_arguments.add(index)
+                yield call_piece(index, arguments=json_text(field(event, "delta")), raw=event)
             case "response.output_item.done":
-                yield from self._item_done(event, item)
+                yield from self._item_done(index, item, event)
 
-    def _item_done(self, event: Any, item: Any) -> Iterator[Content]:
+    def _item_done(self, index: int, item: Any, event: Any) -> Iterator[Content]:
         """The contents of an item that did not come in pieces."""
         kind = text(item, "type")
         if kind == "reasoning" and (text(item, "id") or "") in self._thinking:
@@ -311,14 +306,7 @@ class EventReader:
                 yield Content.from_text_reasoning(id=text(item, "id"), protected_data=hidden)
         elif kind in _CALLS:
             whole = json_text(field(item, "arguments")) or text(item, "input") or ""
-            if whole and (number(event, "output_index") or 0) not in self._with_arguments:
-                yield _call_piece(event, arguments=whole, raw=event)
+            if whole and index not in self._with_arguments:
+                yield call_piece(index, arguments=whole, raw=event)
         elif kind != "message":
             yield from _output_contents(item)
-
-
-def _call_piece(event: Any, call_id: str = "", name: str = "", arguments: str = "", *, raw: Any) -> Content:
-    index = {"tool_call_index": number(event, "output_index") or 0}
-    return Content.from_function_call(
-        call_id, name, arguments=arguments, additional_properties=index, raw_representation=raw
-    )
