@@ -19,7 +19,6 @@ from agentbench.notebook.rendering.svg import Decoration, decorate_svg
 from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
-from agentbench.workflows.draw.drawing import require_folder
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
@@ -163,7 +162,6 @@ class GraphView:
         if suffix not in _SUFFIXES:
             msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
             raise ValueError(msg)
-        require_folder(path)
         if suffix in (".png", ".pdf"):
             data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer).data
             path.write_bytes(data)

@@ -90,7 +90,6 @@ class WorkflowViz:
                     "Change one of them, or leave the extension out."
                 )
                 raise ValueError(msg)
-            require_folder(path)
         text = self.to_digraph(include_internal_executors)
         data: bytes = text.encode()
         if format != "dot":
@@ -116,15 +115,3 @@ class WorkflowViz:
 
     def __repr__(self) -> str:
         return f"WorkflowViz({self._workflow.name!r})"
-
-
-def require_folder(path: Path) -> None:
-    """Raise `FileNotFoundError` if a file cannot be written because its folder is not there."""
-    folder = path.parent
-    if not folder.is_dir():
-        problem = "is a file, not a folder" if folder.exists() else "does not exist"
-        msg = (
-            f"{path.name!r} cannot be written: {str(folder)!r} {problem}. "
-            "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
-        )
-        raise FileNotFoundError(msg)

@@ -73,7 +73,8 @@ class ActiveRun:
 
             self.around = partial(capture_text, log.append)
         if graph.settings.check_types != "off":
-            self.on_send, self.on_yield = self._check_sent, self._check_yielded
+            self.on_send = lambda delivery, envelope: self._check_type(delivery, envelope.data, "send")
+            self.on_yield = lambda delivery, output: self._check_type(delivery, output, "yield")
 
     def trace(self, workflow_id: str) -> None:
         """Switch tracing on: a span for the run, each handler, each message and each edge group."""
@@ -140,12 +141,6 @@ class ActiveRun:
             names.append(executor_id)
 
     # ---- type checks -----------------------------------------------------------------------------
-
-    def _check_sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
-        self._check_type(delivery, envelope.data, "send")
-
-    def _check_yielded(self, delivery: Delivery, output: Any) -> None:
-        self._check_type(delivery, output, "yield")
 
     def _check_type(self, delivery: Delivery, value: Any, verb: str) -> None:
         declared = () if delivery.handler is None else getattr(delivery.handler.signature, f"{verb}_types")

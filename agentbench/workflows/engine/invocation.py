@@ -27,7 +27,12 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     """
     spec = delivery.handler
     if spec is None:
-        raise _no_handler_error(delivery)
+        accepted = ", ".join(type_name(t) for t in delivery.executor.input_types) or "nothing"
+        msg = (
+            f"Executor {delivery.executor_id!r} cannot handle a {type(delivery.data).__name__}; it takes {accepted}. "
+            "Give it a handler for that type, or another input."
+        )
+        raise RuntimeError(msg)
     if delivery.abandoned:
         raise asyncio.CancelledError
     executor, log = delivery.executor, run.log
@@ -68,16 +73,6 @@ def _abandon(delivery: Delivery) -> None:
     """Close the context of the attempt that failed, which is not the first one's after a retry."""
     if delivery.context is not None:
         delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
-
-
-def _no_handler_error(delivery: Delivery) -> RuntimeError:
-    executor = delivery.executor
-    accepted = ", ".join(type_name(t) for t in executor.input_types) or "nothing"
-    msg = (
-        f"Executor {executor.id!r} cannot handle a {type(delivery.data).__name__}; it takes {accepted}. "
-        "Give it a handler for that type, or another input."
-    )
-    return RuntimeError(msg)
 
 
 async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._signatures import type_from_dict, type_to_dict
@@ -192,12 +192,22 @@ class EventStamps:
         return cls(**{name: data[name] for name in EventStamps.__slots__ if name in data})
 
 
-def _stamp(name: str, doc: str) -> property:
+def _stamp(name: str, doc: str) -> Any:
     def read(self: WorkflowEvent[Any]) -> Any:
         stamps = self._stamps
         return None if stamps is None else getattr(stamps, name)
 
     return property(read, doc=doc)
+
+
+def _of_request(place: int, name: str, doc: str) -> Any:
+    def read(self: WorkflowEvent[Any]) -> Any:
+        if self._request is None:
+            msg = f"'{self.type}' events have no {name}; only 'request_info' events do. Check event.type first."
+            raise RuntimeError(msg)
+        return self._request[place]
+
+    return property(read, doc=f"{doc} RuntimeError on other events.")
 
 
 @drawn_by("agentbench.notebook.views:event_bundle")
@@ -344,29 +354,10 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     # ---- request fields --------------------------------------------------------------------------
 
-    def _refuse(self, name: str) -> NoReturn:
-        msg = f"'{self.type}' events have no {name}; only 'request_info' events do. Check event.type first."
-        raise RuntimeError(msg)
-
-    @property
-    def request_id(self) -> str:
-        """Id of the request. RuntimeError on other events."""
-        return self._request[0] if self._request else self._refuse("request_id")  # type: ignore[return-value]
-
-    @property
-    def source_executor_id(self) -> str:
-        """Executor that gets the answer. RuntimeError on other events."""
-        return self._request[1] if self._request else self._refuse("source_executor_id")  # type: ignore[return-value]
-
-    @property
-    def request_type(self) -> Any:
-        """Type of the request's data. RuntimeError on other events."""
-        return self._request[2] if self._request else self._refuse("request_type")
-
-    @property
-    def response_type(self) -> Any:
-        """Type of the expected answer. RuntimeError on other events."""
-        return self._request[3] if self._request else self._refuse("response_type")
+    request_id: str = _of_request(0, "request_id", "Id of the request.")
+    source_executor_id: str = _of_request(1, "source_executor_id", "Executor that gets the answer.")
+    request_type: Any = _of_request(2, "request_type", "Type of the request's data.")
+    response_type: Any = _of_request(3, "response_type", "Type of the expected answer.")
 
     @property
     def source_id(self) -> str | None:
@@ -380,15 +371,15 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     # ---- stamps ----------------------------------------------------------------------------------
 
-    seq = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
-    run_id = _stamp("run_id", "Id of the run; None in plain runs.")
-    superstep = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
-    time_ns = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
-    task_id = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
-    order = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
-    duration_s = _stamp("duration_s", "Seconds that what ended here took.")
-    span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
-    parent_span_id = _stamp("parent_span_id", "Parent of that span.")
+    seq: int | None = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
+    run_id: str | None = _stamp("run_id", "Id of the run; None in plain runs.")
+    superstep: int | None = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
+    time_ns: int | None = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
+    task_id: str | None = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
+    order: int | None = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
+    duration_s: float | None = _stamp("duration_s", "Seconds that what ended here took.")
+    span_id: str | None = _stamp("span_id", "Tracing span of the event, when tracing is on.")
+    parent_span_id: str | None = _stamp("parent_span_id", "Parent of that span.")
 
     # ---- forms -----------------------------------------------------------------------------------
 

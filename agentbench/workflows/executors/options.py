@@ -13,16 +13,7 @@ TypeCheckMode = Literal["off", "warn", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowSettings:
-    """How a built workflow behaves; `WorkflowBuilder` fills it from its keywords.
-
-    Attributes:
-        strict_context: `ctx.send_message` and `ctx.yield_output` exist only where the handler declares them.
-        check_types: What to do with a sent or yielded value that its declared types do not admit.
-        report_drops: Emit `message_dropped` in plain runs too.
-        copy_messages: Each target of a message gets its own copy.
-        strict_checkpoints: A checkpoint that cannot be saved fails the run.
-        checkpoint_run_kwargs: Write the run's keyword arguments (they may hold secrets) into checkpoints.
-    """
+    """How a built workflow behaves: keywords of `WorkflowBuilder`, see there."""
 
     strict_context: bool = True
     check_types: TypeCheckMode = "off"

@@ -1,4 +1,4 @@
-"""The signature of a graph: what has to be the same for a checkpoint to fit, as a dict, as a hash, and compared.
+"""The signature of a graph: what has to be the same for a checkpoint to fit, as a dict and as a hash.
 
 Names of workflows, limits, designations, ids of groups, the order of edges and the code of handlers stay out of it.
 """
@@ -6,7 +6,6 @@ Names of workflows, limits, designations, ids of groups, the order of edges and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflows.executors.executor import Executor
@@ -51,13 +50,6 @@ def signature_hash(signature: Mapping[str, Any]) -> str:
     import hashlib  # noqa: PLC0415 - loads OpenSSL, and only checkpoints and comparisons need a hash
 
     return hashlib.sha256(_canonical(signature).encode()).hexdigest()
-
-
-def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return `path` (such as `executors[writer]`), `before` and `after` of all that differs in two signatures."""
-    found: list[dict[str, Any]] = []
-    _compare("", old, new, found)
-    return sorted(found, key=itemgetter("path"))
 
 
 def find_sub_workflow(executor: Executor) -> Any | None:
@@ -113,38 +105,3 @@ def _canonical(value: Any) -> str:
     import json  # noqa: PLC0415 - only checkpoints need it; a first small run does without
 
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _compare(path: str, old: Any, new: Any, found: list[dict[str, Any]]) -> None:
-    if old == new:
-        return
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in dict.fromkeys([*old, *new]):
-            below = f"{path}[{key}]" if path.endswith("executors") else f"{path}.{key}" if path else key
-            _compare(below, old.get(key), new.get(key), found)
-    elif path.endswith("edge_groups") and isinstance(old, list) and isinstance(new, list):
-        _compare_groups(path, old, new, found)
-    else:
-        found.append({"path": path, "before": old, "after": new})
-
-
-def _compare_groups(path: str, old: list[Any], new: list[Any], found: list[dict[str, Any]]) -> None:
-    """Match groups by the executors they connect; equal ones are no difference wherever they stand in the list."""
-    before, after = _by_ends(old), _by_ends(new)
-    for ends in dict.fromkeys([*before, *after]):
-        removed = [group for group in before.get(ends, []) if group not in after.get(ends, [])]
-        added = [group for group in after.get(ends, []) if group not in before.get(ends, [])]
-        where = f"{path}[{ends}]"
-        if len(removed) == len(added) == 1:
-            _compare(where, removed[0], added[0], found)
-        else:
-            found.extend({"path": where, "before": group, "after": None} for group in removed)
-            found.extend({"path": where, "before": None, "after": group} for group in added)
-
-
-def _by_ends(groups: list[Any]) -> dict[str, list[Any]]:
-    labelled: dict[str, list[Any]] = {}
-    for group in groups:
-        label = f"{'+'.join(group.get('sources', ()))}->{'+'.join(group.get('targets', ()))}"
-        labelled.setdefault(label, []).append(group)
-    return labelled

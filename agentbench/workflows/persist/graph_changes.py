@@ -1,12 +1,12 @@
-"""How a graph changed since a checkpoint was made, in words."""
+"""How a graph changed since a checkpoint was made, by path and in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench.exceptions import GraphMismatchError
-from agentbench.workflows.graph.signature import signature_differences
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -21,7 +21,18 @@ _KINDS = {
     "SwitchCaseEdgeGroup": "switch",
 }
 
+_NAMES = {"selection_func": "selection"}
+
 Signature = Mapping[str, Any]
+
+
+class Change(NamedTuple):
+    """One difference of two signatures; None stands for what is not there, and as text for what goes without saying."""
+
+    path: str
+    before: Any
+    after: Any
+    text: str | None = None
 
 
 def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatchError | None:
@@ -32,15 +43,18 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
     what = f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {graph.name!r}"
     mend = "Rebuild the graph as it was, or start a new run."
     try:
-        changes = describe_changes(stored, graph.signature)
-        differences = signature_differences(stored, graph.signature)
+        found = graph_changes(stored, graph.signature)
     except (AttributeError, KeyError, TypeError):  # other software wrote the metadata, or none
         msg = f"{what}. What differs is not known: the checkpoint holds no readable signature of its graph. {mend}"
         return GraphMismatchError(msg)
-    changes = changes or ["its hash is another one, although nothing readable differs"]
-    named = changes[:_MOST_NAMED]
+    changes = [change.text for change in found if change.text is not None]
+    named = changes[:_MOST_NAMED] or ["its hash is another one, although nothing readable differs"]
     if len(changes) > len(named):
         named.append(f"and {len(changes) - len(named)} more")
+    differences = [
+        {"path": change.path, "before": change.before, "after": change.after}
+        for change in sorted(found, key=attrgetter("path"))
+    ]
     return GraphMismatchError(f"{what}: {'; '.join(named)}. {mend}", differences=differences)
 
 
@@ -52,62 +66,106 @@ def require_fitting(graph: Graph, checkpoint: WorkflowCheckpoint) -> None:
         raise mismatch
 
 
-def describe_changes(old: Signature, new: Signature) -> list[str]:
-    """Return how one graph became another: starts, executors, edges, the rest; `edge a -> c is new` is one phrase.
-
-    Edges that went together with their executor are not listed.
-    """
+def graph_changes(old: Signature, new: Signature) -> list[Change]:
+    """Return how one graph became another: starts, executors, edges, and the rest."""
+    listed = {"start_executor", "start_executors", "executors", "edge_groups"}
+    before, after = ({key: value for key, value in s.items() if key not in listed} for s in (old, new))
     return [
         *_starts(old, new),
         *_executors(old["executors"], new["executors"]),
         *_groups(old["edge_groups"], new["edge_groups"], gone=old["executors"].keys() - new["executors"].keys()),
-        *_rest(old, new),
+        *_values("", before, after),
     ]
 
 
-# ---- starts, executors, the rest -------------------------------------------------------------------
-
-
-def _starts(old: Signature, new: Signature) -> Iterator[str]:
+def _starts(old: Signature, new: Signature) -> Iterator[Change]:
     before, after = (s.get("start_executors") or [s.get("start_executor")] for s in (old, new))
-    if before != after:
-        yield "the start is {}, was {}".format(*(" and ".join(map(repr, ids)) for ids in (after, before)))
+    text: str | None = "the start is {}, was {}".format(*(" and ".join(map(repr, ids)) for ids in (after, before)))
+    for key in ("start_executor", "start_executors"):
+        if old.get(key) != new.get(key):
+            yield Change(key, old.get(key), new.get(key), text)
+            text = None
 
 
-def _executors(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _executors(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     for executor_id in dict.fromkeys([*old, *new]):
-        if executor_id not in new:
-            yield f"executor {executor_id!r} is gone"
-        elif executor_id not in old:
-            yield f"executor {executor_id!r} is new"
-        elif old[executor_id] != new[executor_id]:
-            yield from _executor(executor_id, old[executor_id], new[executor_id])
+        before, after, path = old.get(executor_id), new.get(executor_id), f"executors[{executor_id}]"
+        if after is None:
+            yield Change(path, before, None, f"executor {executor_id!r} is gone")
+        elif before is None:
+            yield Change(path, None, after, f"executor {executor_id!r} is new")
+        elif before != after:
+            yield from _executor(executor_id, path, before, after)
 
 
-def _executor(executor_id: str, old: Any, new: Any) -> Iterator[str]:
+def _executor(executor_id: str, path: str, old: Any, new: Any) -> Iterator[Change]:
     before, after = (each["type"] if isinstance(each, Mapping) else each for each in (old, new))
     if before != after:
         (module, _, name), (module_now, _, name_now) = str(before).rpartition("."), str(after).rpartition(".")
+        text = f"executor {executor_id!r} is a {after} now, was a {before}"
         if name == name_now and module and module_now:
-            yield (
+            text = (
                 f"class {name} of executor {executor_id!r} moved from {module} to {module_now} "
                 f"(signature_key = {before!r} in the class would pin it)"
             )
-        else:
-            yield f"executor {executor_id!r} is a {after} now, was a {before}"
+        yield Change(path, before, after, text)
     inner, inner_now = (each.get("sub_workflow") if isinstance(each, Mapping) else None for each in (old, new))
+    path = f"{path}.sub_workflow"
     if isinstance(inner, Mapping) and isinstance(inner_now, Mapping):
-        yield from (f"inside {executor_id!r}: {change}" for change in describe_changes(inner, inner_now))
+        for change in graph_changes(inner, inner_now):
+            inside = None if change.text is None else f"inside {executor_id!r}: {change.text}"
+            yield Change(f"{path}.{change.path}", change.before, change.after, inside)
     elif inner != inner_now:
         which = "no" if inner_now is None else "a" if inner is None else "another"
-        yield f"executor {executor_id!r} runs {which} sub-workflow now"
+        yield Change(path, inner, inner_now, f"executor {executor_id!r} runs {which} sub-workflow now")
 
 
-def _rest(old: Signature, new: Signature) -> Iterator[str]:
-    listed = {"start_executor", "start_executors", "executors", "edge_groups"}
-    before, after = ({key: value for key, value in s.items() if key not in listed} for s in (old, new))
-    for found in signature_differences(before, after):
-        yield _changed(found["path"], found["before"], found["after"])
+def _groups(old: Sequence[Signature], new: Sequence[Signature], *, gone: set[str]) -> Iterator[Change]:
+    left, come = [g for g in old if g not in new], [g for g in new if g not in old]
+    for group in left:
+        twin = next((each for each in come if _ends(each) == _ends(group)), None)
+        if twin is not None:
+            come.remove(twin)
+            yield from _group(group, twin)
+            continue
+        is_clear = all(edge["source"] in gone or edge["target"] in gone for edge in group["edges"])
+        yield Change(_path(group), group, None, None if is_clear else f"{_named(group)} is gone")
+    for group in come:
+        condition = group["edges"][0].get("condition") if len(group["edges"]) == 1 else None
+        text = f"{_named(group)} is new{f', with the condition {condition!r}' if condition else ''}"
+        yield Change(_path(group), None, group, text)
+
+
+def _group(old: Signature, new: Signature) -> Iterator[Change]:
+    kind, kind_now = (_KINDS.get(g["group_type"], g["group_type"]) for g in (old, new))
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            continue
+        if kind != kind_now:
+            text = f"{_ends(new)} is a {kind_now} now, was a {kind}" if key == "group_type" else None
+        elif key == "edges":
+            text = "; ".join(_conditions(before, after))
+        else:
+            # A fan-in that waits for all its sources does not name its mode.
+            usual = "barrier" if key == "mode" else None
+            text = _changed(f"{_NAMES.get(key, key)} of {_named(new)}", before or usual, after or usual)
+        yield Change(f"{_path(new)}.{key}", before, after, text)
+
+
+def _conditions(old: Sequence[Signature], new: Sequence[Signature]) -> Iterator[str]:
+    before, after = ({f"{e['source']} -> {e['target']}": e.get("condition") for e in edges} for edges in (old, new))
+    for pair in dict.fromkeys([*before, *after]):
+        if before.get(pair) != after.get(pair):
+            yield _changed(f"condition of {pair}", before.get(pair), after.get(pair))
+
+
+def _values(path: str, old: Any, new: Any) -> Iterator[Change]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            yield from _values(f"{path}.{key}" if path else key, old.get(key), new.get(key))
+    elif old != new:
+        yield Change(path, old, new, _changed(path, old, new))
 
 
 def _changed(what: str, before: object, after: object) -> str:
@@ -116,45 +174,13 @@ def _changed(what: str, before: object, after: object) -> str:
     return f"{what} is gone" if after is None else f"{what} changed from {before!r} to {after!r}"
 
 
-# ---- edges -----------------------------------------------------------------------------------------
-
-
-def _groups(old: Sequence[Signature], new: Sequence[Signature], *, gone: set[str]) -> Iterator[str]:
-    left, come = [g for g in old if g not in new], [g for g in new if g not in old]
-    for group in left:
-        twin = next((each for each in come if _path(each) == _path(group)), None)
-        if twin is not None:
-            come.remove(twin)
-            yield from _group(group, twin)
-        elif not all(edge["source"] in gone or edge["target"] in gone for edge in group["edges"]):
-            yield f"{_named(group)} is gone"
-    for group in come:
-        condition = group["edges"][0].get("condition") if len(group["edges"]) == 1 else None
-        yield f"{_named(group)} is new{f', with the condition {condition!r}' if condition else ''}"
-
-
-def _group(old: Signature, new: Signature) -> Iterator[str]:
-    if old["group_type"] != new["group_type"]:
-        now, was = (_KINDS.get(g["group_type"], g["group_type"]) for g in (new, old))
-        yield f"{_path(new)} is a {now} now, was a {was}"
-        return
-    conditions, conditions_now = (
-        {f"{e['source']} -> {e['target']}": e.get("condition") for e in g["edges"]} for g in (old, new)
-    )
-    for pair in dict.fromkeys([*conditions, *conditions_now]):
-        before, after = conditions.get(pair), conditions_now.get(pair)
-        if before != after:
-            yield _changed(f"condition of {pair}", before, after)
-    for key, what in (("selection_func", "selection"), ("cases", "cases"), ("default", "default"), ("mode", "mode")):
-        # A fan-in that waits for all its sources does not name its mode.
-        before, after = (g.get(key, "barrier" if key == "mode" else None) for g in (old, new))
-        if before != after:
-            yield _changed(f"{what} of {_named(new)}", before, after)
-
-
 def _named(group: Signature) -> str:
-    return f"{_KINDS.get(group['group_type'], group['group_type'])} {_path(group)}"
+    return f"{_KINDS.get(group['group_type'], group['group_type'])} {_ends(group)}"
+
+
+def _ends(group: Signature) -> str:
+    return f"{', '.join(group['sources'])} -> {', '.join(group['targets'])}"
 
 
 def _path(group: Signature) -> str:
-    return f"{', '.join(group['sources'])} -> {', '.join(group['targets'])}"
+    return f"edge_groups[{'+'.join(group['sources'])}->{'+'.join(group['targets'])}]"

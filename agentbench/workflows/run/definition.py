@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
+
+
+def _of_graph(name: str, doc: str) -> Any:
+    return property(attrgetter(f"graph.{name}"), doc=doc)
 
 
 class WorkflowDefinition(Displayable):
@@ -30,55 +35,20 @@ class WorkflowDefinition(Displayable):
             self._id = runtime_defaults().ids.new_id("workflow")
         return self._id
 
-    @property
-    def name(self) -> str:
-        """Groups the checkpoints."""
-        return self.graph.name
-
-    @property
-    def description(self) -> str | None:
-        """For people."""
-        return self.graph.description
-
-    @property
-    def max_iterations(self) -> int:
-        """Supersteps allowed since the last outside input."""
-        return self.graph.max_iterations
-
-    @property
-    def edge_groups(self) -> Sequence[EdgeGroup]:
-        """All edge groups, in builder order."""
-        return self.graph.edge_groups
-
-    @property
-    def executors(self) -> dict[str, Executor]:
-        """All executors by id, in builder order."""
-        return self.graph.executors
-
-    @property
-    def boundary_hook(self) -> BoundaryHook | None:
-        """What drives another dialect of graphs."""
-        return self.graph.boundary_hook
+    name: str = _of_graph("name", "Groups the checkpoints.")
+    description: str | None = _of_graph("description", "For people.")
+    max_iterations: int = _of_graph("max_iterations", "Supersteps allowed since the last outside input.")
+    edge_groups: Sequence[EdgeGroup] = _of_graph("edge_groups", "All edge groups, in builder order.")
+    executors: dict[str, Executor] = _of_graph("executors", "All executors by id, in builder order.")
+    boundary_hook: BoundaryHook | None = _of_graph("boundary_hook", "What drives another dialect of graphs.")
+    start_executor_ids: tuple[str, ...] = _of_graph("start_executor_ids", "Ids of all start executors.")
+    graph_signature: dict[str, Any] = _of_graph("signature", "What a checkpoint has to fit; JSON-able, read only.")
+    graph_signature_hash: str = _of_graph("signature_hash", "SHA-256 of the signature.")
 
     @property
     def start_executor_id(self) -> str:
         """Id of the start executor."""
         return self.graph.start_executor_ids[0]
-
-    @property
-    def start_executor_ids(self) -> tuple[str, ...]:
-        """Ids of all start executors."""
-        return self.graph.start_executor_ids
-
-    @property
-    def graph_signature(self) -> dict[str, Any]:
-        """What has to be the same for a checkpoint to fit; JSON-able. To be read only."""
-        return self.graph.signature
-
-    @property
-    def graph_signature_hash(self) -> str:
-        """SHA-256 of the signature."""
-        return self.graph.signature_hash
 
     @property
     def input_types(self) -> list[Any]:

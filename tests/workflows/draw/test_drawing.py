@@ -312,18 +312,6 @@ def test_an_extension_that_contradicts_the_format_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_folder_is_reported_before_anything_is_rendered(tmp_path, monkeypatch):
-    monkeypatch.setattr("agentbench.workflows.draw.drawing.call_view", lambda *_: pytest.fail("it was rendered"))
-    viz = WorkflowViz(graph(["a"]))
-    with pytest.raises(
-        FileNotFoundError, match=r"'a\.svg' cannot be written: .*nowhere' does not exist\. Name a folder"
-    ):
-        viz.save_svg(tmp_path / "nowhere" / "a.svg")
-    (tmp_path / "taken").touch()
-    with pytest.raises(FileNotFoundError, match="taken' is a file, not a folder"):
-        viz.save_png(tmp_path / "taken" / "a.png")
-
-
 @pytest.mark.parametrize("thing", [None, Workflow])
 def test_what_is_no_workflow_is_refused_by_its_type(thing):
     with pytest.raises(TypeError, match=rf"got .* of type {type(thing).__name__}\. Pass a Workflow"):

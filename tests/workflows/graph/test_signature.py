@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import (
     find_sub_workflow,
     graph_signature,
-    signature_differences,
     signature_hash,
 )
 
@@ -119,7 +118,6 @@ def test_the_order_of_groups_and_executors_does_not_matter(groups, ids):
     reference = graph_signature(sorted(groups, key=repr), nodes(*"abcde"), ["a"])
     assert signature == reference
     assert signature_hash(signature) == signature_hash(reference)
-    assert signature_differences(signature, reference) == []
 
 
 @given(targets=st.permutations("bcde"))
@@ -243,70 +241,3 @@ def test_a_workflow_that_contains_itself_has_a_signature():
 def test_an_attribute_called_workflow_that_is_none_is_no_sub_workflow():
     assert find_sub_workflow(Outer("a", "daily")) is None
     assert find_sub_workflow(Writer("a")) is None
-
-
-# ---------------------------------------------------------------------------------------------------------- differences
-
-
-def differences(old, new, *, old_nodes="abc", new_nodes="abc"):
-    return signature_differences(
-        graph_signature(old, nodes(*old_nodes), ["a"]), graph_signature(new, nodes(*new_nodes), ["a"])
-    )
-
-
-def test_equal_signatures_do_not_differ():
-    assert differences(chain(), chain()) == []
-
-
-def test_an_added_executor_and_its_edge_are_named():
-    found = differences(chain(), [*chain(), SingleEdgeGroup("c", "d")], new_nodes="abcd")
-    assert [(d["path"], d["before"] is None) for d in found] == [("edge_groups[c->d]", True), ("executors[d]", True)]
-    assert found[1]["after"] == f"{__name__}.Writer"
-
-
-def test_a_removed_edge_is_named():
-    (found,) = differences(chain(), chain()[:1])
-    assert found["path"] == "edge_groups[b->c]"
-    assert found["before"]["group_type"] == "SingleEdgeGroup"
-    assert found["after"] is None
-
-
-def test_a_changed_group_tells_what_changed_in_it():
-    found = differences(
-        [FanOutEdgeGroup("a", ["b", "c"])], [SwitchCaseEdgeGroup("a", [Case(always, "b"), Default("c")])]
-    )
-    assert {difference["path"] for difference in found} == {
-        "edge_groups[a->b+c].group_type",
-        "edge_groups[a->b+c].cases",
-        "edge_groups[a->b+c].default",
-    }
-
-
-def test_an_added_condition_shows_both_forms_of_the_edge():
-    (found,) = differences([SingleEdgeGroup("a", "b")], [SingleEdgeGroup("a", "b", always)])
-    assert found == {
-        "path": "edge_groups[a->b].edges",
-        "before": [{"source": "a", "target": "b", "condition": None}],
-        "after": [{"source": "a", "target": "b", "condition": "always"}],
-    }
-
-
-def test_a_change_inside_a_sub_workflow_has_its_whole_path():
-    def outer(groups):
-        return graph_signature([], {"we": Outer("we", workflow(groups, nodes("in", "out")))}, ["we"])
-
-    (found,) = signature_differences(outer([]), outer([SingleEdgeGroup("in", "out")]))
-    assert found["path"] == "executors[we].sub_workflow.edge_groups[in->out]"
-
-
-def test_groups_that_connect_the_same_executors_are_matched_by_what_they_are():
-    twice = [EdgeGroup([], id="x", type="One"), EdgeGroup([], id="y", type="Two")]
-    found = signature_differences(
-        graph_signature(twice, nodes("a"), ["a"]), graph_signature([twice[1]], nodes("a"), ["a"])
-    )
-    assert [difference["before"]["group_type"] for difference in found] == ["One"]
-
-
-def test_another_start_is_a_difference():
-    old, new = (graph_signature([], nodes("a", "b"), [start]) for start in ("a", "b"))
-    assert signature_differences(old, new) == [{"path": "start_executor", "before": "a", "after": "b"}]

@@ -2,9 +2,6 @@ import asyncio
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.function_executor import executor
@@ -149,70 +146,6 @@ def test_every_yield_is_an_output_unless_a_classifier_says_otherwise():
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
-
-
-async def test_the_storage_of_a_run_goes_before_the_default_one():
-    default, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
-    context = InProcRunnerContext(default)
-    assert context.storage is context.default_storage is default
-    context.set_runtime_checkpoint_storage(other)
-    assert (context.storage, context.default_storage) == (other, default)
-    context.clear_runtime_checkpoint_storage()
-    assert context.storage is default
-
-
-def test_checkpointing_needs_a_storage_of_either_kind():
-    context = InProcRunnerContext()
-    assert not context.has_checkpointing()
-    context.set_runtime_checkpoint_storage(InMemoryCheckpointStorage())
-    assert context.has_checkpointing()
-
-
-async def test_a_checkpoint_holds_what_is_in_flight():
-    storage = InMemoryCheckpointStorage()
-    context = InProcRunnerContext(storage)
-    state = State()
-    state.set("committed", 1)
-    state.commit()
-    state.set("pending", 2)
-    await context.send_message(WorkflowMessage("hello", "a"))
-    await context.add_request_info_event(question())
-    checkpoint_id = await context.create_checkpoint("flow", "hash", state, "before", 3, {"user": "Ann"})
-    saved = await context.load_checkpoint(checkpoint_id)
-    assert (saved.workflow_name, saved.graph_signature_hash) == ("flow", "hash")
-    assert (saved.previous_checkpoint_id, saved.iteration_count) == ("before", 3)
-    assert saved.state == {"committed": 1}
-    assert saved.messages == {"a": [WorkflowMessage("hello", "a")]}
-    assert list(saved.pending_request_info_events) == ["R"]
-    assert saved.metadata["user"] == "Ann"
-
-
-async def test_applying_a_checkpoint_replaces_messages_and_requests():
-    context = InProcRunnerContext()
-    await context.send_message(WorkflowMessage("old", "a"))
-    await context.add_request_info_event(question("old"))
-    checkpoint = WorkflowCheckpoint(
-        "flow",
-        "hash",
-        messages={"b": [WorkflowMessage("new", "b")]},
-        pending_request_info_events={"new": question("new")},
-    )
-    await context.apply_checkpoint(checkpoint)
-    assert list(await context.get_pending_request_info_events()) == ["new"]
-    assert await context.drain_messages() == {"b": [WorkflowMessage("new", "b")]}
-    await context.send_message(WorkflowMessage("later", "b"))
-    assert checkpoint.messages == {"b": [WorkflowMessage("new", "b")]}
-
-
-async def test_without_a_storage_nothing_can_be_saved_or_loaded():
-    context = InProcRunnerContext()
-    with pytest.raises(WorkflowCheckpointException, match="No checkpoint storage"):
-        await context.create_checkpoint("flow", "hash", State(), None, 0)
-    with pytest.raises(WorkflowCheckpointException, match="No checkpoint storage"):
-        await context.load_checkpoint("any")
-
-
-# ---- one run -------------------------------------------------------------------------------------
 
 
 async def test_a_new_run_drops_messages_and_barriers_but_not_requests():

@@ -1,4 +1,4 @@
-"""What a mismatch tells of the graph that has changed."""
+"""How a graph changed since its checkpoint, in words and by path."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from agentbench import GraphMismatchError, InMemoryCheckpointStorage, Workflow, 
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import graph_signature
-from agentbench.workflows.persist.graph_changes import describe_changes, graph_mismatch
+from agentbench.workflows.persist.graph_changes import graph_changes, graph_mismatch
 from tests.workflows.graph.test_signature import (
     Case,
     Default,
@@ -27,6 +27,10 @@ from tests.workflows.graph.test_signature import (
 from tests.workflows.parts import Pass, Show
 from tests.workflows.parts import chain as chained
 from tests.workflows.storages import BareStorage, OwnStorage
+
+
+def describe_changes(old: Any, new: Any) -> list[str]:
+    return [change.text for change in graph_changes(old, new) if change.text is not None]
 
 
 def changes(
@@ -52,7 +56,7 @@ def test_what_is_gone_takes_its_edges_with_it_and_what_is_new_is_named_with_its_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         (chain(), chain()[:1], ["edge b -> c is gone"]),
         (chain()[:1], [SingleEdgeGroup("a", "b", always)], ["condition of a -> b is new: 'always'"]),
@@ -90,8 +94,8 @@ def test_what_is_gone_takes_its_edges_with_it_and_what_is_new_is_named_with_its_
         ),
     ],
 )
-def test_edges_are_told_by_their_ends(old: Any, new: Any, told: list[str]):
-    assert changes(old, new) == told
+def test_edges_are_named_by_their_ends(old: Any, new: Any, expected: list[str]):
+    assert changes(old, new) == expected
 
 
 def test_a_class_of_another_name_is_another_class():
@@ -99,7 +103,7 @@ def test_a_class_of_another_name_is_another_class():
     assert found == [f"executor 'a' is a acme.writer now, was a {Writer.__module__}.Writer"]
 
 
-def test_a_class_that_moved_is_told_how_to_stay_the_same():
+def test_the_text_says_how_a_class_that_moved_stays_the_same():
     class Moved(Writer):
         pass
 
@@ -118,7 +122,7 @@ def test_a_class_that_moved_is_told_how_to_stay_the_same():
     assert describe_changes(before, graph_signature(chain(), there, ["a"])) == []
 
 
-def test_another_start_is_told_first():
+def test_another_start_comes_first():
     assert changes(chain(), chain()[:1], starts=(("a",), ("b", "c"))) == [
         "the start is 'b' and 'c', was 'a'",
         "edge b -> c is gone",
@@ -129,7 +133,9 @@ def test_changes_inside_a_sub_workflow_say_where_they_are():
     def outer(*groups: Any, ids: str = "xy") -> Any:
         return graph_signature([], {"we": Outer("we", workflow(groups, nodes(*ids), ["x"]))}, ["we"])
 
-    assert describe_changes(outer(), outer(SingleEdgeGroup("x", "y"))) == ["inside 'we': edge x -> y is new"]
+    (change,) = graph_changes(outer(), outer(SingleEdgeGroup("x", "y")))
+    assert change.text == "inside 'we': edge x -> y is new"
+    assert change.path == "executors[we].sub_workflow.edge_groups[x->y]"
     assert describe_changes(outer(), outer(ids="x")) == ["inside 'we': executor 'y' is gone"]
     plain = graph_signature([], {"we": Outer("we", None)}, ["we"])
     assert describe_changes(plain, outer()) == ["executor 'we' runs a sub-workflow now"]
@@ -143,6 +149,15 @@ def test_the_part_of_a_hook_is_compared_too():
     assert describe_changes(old, without) == ["boundary is gone"]
 
 
+def test_a_changed_group_names_each_part_that_changed():
+    switch = [SwitchCaseEdgeGroup("a", [Case(always, "b"), Default("c")])]
+    old, new = (
+        graph_signature(groups, nodes(*"abc"), ["a"]) for groups in ([FanOutEdgeGroup("a", ["b", "c"])], switch)
+    )
+    paths = {change.path for change in graph_changes(old, new)}
+    assert paths == {f"edge_groups[a->b+c].{key}" for key in ("group_type", "cases", "default")}
+
+
 edges = st.lists(st.sampled_from([("a", "b"), ("b", "c"), ("a", "c"), ("c", "b"), ("b", "a")]), unique=True)
 
 
@@ -150,10 +165,10 @@ edges = st.lists(st.sampled_from([("a", "b"), ("b", "c"), ("a", "c"), ("c", "b")
 def test_two_graphs_differ_in_words_exactly_if_their_signatures_do(old: Any, new: Any, some: Any, others: Any):
     before = graph_signature([SingleEdgeGroup(*e) for e in old], nodes(*some), ["a"])
     after = graph_signature([SingleEdgeGroup(*e) for e in new], nodes(*others), ["a"])
-    told = describe_changes(before, after)
-    assert len(set(told)) == len(told)
+    texts = describe_changes(before, after)
+    assert len(set(texts)) == len(texts)
     # Edges of what is gone go without saying, so only then may words be fewer than changes.
-    assert bool(told) == (before != after)
+    assert bool(texts) == (before != after)
 
 
 # ---- the error -------------------------------------------------------------------------------------
