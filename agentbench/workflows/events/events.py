@@ -371,15 +371,15 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     # ---- stamps ----------------------------------------------------------------------------------
 
-    seq: int | None = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
-    run_id: str | None = _stamp("run_id", "Id of the run; None in plain runs.")
-    superstep: int | None = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
-    time_ns: int | None = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
-    task_id: str | None = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
-    order: int | None = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
-    duration_s: float | None = _stamp("duration_s", "Seconds that what ended here took.")
-    span_id: str | None = _stamp("span_id", "Tracing span of the event, when tracing is on.")
-    parent_span_id: str | None = _stamp("parent_span_id", "Parent of that span.")
+    seq = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
+    run_id = _stamp("run_id", "Id of the run; None in plain runs.")
+    superstep = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
+    time_ns = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
+    task_id = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
+    order = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
+    duration_s = _stamp("duration_s", "Seconds that what ended here took.")
+    span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
+    parent_span_id = _stamp("parent_span_id", "Parent of that span.")
 
     # ---- forms -----------------------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ def _group(old: Signature, new: Signature) -> Iterator[Change]:
         if kind != kind_now:
             text = f"{_ends(new)} is a {kind_now} now, was a {kind}" if key == "group_type" else None
         elif key == "edges":
-            text = "; ".join(_conditions(before, after))
+            text = "; ".join(_conditions(old["edges"], new["edges"]))
         else:
             # A fan-in that waits for all its sources does not name its mode.
             usual = "barrier" if key == "mode" else None
