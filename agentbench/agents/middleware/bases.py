@@ -48,7 +48,7 @@ class AgentMiddleware(ABC):
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
         Args:
-            context: The run: its messages and options, later its result; all of them may be changed.
+            context: The run; everything in it may be changed.
             call_next: Continues with the next middleware, at last with the agent; may be called again to retry.
 
         Raises:

@@ -232,7 +232,7 @@ class ModelCalls:
     async def _call(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        own = await self._compact(messages, options)
+        own = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
         reply = self.hook(messages=own, stream=False, options=options, **kwargs)
@@ -243,7 +243,7 @@ class ModelCalls:
     async def _call_streamed(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatStream:
-        own = await self._compact(messages, options)
+        own = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
         reply = self.hook(messages=own, stream=True, options=options, **kwargs)
@@ -254,8 +254,8 @@ class ModelCalls:
         return self.compaction_strategy is not None or self.tokenizer is not None
 
     async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
-        """Return the messages for the model; a service that stores the conversation gets all of them."""
-        if self._has_compaction and not options.get("conversation_id"):
+        """Return the shortened messages for the model; a service that stores the conversation gets all of them."""
+        if not options.get("conversation_id"):
             messages = await apply_compaction(messages, strategy=self.compaction_strategy, tokenizer=self.tokenizer)
         return list(messages)
 

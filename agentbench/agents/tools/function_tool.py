@@ -15,7 +15,7 @@ from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvoc
 from agentbench.agents.tools.counters import BoundTools, Counters
 from agentbench.agents.tools.input_schema import InputModel, ValidArguments, schema_of
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
-from agentbench.agents.tools.signature import ToolSignature, check_name, description_of, name_of
+from agentbench.agents.tools.signature import NO_VALUE, ToolSignature, check_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.serialization.mixin import SerializationMixin
@@ -193,16 +193,16 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def _parameter_names(self) -> list[str]:
         """Return the names of the parameters, optional ones with `=`; loads nothing."""
-        model = self._schema.input_model
+        model, signature = self._schema.input_model, self._signature
         if isinstance(model, Mapping):
-            required = model.get("required") or ()
-            return [name if name in required else f"{name}=" for name in model.get("properties") or ()]
-        if model is not None:
-            return [name if field.is_required() else f"{name}=" for name, field in model.model_fields.items()]
-        if self._signature is None:
-            return []
-        required = self._signature.without_default
-        return [p.name if p.name in required else f"{p.name}=" for p in self._signature.parameters]
+            required = dict.fromkeys(model.get("properties") or (), False) | dict.fromkeys(
+                model.get("required") or (), True
+            )
+        elif model is not None:
+            required = {name: field.is_required() for name, field in model.model_fields.items()}
+        else:
+            required = {one.name: one.default is NO_VALUE for one in signature.parameters} if signature else {}
+        return [name if is_required else f"{name}=" for name, is_required in required.items()]
 
     # ---------------------------------------------------------------------------------------------------- calling it
 
@@ -233,30 +233,27 @@ class FunctionTool(SerializationMixin, Displayable):
         counters, in_run = self._counters, None
         if metadata is not None and self.max_invocations_per_run is not None:
             in_run = metadata.get(RUN_INVOCATIONS)
-        has_limit = self.max_invocations is not None or self.max_invocation_exceptions is not None
         with counters.lock:
-            if (has_limit or in_run is not None) and (problem := self._limit_reached(counters, in_run)):
-                raise ToolException(problem)
+            if in_run is not None or self.max_invocations is not None or self.max_invocation_exceptions is not None:
+                self._check_limits(counters, in_run or {})
             counters.invocations += 1
             if in_run is not None:
                 in_run[self.name] = in_run.get(self.name, 0) + 1
 
-    def _limit_reached(self, counters: Counters, in_run: Mapping[str, int] | None) -> str | None:
-        most, most_in_run = self.max_invocations, self.max_invocations_per_run
-        most_errors = self.max_invocation_exceptions
-        mend = "Call reset() on it to begin again, or raise the limit."
-        if most is not None and counters.invocations >= most:
-            problem = f"was called {counters.invocations} times, and max_invocations={most} allows no more. {mend}"
-        elif most_errors is not None and counters.exceptions >= most_errors:
-            limit = f"max_invocation_exceptions={most_errors}"
-            problem = f"failed {counters.exceptions} times, and {limit} allows no more. {mend}"
-        elif in_run is not None and most_in_run is not None and (count := in_run.get(self.name, 0)) >= most_in_run:
-            limit = f"max_invocations_per_run={most_in_run}"
-            mend = "It can be called again in the next run."
-            problem = f"was called {count} times in this run, and {limit} allows no more. {mend}"
-        else:
-            return None
-        return f"Tool {self.name!r} {problem}"
+    def _check_limits(self, counters: Counters, in_run: Mapping[str, int]) -> None:
+        reset, wait = (
+            "Call reset() on it to begin again, or raise the limit.",
+            "It can be called again in the next run.",
+        )
+        for name, count, event, mend in (
+            ("max_invocations", counters.invocations, "was called {} times", reset),
+            ("max_invocation_exceptions", counters.exceptions, "failed {} times", reset),
+            ("max_invocations_per_run", in_run.get(self.name, 0), "was called {} times in this run", wait),
+        ):
+            limit = getattr(self, name)
+            if limit is not None and count >= limit:
+                message = f"Tool {self.name!r} {event.format(count)}, and {name}={limit} allows no more. {mend}"
+                raise ToolException(message)
 
     def _count_exception(self, error: Exception) -> None:
         if not isinstance(error, UserInputRequiredException):  # a question is no failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -91,7 +92,16 @@ class LazySchema:
 class ModelSchema:
     """The schema of a pydantic model: arguments are converted where that is possible."""
 
-    __slots__ = ("_json", "_keep_none", "_leave_out_unset", "_parameter_of", "_validate", "model", "names")
+    __slots__ = (
+        "_json",
+        "_keep_none",
+        "_leave_out_unset",
+        "_parameter_of",
+        "_takes_all",
+        "_validate",
+        "model",
+        "names",
+    )
 
     def __init__(
         self,
@@ -107,6 +117,7 @@ class ModelSchema:
         self._validate = model.__pydantic_validator__.validate_python
         self._keep_none, self._leave_out_unset = keep_none, leave_out_unset
         self._parameter_of = parameter_of
+        self._takes_all = keep_none >= model.model_fields.keys()
         self.names: frozenset[str] = frozenset(schema.get("properties", ()))
 
     def json(self) -> dict[str, Any]:
@@ -121,14 +132,15 @@ class ModelSchema:
             instance = self._validate_without_nulls(arguments)
             if instance is None:
                 raise _misfit(tool_name, _problems_of_model(error)) from error
-        written = instance.__pydantic_fields_set__
-        valid: dict[str, Any] = {}
-        for name, value in instance.__dict__.items():
-            if (value is None and name not in self._keep_none) or (
-                name in self._leave_out_unset and name not in written
-            ):
-                continue  # the function has a default of its own
-            valid[name] = value
+        if self._takes_all:
+            valid = dict(instance.__dict__)
+        else:  # the function has defaults of its own
+            unset = self._leave_out_unset - instance.__pydantic_fields_set__
+            valid = {
+                name: value
+                for name, value in instance.__dict__.items()
+                if name not in unset and (value is not None or name in self._keep_none)
+            }
         if instance.__pydantic_extra__:
             valid.update(instance.__pydantic_extra__)
         if self._parameter_of:
@@ -140,12 +152,9 @@ class ModelSchema:
         rest = {
             name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
         }
-        if len(rest) == len(arguments):
-            return None
-        try:
-            return self._validate(rest)
-        except ValueError:
-            return None
+        with contextlib.suppress(ValueError):
+            return self._validate(rest) if len(rest) < len(arguments) else None
+        return None
 
 
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
