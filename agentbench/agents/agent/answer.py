@@ -57,12 +57,7 @@ def _give_ids(contents: Iterable[Content]) -> None:
 
 
 async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
-    """Return the model's answer at the end of its stream.
-
-    Returns:
-        What the client made of the stream. Where transform hooks changed the updates, their fold: the response of an
-        agent says what its reader has read.
-    """
+    """Return what the client made of its stream; where hooks changed updates, their fold, as the reader has read it."""
     if not hasattr(stream, "get_final_response"):
         return ChatResponse.from_updates(updates)
     answer: Any = await stream.get_final_response()

@@ -30,12 +30,9 @@ _DERIVED: dict[type[ChatClientException], type[ChatClientException] | None] = {}
 
 
 def as_agent_error(error: ChatClientException) -> ChatClientException:
-    """Return an error of a chat client as one that is also an error of the agent.
+    """Return an error of a chat client as one that is also an error of the agent, of a class derived from both.
 
-    Returns:
-        An error of a private class that derives from the class of `error` and from the matching `Agent...` class, with
-        the same arguments, attributes and traceback, to be raised from `error`; `error` itself where no class matches
-        (rate limits, missing cassettes) or where it is an agent's error already.
+    Returns `error` itself if no `Agent...` class matches (rate limits, missing cassettes) or it is an agent's already.
     """
     cls = type(error)
     if cls not in _DERIVED:

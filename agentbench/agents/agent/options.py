@@ -21,12 +21,9 @@ def merge_options(
     instructions: Sequence[str] = (),
     conversation_id: str | None = None,
 ) -> dict[str, Any]:
-    """Return the options of a run laid over those of its agent.
+    """Return the options of a run laid over those of its agent, without `None` and what is merged elsewhere.
 
     Providers' instructions go between the agent's and the run's. Values are copied, since a client may change them.
-
-    Returns:
-        Options without `None`, and without `tools` and `additional_function_arguments`, which are merged apart.
     """
     merged = {
         key: value if type(value) in _IMMUTABLE else isolate_or_same(value)

@@ -186,11 +186,7 @@ class AgentRun:
         return request
 
     def _choose_providers(self, messages: list[Message], options: Mapping[str, Any]) -> list[HistoryProvider]:
-        """Set the hooks of the providers that take part, with a session and a context for them.
-
-        Returns:
-            The histories that are loaded and saved around each call of the model instead of around the run.
-        """
+        """Set hooks, session and context for the providers; return the histories that work around each model call."""
         agent, session = self._agent, self._session
         providers: list[Any] = agent.context_providers
         histories: list[HistoryProvider] = []

@@ -13,8 +13,7 @@ from agentbench.exceptions import UserInputRequiredException
 
 logger = logging.getLogger("agentbench")
 
-_ListTools = Callable[[], Awaitable[Any]]
-_CallTool = Callable[[str, "dict[str, Any] | None"], Awaitable[Any]]
+_Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
 def serve_tool(
@@ -30,41 +29,34 @@ def serve_tool(
     if lifespan is not None:
         settings["lifespan"] = lifespan
 
-    async def list_tools() -> Any:
+    async def list_tools(_context: Any, _params: Any) -> Any:
         described = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters()}
         return types.ListToolsResult.model_validate({"tools": [described]})
 
-    async def call_tool(name: str, arguments: dict[str, Any] | None) -> Any:
-        text, failed = await _answer(tool, name, arguments or {})
+    async def call_tool(_context: Any, params: Any) -> Any:
+        text, failed = await _answer(tool, params.name, params.arguments or {})
         return types.CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": failed})
 
     return _server_with(lowlevel.Server, types, name, settings, list_tools, call_tool)
 
 
 def _server_with(
-    server_class: Any, types: Any, name: str, settings: dict[str, Any], list_tools: _ListTools, call_tool: _CallTool
+    server_class: Any, types: Any, name: str, settings: dict[str, Any], list_tools: _Handler, call_tool: _Handler
 ) -> Any:
     """Return a server of the installed package: 2.x takes handlers as arguments, 1.x stores them by request type."""
-    if hasattr(server_class, "list_tools"):
-        server = server_class(name, **settings)
+    if not hasattr(server_class, "list_tools"):
+        return server_class(name, on_list_tools=list_tools, on_call_tool=call_tool, **settings)
 
-        async def on_list(_: Any) -> Any:
-            return types.ServerResult(await list_tools())
+    def for_requests(handler: _Handler) -> Callable[[Any], Awaitable[Any]]:
+        async def handle(request: Any) -> Any:
+            return types.ServerResult(await handler(None, request.params))
 
-        async def on_call(request: Any) -> Any:
-            return types.ServerResult(await call_tool(request.params.name, request.params.arguments))
+        return handle
 
-        server.request_handlers[types.ListToolsRequest] = on_list
-        server.request_handlers[types.CallToolRequest] = on_call
-        return server
-
-    async def answer_list(_context: Any, _params: Any) -> Any:
-        return await list_tools()
-
-    async def answer_call(_context: Any, params: Any) -> Any:
-        return await call_tool(params.name, params.arguments)
-
-    return server_class(name, on_list_tools=answer_list, on_call_tool=answer_call, **settings)
+    server = server_class(name, **settings)
+    server.request_handlers[types.ListToolsRequest] = for_requests(list_tools)
+    server.request_handlers[types.CallToolRequest] = for_requests(call_tool)
+    return server
 
 
 async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 async def run_pipeline(
     middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
 ) -> bool:
-    """Run a call with its middleware around it.
+    """Run a call with its middleware around it, and return whether a `MiddlewareTermination` of theirs ended it.
 
-    Returns:
-        Whether a middleware ended the call by `MiddlewareTermination`. The result of the exception is then in
-        `context.result`, unless there was one already.
+    The result of the exception is then in `context.result`, unless there was one already.
     """
     raised_by_call: MiddlewareTermination | None = None
 

@@ -46,17 +46,7 @@ _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
 class RequestArguments(NamedTuple):
-    """The arguments of a request, sorted.
-
-    Attributes:
-        chat: Chat middleware, outermost first.
-        function: Function middleware, outermost first.
-        options: A dict of its own, with normalised tools.
-        for_tools: What the request passes to its tools.
-        client_kwargs: For the client's hook.
-        session: Of the run, if any.
-        configuration: Overrides the client's configuration of the tool loop.
-    """
+    """The arguments of a request, sorted: middleware outermost first, options with normalised tools."""
 
     chat: _Middleware
     function: _Middleware

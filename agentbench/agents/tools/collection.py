@@ -129,11 +129,10 @@ def tool_name(tool: Any) -> str | None:
 
 
 def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
-    """Add a tool under its name, if it has one.
+    """Add a tool under its name, if it has one, and return whether it is new: it has a new name, or none.
 
-    Returns:
-        Whether it is a new tool: it has a new name, or none. A copy with other additional properties is the same tool,
-        and so is one that `normalize_tools` made of the same function; a different tool is a `ValueError`.
+    A copy with other additional properties is the same tool, and so is one that `normalize_tools` made of the same
+    function; a different tool is a `ValueError`.
     """
     name = tool_name(tool)
     if name is None:
@@ -152,11 +151,7 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
 
 
 async def connect_once(server: Any) -> bool:
-    """Connect an MCP tool that is not connected yet; concurrent callers wait for the first one.
-
-    Returns:
-        Whether this call connected it.
-    """
+    """Connect an MCP tool unless it is connected; concurrent callers wait. Return whether this call connected it."""
     loop = asyncio.get_running_loop()
     key = (id(server), id(loop))
     while not server.is_connected:

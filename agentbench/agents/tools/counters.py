@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 class Counters:
-    """The counters of one tool, for use from any thread.
-
-    Attributes:
-        lock: Held while they are compared with limits or changed.
-        invocations: Calls begun.
-        exceptions: Calls that raised.
-    """
+    """The calls of one tool that began and that raised; the lock is for use from any thread."""
 
     __slots__ = ("exceptions", "invocations", "lock")
 

@@ -396,12 +396,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return cast("Self", self._bound.tool_of(owner if self._of_class else instance, self))
 
     def bound_to(self, method: Callable[..., Any], counters: Counters | None) -> Self:
-        """Return this tool with a method in place of the function.
-
-        Args:
-            method: The function, bound to its owner.
-            counters: Those of the owner; `None` shares those of this tool.
-        """
+        """Return this tool with a method in place of the function; without counters it shares those of this tool."""
         duplicate = self.__copy__()
         own = {} if counters is None else {"_counters": counters}
         duplicate.__dict__.update(func=method, _owner=None, **own)

@@ -23,13 +23,7 @@ _OWNERS = ("self", "cls")
 
 
 class ToolParameter(NamedTuple):
-    """One parameter that the model fills.
-
-    Attributes:
-        name: As written.
-        annotation: Its type; text where a name in it was not known yet; `NO_VALUE` without annotation.
-        default: `NO_VALUE` for none.
-    """
+    """One parameter that the model fills; an annotation stays text while a name in it is not known."""
 
     name: str
     annotation: TypeLike
@@ -43,8 +37,6 @@ class ToolSignature(NamedTuple):
         parameters: Those that the model fills, in order.
         context: Name of the parameter that gets the `FunctionInvocationContext`, if there is one.
         owner: `self` or `cls` for a method that is not bound yet.
-        positional_only: Names of the positional-only parameters, the context included.
-        takes_any_keyword: Whether there is a `**kwargs`.
         pending: The function taken apart, while a name in its annotations is not known; else `None`, so that what was
             read keeps no function alive.
     """

@@ -18,8 +18,6 @@ class DerivedModel(NamedTuple):
     """A model made from a signature.
 
     Attributes:
-        model: The pydantic model.
-        schema: Its JSON schema.
         parameter_of: Parameter names by field name, where the two differ.
         own_defaults: Names of the fields whose parameters have a default, which the function fills in itself.
     """

@@ -148,15 +148,15 @@ class Request:
         name, arguments = "helper", {"task": "x"}
 
 
-async def test_with_the_first_major_handlers_are_kept_by_request() -> None:
-    async def list_tools() -> Any:
+async def test_the_first_major_version_stores_handlers_by_request() -> None:
+    async def list_tools(_: Any, params: Any) -> Any:
         return ["helper"]
 
-    async def call_tool(name: str, arguments: Any) -> Any:
-        return [name, arguments]
+    async def call_tool(_: Any, params: Any) -> Any:
+        return [params.name, params.arguments]
 
     server = _server_with(ServerOfOne, Types, "S", {"version": "1"}, list_tools, call_tool)
 
     assert (server.name, server.facts) == ("S", {"version": "1"})
-    assert await server.request_handlers["list"](None) == ("result", ["helper"])
+    assert await server.request_handlers["list"](Request()) == ("result", ["helper"])
     assert await server.request_handlers["call"](Request()) == ("result", ["helper", {"task": "x"}])
