@@ -10,7 +10,7 @@ Services refuse a call without a result right behind it, and a result without it
 - A call runs once: further answers and results are left out.
 
 All of this is read from the messages and not from a record in the session, because callers may pass a conversation
-without a session, and its messages have to be put into this form anyway. `agents.loop.approvals` records in the session
+without a session, and its messages have to be put into this form anyway. `ToolLoop` records in the session
 only what the messages do not show.
 
 Pure: no message is changed; messages that have to differ are copied.

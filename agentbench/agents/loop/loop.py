@@ -2,30 +2,37 @@
 
 `ToolLoop` decides what is done and runs the tools, the same whether the answer is streamed or not. `answer` and
 `stream_answer` call the model: they hand each of its answers to `absorb`, which returns what follows it.
+
+A run that fails after its tools ran saves no turn, and where a service or a history around each call of the model holds
+the conversation, the messages of a run lack the calls. The session records these calls, so that an answer that is sent
+once more does not make its call again, and an answer that names other arguments is refused.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
-from agentbench.agents.loop.answers import Addition, merge_responses, sort_outcomes, with_additions
-from agentbench.agents.loop.approvals import ApprovalRecord, take_outcomes, tool_call
 from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
+from agentbench.messages.usage import UsageDetails, add_usage_details
 
 logger = logging.getLogger("agentbench")
+
+#: Key in the state of a session: a message for each recorded call, with its requests or its result.
+APPROVALS: Final = "approvals"
 
 
 class Model(Protocol):
@@ -58,58 +65,11 @@ class Request(NamedTuple):
     own_messages: bool = False
 
 
-class Limits:
-    """Counts what a request uses up of the limits of its configuration.
+class Addition(NamedTuple):
+    """What the loop adds to an answer: results, in the role `tool`, or requests to a person (`assistant`)."""
 
-    Attributes:
-        rounds: How many calls of the model led to tool calls.
-        failed_too_often: Names of tools to be taken away one by one, where errors are counted for each tool.
-    """
-
-    def __init__(self, config: FunctionInvocationConfiguration) -> None:
-        self._config = config
-        self.rounds = self._executed = self._errors = 0
-        self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
-        self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
-        self.failed_too_often: list[str] = []
-        self._begin_ns = 0 if config.get("max_duration_s") is None else _now_ns()
-
-    def room(self) -> int | None:
-        """Return how many calls of the next batch may be made; `None` for all of them."""
-        most = self._config["max_function_calls"]
-        if most is None or not self._config.get("strict_max_function_calls", False):
-            return None
-        return max(most - self._executed, 0)
-
-    def count(self, outcomes: Sequence[Outcome], executed: int) -> None:
-        """Count a batch and its errors."""
-        self._executed += executed
-        if self._errors_of is None:
-            self._errors = self._errors + 1 if [outcome for outcome in outcomes if outcome.failed] else 0
-            return
-        failing = {outcome.name for outcome in outcomes if outcome.failed}
-        for name in {outcome.name for outcome in outcomes}:
-            self._errors_of[name] = self._errors_of.get(name, 0) + 1 if name in failing else 0
-            if self._errors_of[name] == self._most_errors:
-                self.failed_too_often.append(name)
-
-    def reason_to_stop(self) -> str | None:
-        """Return the limit that is used up, so that the model gets no tools any more; `None` if none is."""
-        config, most = self._config, self._config["max_function_calls"]
-        if self.rounds >= config["max_iterations"]:
-            return f"max_iterations={config['max_iterations']}"
-        if most is not None and self._executed >= most:
-            return f"max_function_calls={most}"
-        if self._errors >= self._most_errors:
-            return f"max_consecutive_errors_per_request={config['max_consecutive_errors_per_request']}"
-        duration_s = config.get("max_duration_s")
-        if duration_s is not None and _now_ns() >= self._begin_ns + duration_s * 1e9:
-            return f"max_duration_s={duration_s}"
-        return None
-
-
-def _now_ns() -> int:
-    return _clock.runtime_defaults().clock.perf_ns()
+    role: str
+    contents: list[Content]
 
 
 class ToolLoop:
@@ -126,7 +86,10 @@ class ToolLoop:
         self._request = request
         self.options: dict[str, Any] = dict(request.options)
         self._toolbox: Toolbox | None = None
-        self._limits = Limits(config)
+        self._rounds = self._executed = self._errors = 0  # an error counts until a batch has none
+        self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
+        self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
+        self._begin_ns = 0 if config.get("max_duration_s") is None else _now_ns()
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
@@ -152,7 +115,7 @@ class ToolLoop:
                     self.options["tools"] = tools = await validate_tools(tools)
                 self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
             if has_pending_calls(messages):
-                pending = PendingCalls(messages, ApprovalRecord(self._request.session).calls())
+                pending = PendingCalls(messages, self._recorded_calls())
         if pending is None:
             messages = list(messages)
         else:
@@ -162,19 +125,30 @@ class ToolLoop:
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
         """Make the approved calls; return the messages for the model, and what the answer holds besides."""
-        outcomes = await self._run([tool_call(call) for call in pending.approved]) if pending.approved else []
-        take_outcomes(pending, outcomes, ApprovalRecord(self._request.session))
+        calls = []
+        for waiting in pending.approved:
+            # A tool that raised requests about its own calls has begun: it gets all answers, also those that reject.
+            inner = waiting.inner_requests
+            answers = tuple(waiting.answers) if inner else ()
+            calls.append(ToolCall(waiting.content, waiting.approval, inner, answers))
+        outcomes = await self._run(calls) if calls else []
+        self._replace_recorded(pending.has_result_of)
+        for call, outcome in zip(pending.approved, outcomes, strict=True):
+            call.result = outcome.result
+            if outcome.result is not None:
+                self._record(RecordedCall(call.content, (), outcome.result))
+            elif call.is_repeated:
+                self._record(RecordedCall(call.content, outcome.requests))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
-        requests, _, has_ended = sort_outcomes((), outcomes)
+        requests, _, has_ended = _sort_outcomes((), outcomes)
         additions = [Addition("assistant", requests)] if requests else []
         if not has_ended:
             self._resolved = replaced or None
         elif results := pending.results:  # they are the answer, so no message is stored with them
             additions.append(Addition("tool", results))
         if additions:
-            self.done = True
-            self._answer = with_additions((), additions)
-            self._has_additions = True
+            self.done = self._has_additions = True
+            self._answer = [Message(addition.role, addition.contents) for addition in additions]
         elif outcomes:
             self._limit()
         return messages, additions
@@ -199,12 +173,12 @@ class ToolLoop:
             terminate_on_unknown=config["terminate_on_unknown_calls"],
             ask_alone=config.get("approval_scope") == "call",
         )
-        self._limits.rounds += 1
+        self._rounds += 1
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        requests, additions, has_ended = sort_outcomes(batch.requests, outcomes)
+        requests, additions, has_ended = _sort_outcomes(batch.requests, outcomes)
         if requests:
             self._record_requests(batch, outcomes)
-        messages = with_additions(response.messages, additions)
+        messages = _with_additions(response.messages, additions)
         self._answer.extend(messages)
         self._has_additions = True
         if requests or has_ended:
@@ -219,44 +193,91 @@ class ToolLoop:
         self._limit()
         return additions
 
-    def _record_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
-        """Record the calls that wait for a person, if later messages will not show them."""
-        record = ApprovalRecord(self._request.session)
-        waiting = [RecordedCall(one.function_call) for one in batch.requests if one.function_call is not None]
-        if self._is_internal or self._is_stored_by_service:
-            for call, outcome in zip(batch.calls, outcomes, strict=True):
-                if outcome.requests:
-                    waiting.append(RecordedCall(call, outcome.requests))
-            for one in waiting:
-                record.add(one)
-        else:  # models use ids again
-            record.replace(lambda known: any(is_same_call(known, one.call) for one in waiting))
+    async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
+        """Make calls, as many as the limits allow, and count them and their errors."""
+        request, most, room = self._request, self._request.configuration["max_function_calls"], None
+        if most is not None and request.configuration.get("strict_max_function_calls", False):
+            room = max(most - self._executed, 0)
+        if self._calling is None:
+            self._calling = Calling(request.configuration, request.middleware, request.session, request.arguments or {})
+        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
+        self._executed += len(calls[:room])
+        failing = {outcome.name for outcome in outcomes if outcome.failed}
+        if self._errors_of is None:
+            self._errors = self._errors + 1 if failing else 0
+        else:
+            for name in {outcome.name for outcome in outcomes}:
+                self._errors_of[name] = self._errors_of.get(name, 0) + 1 if name in failing else 0
+        return outcomes
 
     def _limit(self) -> None:
-        """Take away the tools that were used up or failed too often, or all of them once a limit is reached."""
-        limits, toolbox = self._limits, self._toolbox
-        reason = limits.reason_to_stop()
-        if limits.failed_too_often and toolbox is not None:
-            for name in limits.failed_too_often:
-                toolbox.taken_away[name] = "This tool failed too often and cannot be called again in this request."
-            limits.failed_too_often.clear()
-            left = [tool for tool in self.options["tools"] if tool_name(tool) not in toolbox.taken_away]
-            self.options["tools"] = left
-            if not left:
-                reason = "no tool is left"
+        """Take away the tools that failed too often, or all of them once a limit is reached."""
+        reason = self._reached_limit()
+        if self._errors_of is not None and self._toolbox is not None:
+            taken_away = self._toolbox.taken_away
+            for name, errors in self._errors_of.items():
+                if errors == self._most_errors:
+                    taken_away[name] = "This tool failed too often and cannot be called again in this request."
+            if taken_away:
+                self.options["tools"] = [one for one in self.options["tools"] if tool_name(one) not in taken_away]
+                reason = reason if self.options["tools"] else "no tool is left"
         if reason is not None:
             logger.info("The model is called once more, without tools: %s.", reason)
             self._last_call = True
             self.options["tool_choice"] = "none"
 
-    async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
-        request, limits = self._request, self._limits
-        room = limits.room()
-        if self._calling is None:
-            self._calling = Calling(request.configuration, request.middleware, request.session, request.arguments or {})
-        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
-        limits.count(outcomes, len(calls) if room is None else min(len(calls), room))
-        return outcomes
+    def _reached_limit(self) -> str | None:
+        config: Mapping[str, Any] = self._request.configuration
+        most, duration_s = config["max_function_calls"], config.get("max_duration_s")
+        if self._rounds >= config["max_iterations"]:
+            name = "max_iterations"
+        elif most is not None and self._executed >= most:
+            name = "max_function_calls"
+        elif self._errors >= self._most_errors:
+            name = "max_consecutive_errors_per_request"
+        elif duration_s is not None and _now_ns() >= self._begin_ns + duration_s * 1e9:
+            name = "max_duration_s"
+        else:
+            return None
+        return f"{name}={config[name]}"
+
+    def _recorded_messages(self) -> list[Message]:
+        """Return a message for each call that the session recorded, with its requests or its result, oldest first."""
+        stored = getattr(self._request.session, "state", {}).get(APPROVALS) or ()
+        return [one for one in stored if isinstance(one, Message) and one.contents]
+
+    def _recorded_calls(self) -> list[RecordedCall]:
+        found: list[RecordedCall] = []
+        for message in self._recorded_messages():
+            call, *rest = message.contents
+            result = rest.pop() if rest and rest[-1].type == "function_result" else None
+            found.append(RecordedCall(call, tuple(rest), result))
+        return found
+
+    def _record(self, recorded: RecordedCall) -> None:
+        """Record a call, in place of an earlier one that is the same: models use ids again."""
+        call, requests, result = recorded
+        contents = [call, *requests, *([] if result is None else [result])]
+        self._replace_recorded(lambda known: is_same_call(known, call), [Message("tool", contents)])
+
+    def _replace_recorded(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
+        state = getattr(self._request.session, "state", None)
+        if state is None or (APPROVALS not in state and not added):
+            return
+        state[APPROVALS] = [*(one for one in self._recorded_messages() if not is_dropped(one.contents[0])), *added]
+        if not state[APPROVALS]:
+            del state[APPROVALS]
+
+    def _record_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        """Record the calls that wait for a person, if later messages will not show them."""
+        waiting = [RecordedCall(one.function_call) for one in batch.requests if one.function_call is not None]
+        if self._is_internal or self._is_stored_by_service:
+            pairs = zip(batch.calls, outcomes, strict=True)
+            waiting += [RecordedCall(call, outcome.requests) for call, outcome in pairs if outcome.requests]
+            for one in waiting:
+                self._record(one)
+        else:  # models use ids again
+            self._replace_recorded(lambda known: any(is_same_call(known, one.call) for one in waiting))
 
     def response(self) -> ChatResponse[Any]:
         """Return the whole answer: the messages and the usage of all rounds, everything else from the last.
@@ -269,7 +290,7 @@ class ToolLoop:
         if len(self._responses) == 1 and not self._has_additions:
             response = self._responses[0]
         else:
-            response = merge_responses(self._responses, self._answer)
+            response = _merged(self._responses, self._answer)
         response_format = self.options.get("response_format")
         is_unformed = response_format is not None and response.response_format is None
         if not (is_unformed or self._resolved or self._is_internal):
@@ -337,3 +358,67 @@ def own_copy(message: Message) -> Message:
 def mode_of(tool_choice: Any) -> Any:
     """Return the mode of a tool choice, however it is written."""
     return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
+
+
+def _now_ns() -> int:
+    return _clock.runtime_defaults().clock.perf_ns()
+
+
+def _sort_outcomes(
+    requests: Iterable[Content], outcomes: Iterable[Outcome]
+) -> tuple[list[Content], list[Addition], bool]:
+    """Return all requests, those of the outcomes last; what follows the answer; whether a middleware ended the loop."""
+    requests, results, has_ended = list(requests), [], False
+    for outcome in outcomes:
+        requests.extend(outcome.requests)
+        if outcome.result is not None:
+            results.append(outcome.result)
+        has_ended = has_ended or outcome.ended
+    additions = [Addition("assistant", requests)] if requests else []
+    return requests, [*additions, Addition("tool", results)] if results else additions, has_ended
+
+
+def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:
+    """Return messages with additions behind them, as the fold of their updates has them.
+
+    A call that is handed back replaces the one that it is a copy of. Messages that change are copied.
+    """
+    combined = list(messages)
+    for role, contents in additions:
+        back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
+        used = set[str | None]()
+        for index, message in enumerate(combined if back else ()):
+            ids = back.keys() & {one.call_id for one in message.contents if one.type == "function_call"}
+            if ids:
+                used |= ids
+                combined[index] = copied = copy.copy(message)
+                copied.contents = [
+                    back[one.call_id] if one.type == "function_call" and one.call_id in ids else one
+                    for one in message.contents
+                ]
+        left = [one for one in contents if one.type != "function_call" or one.call_id not in used]
+        if left and combined and combined[-1].role == role:
+            combined[-1] = copy.copy(combined[-1])
+            combined[-1].contents = [*combined[-1].contents, *left]
+        elif left:
+            combined.append(Message(role, left))
+    return combined
+
+
+def _merged(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
+    """Return the last response with other messages, the usage of all, and fields that only earlier ones have."""
+    if not responses:
+        return ChatResponse(messages=messages)
+    whole = copy.copy(responses[-1])
+    whole.messages = messages
+    whole.additional_properties = {}
+    usage: UsageDetails | None = None
+    for response in responses:
+        if response.usage_details is not None:
+            usage = add_usage_details(usage, response.usage_details)
+        whole.additional_properties.update(response.additional_properties)
+    whole.usage_details = usage
+    for name in ("response_id", "conversation_id", "model", "created_at", "finish_reason"):
+        values = (getattr(response, name) for response in reversed(responses))
+        setattr(whole, name, next(filter(None, values), getattr(whole, name)))
+    return whole
