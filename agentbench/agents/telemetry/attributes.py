@@ -1,4 +1,4 @@
-"""Pure: the attributes of the spans and metrics of agents, models and tools."""
+"""Pure: the attributes of the spans and metrics of agents, models and tools; one of `None` is left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agentbench._secrets import without_secrets
-from agentbench.messages.options import merge_chat_options
 
 Attributes = dict[str, Any]
 
@@ -29,52 +28,33 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
         or options.get("conversation_id")
         or getattr(session, "session_id", None)
     )
-    return _without_none(
-        {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": str(
-                getattr(agent, "otel_agent_provider_name", None)
-                or getattr(agent, "AGENT_PROVIDER_NAME", None)
-                or "agentbench"
-            ),
-            "gen_ai.agent.id": _text(getattr(agent, "id", None)),
-            "gen_ai.agent.name": _text(getattr(agent, "name", None)),
-            "gen_ai.agent.description": _text(getattr(agent, "description", None)),
-            "gen_ai.conversation.id": _text(conversation),
-            **request_attributes(options),
-            "gen_ai.tool.definitions": tool_definitions(options.get("tools")),
-        }
-    )
-
-
-def agent_title(agent: Any) -> str:
-    """Return the name of an agent's span."""
-    return f"invoke_agent {getattr(agent, 'name', None) or getattr(agent, 'id', None) or type(agent).__name__}"
-
-
-def agent_options(agent: Any, options: Any) -> Attributes:
-    """Return an agent's default options merged with those of the run, which win."""
-    own = getattr(agent, "default_options", None)
-    return merge_chat_options(*(each if isinstance(each, Mapping) else None for each in (own, options)))
+    provider = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": str(provider or "agentbench"),
+        "gen_ai.agent.id": _text(getattr(agent, "id", None)),
+        "gen_ai.agent.name": _text(getattr(agent, "name", None)),
+        "gen_ai.agent.description": _text(getattr(agent, "description", None)),
+        "gen_ai.conversation.id": _text(conversation),
+        **request_attributes(options),
+        "gen_ai.tool.definitions": tool_definitions(options.get("tools")),
+    }
 
 
 def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:
     """Return the attributes that are known before a model is called; the operation is `chat` or `embeddings`."""
     options = options if isinstance(options, Mapping) else {}
     address, port = _server(client)
-    return _without_none(
-        {
-            "gen_ai.operation.name": operation,
-            "gen_ai.provider.name": str(
-                getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None) or "unknown"
-            ),
-            "server.address": address,
-            "server.port": port,
-            **(request_attributes(options) if operation == "chat" else {}),
-            "gen_ai.request.model": model_name(client, options),
-            "gen_ai.conversation.id": _text(options.get("conversation_id")),
-        }
-    )
+    provider = getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None)
+    return {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": str(provider or "unknown"),
+        "server.address": address,
+        "server.port": port,
+        **(request_attributes(options) if operation == "chat" else {}),
+        "gen_ai.request.model": model_name(client, options),
+        "gen_ai.conversation.id": _text(options.get("conversation_id")),
+    }
 
 
 def model_name(client: Any, options: Any) -> str:
@@ -91,20 +71,18 @@ def request_attributes(options: Mapping[str, Any]) -> Attributes:
     if stop:
         found["gen_ai.request.stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
     found["gen_ai.request.choice.count"] = 1
-    return _without_none(found)
+    return found
 
 
 def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
     """Return the attributes that are known before a tool is called."""
-    return _without_none(
-        {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": tool_name(tool),
-            "gen_ai.tool.call.id": call_id or "unknown",
-            "gen_ai.tool.type": "function",
-            "gen_ai.tool.description": _text(getattr(tool, "description", None)),
-        }
-    )
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool_name(tool),
+        "gen_ai.tool.call.id": call_id or "unknown",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": _text(getattr(tool, "description", None)),
+    }
 
 
 def tool_name(tool: Any) -> str:
@@ -115,14 +93,12 @@ def tool_name(tool: Any) -> str:
 def response_attributes(response: Any) -> Attributes:
     """Return the attributes of a model's answer."""
     finish = getattr(response, "finish_reason", None)
-    return _without_none(
-        {
-            "gen_ai.response.id": _text(getattr(response, "response_id", None)),
-            "gen_ai.response.model": _text(getattr(response, "model", None)),
-            "gen_ai.response.finish_reasons": json.dumps([str(finish)]) if finish else None,
-            **usage_attributes(getattr(response, "usage_details", None)),
-        }
-    )
+    return {
+        "gen_ai.response.id": _text(getattr(response, "response_id", None)),
+        "gen_ai.response.model": _text(getattr(response, "model", None)),
+        "gen_ai.response.finish_reasons": json.dumps([str(finish)]) if finish else None,
+        **usage_attributes(getattr(response, "usage_details", None)),
+    }
 
 
 def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
@@ -136,7 +112,7 @@ def embedding_attributes(embeddings: Any) -> Attributes:
     first = embeddings[0] if isinstance(embeddings, list) and embeddings else None
     usage = usage_attributes(getattr(embeddings, "usage", None))
     usage.pop("gen_ai.usage.output_tokens", None)
-    return _without_none({"gen_ai.response.model": _text(getattr(first, "model", None)), **usage})
+    return {"gen_ai.response.model": _text(getattr(first, "model", None)), **usage}
 
 
 def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
@@ -181,5 +157,6 @@ def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-def _without_none(attributes: Attributes) -> Attributes:
+def without_none(attributes: Attributes) -> Attributes:
+    """Return the attributes that have a value."""
     return {key: value for key, value in attributes.items() if value is not None}

@@ -19,7 +19,14 @@ _embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
 """The client whose span is open; a class that calls its base class, or itself for parts, gets one span."""
 
 
-class ChatTelemetryLayer:
+class _NamedProvider:
+    def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if otel_provider_name is not None:
+            self.otel_provider_name: str | None = otel_provider_name
+
+
+class ChatTelemetryLayer(_NamedProvider):
     """Puts a span around each `get_response` of a client class that is not made by us.
 
     Clients that derive from `BaseChatClient` make their own spans; with them it only takes its argument.
@@ -45,11 +52,6 @@ class ChatTelemetryLayer:
             OTEL_PROVIDER_NAME = "my-service"
         ```
     """
-
-    def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if otel_provider_name is not None:
-            self.otel_provider_name: str | None = otel_provider_name
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
         """Return what the next class returns, an awaitable or a stream, within a span."""
@@ -125,7 +127,7 @@ def run_in_span(agent: Any, run: Callable[..., Any], messages: Any = None, **arg
     return span.call(lambda: _await(call()))
 
 
-class EmbeddingTelemetryLayer:
+class EmbeddingTelemetryLayer(_NamedProvider):
     """Puts a span around each `get_embeddings` of a client class that is not made by us.
 
     Embedding clients of this library make their own spans; with them it only takes its argument.
@@ -149,11 +151,6 @@ class EmbeddingTelemetryLayer:
             OTEL_PROVIDER_NAME = "my-service"
         ```
     """
-
-    def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if otel_provider_name is not None:
-            self.otel_provider_name: str | None = otel_provider_name
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the next class, within a span."""

@@ -1,4 +1,4 @@
-"""The spans around agents, models and tools.
+"""The spans around agents, models and tools, with their metrics.
 
 Imported only where `observability.is_tracing()` says yes. Everything happens in the task that awaits: a span is made
 the current one and put back there, so that a run may be awaited by `gather`, a task or `wait_for`.
@@ -6,15 +6,21 @@ the current one and put back there, so that a run may be awaited by `gather`, a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
 
+from opentelemetry import context as otel_context
+from opentelemetry import trace
 from opentelemetry.metrics import Histogram
+from opentelemetry.trace import Span
 
 from agentbench.agents.telemetry.attributes import (
+    Attributes,
     agent_attributes,
-    agent_options,
-    agent_title,
     chat_attributes,
     embedding_attributes,
     metric_attributes,
@@ -22,18 +28,25 @@ from agentbench.agents.telemetry.attributes import (
     response_attributes,
     tool_attributes,
     tool_name,
+    without_none,
 )
 from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
-from agentbench.agents.telemetry.operation import Operation, RunTotals, SpanAround
+from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.options import merge_chat_options
 from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
 from agentbench.observability import (
     DURATION_BUCKETS,
     OBSERVABILITY_SETTINGS,
     TOKEN_BUCKETS,
     get_meter,
+    get_tracer,
     is_measuring,
 )
+from agentbench.observability.instruments import mark_failed
+
+R = TypeVar("R")
 
 TOKENS: Final = "gen_ai.client.token.usage"
 MODEL_SECONDS: Final = "gen_ai.client.operation.duration"
@@ -45,119 +58,256 @@ _HISTOGRAMS = {
     TOOL_SECONDS: ("s", "Time that calls of tools took", DURATION_BUCKETS),
 }
 _cache: dict[str, tuple[object, Histogram]] = {}
+_RUN_KEY = otel_context.create_key("agentbench-run")
+
+
+class RunTotals:
+    """The ids of the answers, and the sums of tokens by attribute, of the model calls of one run of an agent."""
+
+    __slots__ = ("response_ids", "tokens")
+
+    def __init__(self) -> None:
+        self.response_ids: set[str] = set()
+        self.tokens: dict[str, int] = {}
+
+    def add(self, attributes: Attributes) -> None:
+        """Add the attributes of a model call."""
+        if "gen_ai.response.id" in attributes:
+            self.response_ids.add(attributes["gen_ai.response.id"])
+        for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"):
+            if key in attributes:
+                self.tokens[key] = self.tokens.get(key, 0) + attributes[key]
+
+
+class SpanAround(ABC):
+    """The span around one call; or around one stream, from the first pull until it ends, fails, is closed or collected.
+
+    Only a stream refers to its span, so that both are collected together. Subclasses name the attributes.
+    """
+
+    attributes: Attributes
+    #: Of the agent whose span this is.
+    _totals: RunTotals | None = None
+    _span: Span | None = None
+    _has_ended = False
+    _started_at: float
+
+    @abstractmethod
+    def _first(self) -> tuple[str, Attributes]:
+        """Return the title of the span and the attributes that are known at its begin."""
+
+    @abstractmethod
+    def _last(self, result: Any) -> Attributes:
+        """Return the attributes of the result."""
+
+    def _measure(self, seconds: float) -> None:  # noqa: B027 - runs of agents are not counted
+        """Count the call, before its span ends."""
+
+    async def call(self, call: Callable[[], Awaitable[R]]) -> R:
+        """Await a call within the span."""
+        try:
+            with self._current():
+                result = await call()
+            self._report(self._last(result))
+            return result
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self._end()
+
+    def stream(self, open_stream: Callable[[], ResponseStream[Any, Any]]) -> ResponseStream[Any, Any]:
+        """Return a stream with the same updates and final response, within the span; it is opened at the first pull."""
+        stream: ResponseStream[Any, Any] = ResponseStream.from_awaitable(_Opening(open_stream))
+        reference = weakref.ref(stream)
+
+        def on_cleanup() -> None:
+            # After the end of the source the final response is to come.
+            known = reference()
+            if known is None or known.state != "ended":
+                self._end()
+
+        def on_response(response: Any) -> None:
+            self._report(self._last(response))
+            self._end()
+
+        stream.with_pull_context_manager(self._around_pull)
+        stream.with_cleanup_hook(on_cleanup)
+        return stream.with_result_hook(on_response)
+
+    @contextmanager
+    def _around_pull(self) -> Iterator[None]:
+        try:
+            with self._current():
+                yield
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Make the span, which begins here, the current one within; the task that enters must leave."""
+        if self._span is None:
+            title, attributes = self._first()
+            self.attributes = without_none(attributes)
+            self._span = get_tracer().start_span(title, attributes=self.attributes)
+            self._started_at = time.perf_counter()
+        context = trace.set_span_in_context(self._span)
+        if self._totals is not None:
+            context = otel_context.set_value(_RUN_KEY, self._totals, context)
+        token = otel_context.attach(context)
+        try:
+            yield
+        except GeneratorExit:
+            # A coroutine that is dropped while it waits may be closed by the garbage collector, outside its task.
+            with suppress(ValueError):
+                token.var.reset(token)
+            raise
+        except BaseException:
+            otel_context.detach(token)
+            raise
+        otel_context.detach(token)
+
+    def _report(self, attributes: Attributes) -> None:
+        if self._span is not None:
+            found = without_none(attributes)
+            self.attributes.update(found)
+            self._span.set_attributes(found)
+
+    def _fail(self, error: BaseException) -> None:
+        """Mark the span as failed, unless the run waits for a person."""
+        if self._span is not None and not isinstance(error, UserInputRequiredException):
+            self.attributes["error.type"] = type(error).__name__
+            mark_failed(self._span, error)
+
+    def _end(self) -> None:
+        if self._span is not None and not self._has_ended:
+            self._has_ended = True
+            self._measure(time.perf_counter() - self._started_at)
+            self._span.end()
+
+    def __del__(self) -> None:
+        self._end()
+
+
+class _Opening:
+    """The promise of a stream. No coroutine: Python warns of one that is never awaited."""
+
+    __slots__ = ("_open_stream",)
+
+    def __init__(self, open_stream: Callable[[], ResponseStream[Any, Any]]) -> None:
+        self._open_stream = open_stream
+
+    def __await__(self) -> Generator[Any, Any, ResponseStream[Any, Any]]:
+        return self._open().__await__()
+
+    async def _open(self) -> ResponseStream[Any, Any]:
+        return self._open_stream()
 
 
 class AgentSpan(SpanAround):
     """The span of one run of an agent."""
 
-    __slots__ = ("_agent", "_messages", "_options", "_session", "_totals")
-
     def __init__(self, agent: Any, messages: Any, options: Any, session: Any) -> None:
         self._agent, self._messages, self._session = agent, messages, session
-        self._options = agent_options(agent, options)
-        self._totals = RunTotals()
+        own = getattr(agent, "default_options", None)
+        self._options = merge_chat_options(*(each if isinstance(each, Mapping) else None for each in (own, options)))
+        self._totals: RunTotals = RunTotals()
 
-    def begin(self) -> Operation:
-        """Begin the span with what is known."""
-        attributes = agent_attributes(self._agent, self._options, self._session)
-        operation = Operation(agent_title(self._agent), attributes, self._totals)
-        _report_input(operation, self._messages, self._options)
-        return operation
+    def _first(self) -> tuple[str, Attributes]:
+        agent = self._agent
+        name = getattr(agent, "name", None) or getattr(agent, "id", None) or type(agent).__name__
+        attributes = agent_attributes(agent, self._options, self._session)
+        return f"invoke_agent {name}", {**attributes, **_input(self._messages, self._options)}
 
-    def report(self, operation: Operation, result: Any) -> None:
-        """Report the result."""
-        attributes = {**self._totals.tokens, **response_attributes(result)}
+    def _last(self, result: Any) -> Attributes:
+        attributes = {**self._totals.tokens, **response_attributes(result), **_output(result)}
         if attributes.get("gen_ai.response.id") in self._totals.response_ids:
             del attributes["gen_ai.response.id"]
-        operation.report(attributes)
-        _report_output(operation, result)
+        return attributes
 
 
 class ChatSpan(SpanAround):
     """The span of one call of a model."""
 
-    __slots__ = ("_client", "_messages", "_options")
-
     def __init__(self, client: Any, messages: Iterable[Any], options: Any) -> None:
         self._client, self._messages, self._options = client, messages, options
 
-    def begin(self) -> Operation:
-        """Begin the span with what is known."""
+    def _first(self) -> tuple[str, Attributes]:
         title = f"chat {model_name(self._client, self._options)}"
-        operation = Operation(title, chat_attributes(self._client, self._options))
-        _report_input(operation, self._messages, self._options)
-        return operation
+        self._run_totals = otel_context.get_value(_RUN_KEY)
+        return title, {**chat_attributes(self._client, self._options), **_input(self._messages, self._options)}
 
-    def report(self, operation: Operation, result: Any) -> None:
-        """Report the result."""
-        operation.report_answer(result)
-        _report_output(operation, result, result.finish_reason if isinstance(result, ChatResponse) else None)
+    def _last(self, result: Any) -> Attributes:
+        attributes = response_attributes(result)
+        if isinstance(self._run_totals, RunTotals):
+            self._run_totals.add(attributes)
+        return {**attributes, **_output(result, result.finish_reason if isinstance(result, ChatResponse) else None)}
 
-    def end(self, operation: Operation) -> None:
-        """End the span, and measure the call."""
-        if operation.end():
-            _record_model_call(operation.attributes, operation.seconds)
+    def _measure(self, seconds: float) -> None:
+        if not is_measuring():
+            return
+        few = metric_attributes(self.attributes)
+        _histogram(MODEL_SECONDS).record(seconds, few)
+        for direction in ("input", "output"):
+            tokens = self.attributes.get(f"gen_ai.usage.{direction}_tokens")
+            if tokens is not None:
+                _histogram(TOKENS).record(tokens, {**few, "gen_ai.token.type": direction})
 
 
 class EmbeddingSpan(ChatSpan):
     """The span of one call of an embedding model."""
 
-    __slots__ = ()
-
-    def begin(self) -> Operation:
-        """Begin the span with what is known."""
+    def _first(self) -> tuple[str, Attributes]:
         title = f"embeddings {model_name(self._client, self._options)}"
-        return Operation(title, chat_attributes(self._client, self._options, operation="embeddings"))
+        return title, chat_attributes(self._client, self._options, operation="embeddings")
 
-    def report(self, operation: Operation, result: Any) -> None:
-        """Report the result."""
-        operation.report(embedding_attributes(result))
+    def _last(self, result: Any) -> Attributes:
+        return embedding_attributes(result)
 
 
 class ToolSpan(SpanAround):
     """The span of one call of a tool."""
 
-    __slots__ = ("_arguments", "_call_id", "_tool")
-
     def __init__(self, tool: Any, call_id: str | None, arguments: Any) -> None:
         self._tool, self._call_id, self._arguments = tool, call_id, arguments
 
-    def begin(self) -> Operation:
-        """Begin the span with what is known."""
-        operation = Operation(f"execute_tool {tool_name(self._tool)}", tool_attributes(self._tool, self._call_id))
+    def _first(self) -> tuple[str, Attributes]:
+        attributes = tool_attributes(self._tool, self._call_id)
         if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
             arguments = arguments_json(self._arguments, _secret_parameters(self._tool))
-            operation.report_content("gen_ai.tool.call.arguments", arguments)
-        return operation
+            attributes["gen_ai.tool.call.arguments"] = arguments
+        return f"execute_tool {tool_name(self._tool)}", attributes
 
-    def report(self, operation: Operation, result: Any) -> None:
-        """Report the result."""
-        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-            operation.report_content("gen_ai.tool.call.result", result_text(result))
+    def _last(self, result: Any) -> Attributes:
+        return {"gen_ai.tool.call.result": result_text(result)} if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else {}
 
-    def end(self, operation: Operation) -> None:
-        """End the span, and measure the call."""
-        operation.report({"agentbench.function.invocation.duration": operation.seconds})
-        operation.end()
-        _record_tool_call(operation.attributes, operation.seconds)
+    def _measure(self, seconds: float) -> None:
+        self._report({TOOL_SECONDS: seconds})
+        if is_measuring():
+            _histogram(TOOL_SECONDS).record(seconds, metric_attributes(self.attributes))
 
 
-def _report_input(operation: Operation, messages: Any, options: Any) -> None:
-    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-        operation.report_content("gen_ai.input.messages", messages_json(normalize_messages(messages)))
-        instructions = options.get("instructions") if isinstance(options, Mapping) else None
-        operation.report_content("gen_ai.system_instructions", instructions_json(instructions))
+def _input(messages: Any, options: Any) -> Attributes:
+    if not OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+        return {}
+    instructions = options.get("instructions") if isinstance(options, Mapping) else None
+    return {
+        "gen_ai.input.messages": messages_json(normalize_messages(messages)),
+        "gen_ai.system_instructions": instructions_json(instructions),
+    }
 
 
-def _report_output(operation: Operation, response: Any, finish_reason: object = None) -> None:
-    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED and response is not None:
-        operation.report_content(
-            "gen_ai.output.messages", messages_json(response.messages, finish_reason=finish_reason)
-        )
+def _output(response: Any, finish_reason: object = None) -> Attributes:
+    if not OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED or response is None:
+        return {}
+    return {"gen_ai.output.messages": messages_json(response.messages, finish_reason=finish_reason)}
 
 
 def _secret_parameters(tool: Any) -> list[str]:
-    """The parameters of a tool that are secret by their schema."""
+    """Return the parameters of a tool that are secret by their schema."""
     parameters = getattr(tool, "parameters", None)
     schema = parameters() if callable(parameters) else {}
     properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
@@ -170,26 +320,8 @@ def _is_secret_schema(schema: Any) -> bool:
     return schema.get("format") == "password" or any(map(_is_secret_schema, schema.get("anyOf", ())))
 
 
-def _record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
-    """Count a call of a model, by the attributes of its span."""
-    if not is_measuring():
-        return
-    few = metric_attributes(attributes)
-    _histogram(MODEL_SECONDS).record(seconds, few)
-    for direction in ("input", "output"):
-        tokens = attributes.get(f"gen_ai.usage.{direction}_tokens")
-        if tokens is not None:
-            _histogram(TOKENS).record(tokens, {**few, "gen_ai.token.type": direction})
-
-
-def _record_tool_call(attributes: Mapping[str, Any], seconds: float) -> None:
-    """Count a call of a tool, by the attributes of its span."""
-    if is_measuring():
-        _histogram(TOOL_SECONDS).record(seconds, metric_attributes(attributes))
-
-
 def _histogram(name: str) -> Histogram:
-    """The histogram of the meter in use; a second one of the same name would make the SDK warn."""
+    """Return the histogram of the meter in use; a second one of the same name would make the SDK warn."""
     meter = get_meter()
     owner, histogram = _cache.get(name, (None, None))
     if histogram is not None and owner is meter:
