@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from inspect import signature
 from typing import Any, Final, Literal
@@ -56,30 +57,17 @@ for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, 
     register_name(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))
 
 
-class UnwritableError(Exception):
-    """A value that cannot be written, with the reason. On its way up each container adds the key of the value."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.steps: list[Any] = []
-
-    @classmethod
-    def of(cls, kind: type, part: str = "") -> UnwritableError:
-        """Return the error of a class that has no stored form, maybe of a part of the value."""
-        it = f"Its part {part}" if part else "It"
-        if is_secret_class(kind):
-            return cls(f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session.")
-        return cls(
-            f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "
-            "there, make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and "
-            "from_dict(), or give its class to register_state_type()."
-        )
+def _place(path: Any) -> str:
+    """Return where a value is, such as `session.state['notes'][0]`; a path is that of the container, and a key."""
+    steps = []
+    while not isinstance(path, str):
+        path, step = path
+        steps.append(f"[{step!r}]")
+    return path + "".join(reversed(steps))
 
 
-def _place(root: str, *steps: Any) -> str:
-    """Return where a value is, such as `session.state['notes'][0]`."""
-    return root + "".join(f"[{step!r}]" for step in steps)
+def _unwritable(path: Any, reason: str) -> TypeError:
+    return TypeError(f"{_place(path)} cannot be written. {reason}")
 
 
 def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,113 +84,101 @@ def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str
     written: dict[str, Any] = {}
     for key, value in values.items():
         try:
-            _put(written, key, value, where)
-        except UnwritableError as error:  # noqa: PERF203 - the key is part of the message
-            message = f"{_place(root, *reversed(error.steps))} cannot be written. {error.reason}"
-            raise TypeError(message) from error.__cause__
-        except RecursionError as error:
-            message = f"{_place(root, key)} contains itself, or is nested too deeply to be written."
+            written[_write_key(key, written, root)] = _write(value, where, (root, key))
+        except RecursionError as error:  # noqa: PERF203 - the key is part of the message
+            message = f"{root}[{key!r}] contains itself, or is nested too deeply to be written."
             raise TypeError(message) from error
     return written
 
 
-def _write(value: Any, where: _Place) -> Any:
+def _write(value: Any, where: _Place, path: Any) -> Any:
     cls = type(value)
     if cls in _AS_THEY_ARE:
         return value
     if cls is int:
-        return value if -_LARGEST_INT < value < _LARGEST_INT else _tagged(value)
+        return value if -_LARGEST_INT < value < _LARGEST_INT else _tagged(value, path)
     if cls is float:
-        return value if math.isfinite(value) else _tagged(value)
+        return value if math.isfinite(value) else _tagged(value, path)
     if cls is dict:
-        written = _write_values(value, where)
+        written = _write_values(value, where, path)
         return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
-    if cls in (list, tuple):
-        return _write_items(value, where)
-    if cls in (set, frozenset):  # in the same order in every process
-        return sorted(_write_items(value, where), key=json.dumps)
-    return _write_object(value, cls, where)
+    if cls in (list, tuple, set, frozenset):
+        items = [_write(item, where, (path, index)) for index, item in enumerate(value)]
+        return items if cls in (list, tuple) else sorted(items, key=json.dumps)  # in the same order in every process
+    return _write_object(value, cls, where, path)
 
 
-def _write_items(items: Iterable[Any], where: _Place) -> list[Any]:
-    written = []
-    for index, item in enumerate(items):
-        try:
-            written.append(_write(item, where))
-        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
-            error.steps.append(index)
-            raise
-    return written
-
-
-def _write_values(value: Mapping[Any, Any], where: _Place) -> dict[str, Any]:
+def _write_values(value: Mapping[Any, Any], where: _Place, path: Any) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for key, item in value.items():
-        _put(written, key, item, where)
+        name = _write_key(key, written, path)
+        written[name] = item if type(item) in _AS_THEY_ARE else _write(item, where, (path, key))
     return written
 
 
-def _put(written: dict[str, Any], key: Any, value: Any, where: _Place) -> None:
+def _write_key(key: Any, written: dict[str, Any], path: Any) -> str:
     name = key if type(key) is str else str(key.value if isinstance(key, Enum) else key)
-    try:
-        if name in written:
-            reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
-            raise UnwritableError(reason)
-        written[name] = _write(value, where)
-    except UnwritableError as error:
-        error.steps.append(key)
-        raise
+    if name in written:
+        reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
+        raise _unwritable((path, key), reason)
+    return name
 
 
-def _write_object(value: Any, cls: Any, where: _Place) -> Any:
+def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     if registered_form(cls) is not None or cls.__module__.partition(".")[0] in _OF_TABLES:
-        return _tagged(value)
+        return _tagged(value, path)
     if callable(getattr(cls, "to_dict", None)):
-        return _write_own_form(value, cls, where)
+        return _write_own_form(value, cls, where, path)
     if is_model(cls):
         content = value.model_dump(round_trip=True)
-        written = _typed(content, cls, identifier_of(cls), "model")
+        written = _typed(content, cls, identifier_of(cls), "model", path)
         if isinstance(content, Mapping) and "type" in content and _WHOLE not in written:
-            written[_FIELD_TYPE] = _write(content["type"], "model")
+            written[_FIELD_TYPE] = _write(content["type"], "model", (path, "type"))
         return written
-    try:
-        return _tagged(value)
-    except UnwritableError:
-        if where != "model" or is_secret_class(cls):
-            raise
-    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
+    if where == "model" and not is_secret_class(cls):
+        from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
 
-    try:
-        return to_jsonable_python(value)  # reading the model restores the value
-    except PydanticSerializationError as error:
-        raise UnwritableError.of(cls) from error
+        try:
+            return json.loads(to_json(value))
+        except UnstorableValueError:
+            with suppress(PydanticSerializationError):
+                return to_jsonable_python(value)  # reading the model restores the value
+    return _tagged(value, path)
 
 
-def _tagged(value: Any) -> Any:
+def _tagged(value: Any, path: Any) -> Any:
     try:
         return json.loads(to_json(value))
     except UnstorableValueError as error:
-        raise UnwritableError.of(error.value_type, error.path) from error
+        kind, it = error.value_type, f"Its part {error.path}" if error.path else "It"
+        if is_secret_class(kind):
+            reason = f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session."
+        else:
+            reason = (
+                f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "
+                "there, make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and "
+                "from_dict(), or give its class to register_state_type()."
+            )
+        raise _unwritable(path, reason) from error
 
 
-def _write_own_form(value: Any, cls: Any, where: _Place) -> Any:
+def _write_own_form(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     try:
         content = value.to_dict()
     except Exception as error:  # anybody's method
-        reason = f"The to_dict() of {cls.__qualname__} raised {type(error).__name__}."
-        raise UnwritableError(reason) from error
+        raise _unwritable(path, f"The to_dict() of {cls.__qualname__} raised {type(error).__name__}.") from error
     if not callable(getattr(cls, "from_dict", None)):
-        return _write(content, where)
+        return _write(content, where, path)
     identifier = content.get("type") if isinstance(content, Mapping) else None
-    return _typed(content, cls, identifier if isinstance(identifier, str) else identifier_of(cls), "content")
+    return _typed(content, cls, identifier if isinstance(identifier, str) else identifier_of(cls), "content", path)
 
 
-def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str, Any]:
+def _typed(content: Any, cls: type, identifier: str, where: _Place, path: Any) -> dict[str, Any]:
     note_identifier(cls, identifier)
     name = stored_name(cls)
     if not isinstance(content, Mapping) or not _RESERVED.isdisjoint(content):
-        return {"type": identifier, _WHOLE: _write(content, where), _NAME: name}
-    written = _write_values(content, where)
+        return {"type": identifier, _WHOLE: _write(content, where, path), _NAME: name}
+    written = _write_values(content, where, path)
     if where == "model":
         written["type"] = identifier
     return {**written, _NAME: name}  # a form without a type of its own is found by its name alone
@@ -210,17 +186,17 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
 
 def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state that `write_state` wrote; a ValueError names a value that cannot be read."""
-    return {key: _read(value, "state", ["session.state", key]) for key, value in written.items()}
+    return _read_values(written, "state", "session.state")
 
 
 def read_values(written: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `write_values` wrote, as `read_state` does."""
-    return {key: _read(value, "content", ["message", key]) for key, value in written.items()}
+    return _read_values(written, "content", "message")
 
 
-def _read(value: Any, where: _Place, path: list[Any]) -> Any:
+def _read(value: Any, where: _Place, path: Any) -> Any:
     if isinstance(value, list):
-        return [_read(item, where, [*path, index]) for index, item in enumerate(value)]
+        return [_read(item, where, (path, index)) for index, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     meaning = _meaning_of(value, where)
@@ -230,7 +206,7 @@ def _read(value: Any, where: _Place, path: list[Any]) -> Any:
         try:
             return from_json(json.dumps(value))
         except Exception as error:
-            message = f"{_place(*path)} cannot be read: {error}"
+            message = f"{_place(path)} cannot be read: {error}"
             raise ValueError(message) from error
     elif meaning is not None:
         return _read_typed(value, meaning, where, path)
@@ -238,7 +214,7 @@ def _read(value: Any, where: _Place, path: list[Any]) -> Any:
         _log.warning(
             "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
             "defined, and import that before sessions are read.",
-            _place(*path),
+            _place(path),
             name,
         )
         where = "content"
@@ -261,27 +237,27 @@ def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
     return cls if cls is not None and (callable(getattr(cls, "from_dict", None)) or is_model(cls)) else None
 
 
-def _read_values(value: dict[str, Any], where: _Place, path: list[Any]) -> dict[str, Any]:
-    return {key: _read(item, where, [*path, key]) for key, item in value.items()}
+def _read_values(value: Mapping[str, Any], where: _Place, path: Any) -> dict[str, Any]:
+    return {key: _read(item, where, (path, key)) for key, item in value.items()}
 
 
-def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: list[Any]) -> Any:
+def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: Any) -> Any:
     try:
         return _make(cls, value, path)
     except Exception as error:
         name, kind = stored_name(cls), type(error).__name__
         if _NAME in value:
             message = (
-                f"{_place(*path)} cannot be read as {name}: {kind}. Expected what an instance of this version of the "
+                f"{_place(path)} cannot be read as {name}: {kind}. Expected what an instance of this version of the "
                 "class wrote."
             )
             raise ValueError(message) from error
         # Without a name it may be a dictionary of the user with a key called type.
-        _log.warning("%s stays a dictionary: %s refused it (%s).", _place(*path), name, kind)
+        _log.warning("%s stays a dictionary: %s refused it (%s).", _place(path), name, kind)
     return _read_values(value, where, path)
 
 
-def _make(cls: Any, value: dict[str, Any], path: list[Any]) -> Any:
+def _make(cls: Any, value: dict[str, Any], path: Any) -> Any:
     has_own_form = callable(getattr(cls, "from_dict", None))
     where: _Place = "content" if has_own_form else "model"
     if _WHOLE in value and _NAME in value:
