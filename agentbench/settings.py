@@ -205,12 +205,8 @@ def _defaults_of(settings_type: type, made: dict[type, type]) -> type:
         parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
         bases = tuple(_defaults_of(parent, made) for parent in parents if is_typed_dict(parent))
         own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
-        made[settings_type] = type(settings_type.__name__, bases or (_NoDefaults,), {"__slots__": (), **own})
+        made[settings_type] = type(settings_type.__name__, bases, own)
     return made[settings_type]
-
-
-class _NoDefaults:
-    __slots__ = ()
 
 
 def _resolve(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
@@ -53,13 +53,6 @@ class Record(SerializationMixin, Displayable):
         for name, value in fields.items():
             found[name] = value if type(value) is str else to_plain(value, convert_content)
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
-
-    @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> Self:
-        """Make an instance of a dictionary in the form of `to_dict`."""
-        return super().from_dict(data, dependencies=dependencies)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -142,7 +142,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             raise _read_twice()
         self._reader = current_task(self._loop)
         try:
-            update = await (self._pull_in_context(pull) if self._contexts else pull())
+            update = await (self._in_context(pull()) if self._contexts else pull())
             if self._pull is None:
                 raise StopAsyncIteration
         except BaseException as error:
@@ -309,22 +309,12 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._pull = self._iterator.__anext__
         return self._pull
 
-    def _context(self) -> AbstractContextManager[Any]:
-        if len(self._contexts) == 1:
-            return self._contexts[0]()
+    async def _in_context(self, awaitable: Awaitable[Any]) -> Any:
         with ExitStack() as stack:
             for factory in self._contexts:
                 stack.enter_context(factory())
-            return stack.pop_all()
-
-    async def _in_context(self, awaitable: Awaitable[Any]) -> Any:
-        with self._context():
-            return await awaitable
-
-    async def _pull_in_context(self, pull: Callable[[], Awaitable[Any]]) -> Any:
-        with self._context():
             try:
-                return await pull()
+                return await awaitable
             except StopAsyncIteration:
                 pass  # the end of a stream is no error, and would look like one to a context manager
         raise StopAsyncIteration
@@ -334,16 +324,13 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         if self._state == "closed":
             await self._close_for_other(error)
         elif isinstance(error, StopAsyncIteration):
-            await self._end()
+            self._state, self._pull = "ended", None
+            failure = await clean_up(self._take_hooks())
+            await self._finish()
+            if failure is not None:
+                raise failure
         else:
             await self._fail(error)
-
-    async def _end(self) -> None:
-        self._state, self._pull = "ended", None
-        failure = await clean_up(self._take_hooks())
-        await self._finish()
-        if failure is not None:
-            raise failure
 
     async def _finish(self) -> None:
         try:

@@ -111,7 +111,7 @@ def _write(value: Any, where: _Place, path: Any) -> Any:
 def _write_values(value: Mapping[Any, Any], where: _Place, path: Any) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for key, item in value.items():
-        name = _write_key(key, written, path)
+        name = key if type(key) is str and key not in written else _write_key(key, written, path)
         written[name] = item if type(item) in _AS_THEY_ARE else _write(item, where, (path, key))
     return written
 

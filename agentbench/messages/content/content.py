@@ -71,13 +71,6 @@ class Content(ContentRecord):
         return content
 
     @classmethod
-    def _of(cls, kind: str, fields: dict[str, Any], common: CommonFields) -> Self:
-        if common:
-            return cls(kind, **fields, **common)
-        found = {name: value for name, value in fields.items() if value is not None}
-        return cls._bare(kind, None, SetFields(**found))
-
-    @classmethod
     def from_text_reasoning(
         cls,
         *,
@@ -127,8 +120,10 @@ class Content(ContentRecord):
         **common: Unpack[CommonFields],
     ) -> Self:
         """A model's call of a tool; the arguments are JSON text as the model wrote it, or a mapping."""
-        found = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
-        return cls._of("function_call", found, common)
+        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
+        if common:
+            return cls("function_call", **found, **common)
+        return cls._bare("function_call", None, SetFields(**{k: v for k, v in found.items() if v is not None}))
 
     @classmethod
     def from_function_result(
@@ -143,8 +138,10 @@ class Content(ContentRecord):
         else:
             text = _text_of_result(result)
             items = [cls.from_text(text)]
-        found = {"call_id": call_id, "result": text, "items": items, "exception": exception}
-        return cls._of("function_result", found, common)
+        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
+        if common:
+            return cls("function_result", **found, **common)
+        return cls._bare("function_result", None, SetFields(**{k: v for k, v in found.items() if v is not None}))
 
     @classmethod
     def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:

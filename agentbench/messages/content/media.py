@@ -12,8 +12,6 @@ from agentbench.exceptions import ContentError
 
 _log = logging.getLogger("agentbench")
 
-_KNOWN_SCHEMES: Final = frozenset(("http", "https", "ftp", "ftps", "file", "s3", "gs", "azure", "blob"))
-
 #: First bytes -> media type.
 _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -114,8 +112,6 @@ def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
             message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
             raise ContentError(message)
         return "data", media_type or own or None
-    if scheme.lower() not in _KNOWN_SCHEMES:
-        _log.info("The URI scheme %r is not one of those that services usually know.", scheme)
     if not media_type:
         _log.warning("A URI has no media type, and many services need one. Pass it: from_uri(..., media_type=...).")
     return "uri", media_type
