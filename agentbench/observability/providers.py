@@ -36,20 +36,11 @@ _EXPORTERS: Final[dict[Signal, tuple[str, str]]] = {
 
 
 class OtlpSettings(TypedDict, total=False):
-    """The variables `OTEL_EXPORTER_OTLP_...`."""
+    """The variables `OTEL_EXPORTER_OTLP_...`, and those of one kind of telemetry: `OTEL_EXPORTER_OTLP_TRACES_...`."""
 
     endpoint: str | None
-    traces_endpoint: str | None
-    metrics_endpoint: str | None
-    logs_endpoint: str | None
     protocol: str | None
-    traces_protocol: str | None
-    metrics_protocol: str | None
-    logs_protocol: str | None
     headers: SecretString | None
-    traces_headers: SecretString | None
-    metrics_headers: SecretString | None
-    logs_headers: SecretString | None
 
 
 class OtlpTarget(NamedTuple):
@@ -128,15 +119,11 @@ def configure_otel_providers(
     if _configured:
         logger.info("configure_otel_providers() was called before; providers and exporters stay as they are.")
         return
-    port = settings["vs_code_extension_port"]
-    targets = [*read_otlp_targets(**file), *(local_targets(port) if isinstance(port, int) else ())]  # type: ignore[arg-type]
-    by_signal = sort_exporters(
-        [
-            *(exporters or ()),
-            *map(make_otlp_exporter, targets),
-            *(console_exporters() if settings["enable_console_exporters"] else ()),
-        ]
-    )
+    targets = read_otlp_targets(**file)  # type: ignore[arg-type]
+    if isinstance(port := settings["vs_code_extension_port"], int):
+        targets += [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
+    printing = console_exporters() if settings["enable_console_exporters"] else ()
+    by_signal = sort_exporters([*(exporters or ()), *map(make_otlp_exporter, targets), *printing])
     resource = create_resource(**file)  # type: ignore[arg-type]
     _configured.append(_install_traces(resource, by_signal["traces"]))
     _configured.append(_install_metrics(resource, by_signal["metrics"], views or ()))
@@ -147,30 +134,24 @@ def read_otlp_targets(
     *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
 ) -> list[OtlpTarget]:
     """Return a target for each kind of telemetry with an endpoint; the variables of a kind win over those of all."""
-    settings: Mapping[str, Any] = load_settings(
-        OtlpSettings,
-        env_prefix="OTEL_EXPORTER_OTLP_",
-        env_file_path=env_file_path,
-        env_file_encoding=env_file_encoding,
-    )
+    file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
+    shared = load_settings(OtlpSettings, env_prefix="OTEL_EXPORTER_OTLP_", **file)  # type: ignore[arg-type]
     targets = []
     for signal in SIGNALS:
-        own, shared = settings.get(f"{signal}_endpoint"), settings.get("endpoint")
-        if not own and not shared:
+        own = load_settings(OtlpSettings, env_prefix=f"OTEL_EXPORTER_OTLP_{signal.upper()}_", **file)  # type: ignore[arg-type]
+        endpoint = own["endpoint"] or shared["endpoint"]
+        if not endpoint:
             continue
-        protocol = settings.get(f"{signal}_protocol") or settings.get("protocol") or _GRPC
+        protocol = own["protocol"] or shared["protocol"] or _GRPC
         if protocol not in _PACKAGES:
             problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}. Expected {' or '.join(map(repr, _PACKAGES))}."
             raise ValueError(problem)
-        endpoint = own or (f"{shared.rstrip('/')}/v1/{signal}" if shared and protocol == _HTTP else shared)
-        headers = {**_headers(settings.get("headers")), **_headers(settings.get(f"{signal}_headers"))}
-        targets.append(OtlpTarget(signal, protocol, str(endpoint), headers))
+        if not own["endpoint"] and protocol == _HTTP:
+            endpoint = f"{endpoint.rstrip('/')}/v1/{signal}"
+        targets.append(
+            OtlpTarget(signal, protocol, endpoint, {**_headers(shared["headers"]), **_headers(own["headers"])})
+        )
     return targets
-
-
-def local_targets(port: int) -> list[OtlpTarget]:
-    """Return targets for all kinds on this machine, where an editor's extension listens."""
-    return [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
 
 
 def _headers(text: str | None) -> dict[str, SecretString]:

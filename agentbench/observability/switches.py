@@ -6,6 +6,8 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 
 from agentbench.settings import read_flag
@@ -23,6 +25,7 @@ def _flag(name: str, *, default: bool) -> bool:
     return bool(flag)
 
 
+@dataclass(slots=True)
 class ObservabilitySettings:
     """The switches of telemetry, first read from the environment. Use the instance `OBSERVABILITY_SETTINGS`.
 
@@ -40,24 +43,17 @@ class ObservabilitySettings:
         ```
     """
 
-    __slots__ = ("ENABLED", "SENSITIVE_DATA_ENABLED", "WORKFLOW_DEFINITION_ENABLED", "is_user_disabled")
-
-    def __init__(self) -> None:
-        self.ENABLED = _flag("ENABLE_INSTRUMENTATION", default=True)
-        self.SENSITIVE_DATA_ENABLED = _flag("ENABLE_SENSITIVE_DATA", default=False)
-        self.WORKFLOW_DEFINITION_ENABLED = _flag("ENABLE_WORKFLOW_DEFINITION", default=True)
-        self.is_user_disabled = False
+    ENABLED: bool = field(default_factory=partial(_flag, "ENABLE_INSTRUMENTATION", default=True))
+    SENSITIVE_DATA_ENABLED: bool = field(default_factory=partial(_flag, "ENABLE_SENSITIVE_DATA", default=False))
+    WORKFLOW_DEFINITION_ENABLED: bool = field(
+        default_factory=partial(_flag, "ENABLE_WORKFLOW_DEFINITION", default=True)
+    )
+    is_user_disabled: bool = False
 
     @property
     def is_setup(self) -> bool:
         """Whether an SDK provider is installed."""
         return _provider_installed()
-
-    def __repr__(self) -> str:
-        return (
-            f"ObservabilitySettings(ENABLED={self.ENABLED}, SENSITIVE_DATA_ENABLED={self.SENSITIVE_DATA_ENABLED}, "
-            f"is_setup={self.is_setup}, is_user_disabled={self.is_user_disabled})"
-        )
 
 
 OBSERVABILITY_SETTINGS = ObservabilitySettings()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import os
+import re
 import sys
 import threading
+import unicodedata
+from base64 import b32encode, urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+from uuid import uuid4
 
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, read_at, read_private, write_all
-from agentbench.agents.history.file_names import folder_ignores_case, stem_of
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.sessions.session_json import read_values, write_values
 from agentbench.messages.message import Message
@@ -28,6 +32,11 @@ JsonLoads: TypeAlias = Callable[[str], Any]
 
 #: The locks among the threads of this process, by folder.
 _thread_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
+_PREFIX: Final = "~session-"
+#: File systems allow 255 bytes; some are for the suffix.
+_LONGEST: Final = 240
 
 
 class FileHistoryProvider(HistoryProvider):
@@ -50,9 +59,8 @@ class FileHistoryProvider(HistoryProvider):
         between_processes: Whether several processes save at the same time, and have to wait for each other.
 
     Raises:
-        OSError: The folder cannot be made, or the path is that of a file.
+        OSError: The folder cannot be made: the path is empty, or that of a file.
         TypeError: `storage_path` is no path.
-        ValueError: `storage_path` is empty.
 
     Example:
         ```python
@@ -85,12 +93,6 @@ class FileHistoryProvider(HistoryProvider):
             store_outputs=store_outputs,
         )
         folder = os.fspath(storage_path)
-        if not folder:
-            message = "storage_path is empty; expected a folder. The current one is '.'."
-            raise ValueError(message)
-        if os.path.isfile(folder):
-            message = f"storage_path {folder!r} is a file. Expected a folder, in which each session gets a file."
-            raise NotADirectoryError(message)
         self.skip_excluded = skip_excluded
         self._dumps: JsonDumps = _to_json if dumps is None else dumps
         self._loads: JsonLoads = json.loads if loads is None else loads
@@ -244,3 +246,40 @@ def _to_json(data: Any) -> str:
     except UnicodeEncodeError:  # half of a character, which UTF-8 lacks
         return json.dumps(data)
     return text
+
+
+def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
+    """Return the name of a session's file, without suffix: different for each id, `default` without one.
+
+    An id that can name a file on every system is its own name; with `ignores_case` only if no other id differs from it
+    by case alone, or in how letters with accents are composed.
+    """
+    if not session_id:
+        return "default"
+    data = session_id.encode("utf-8", "surrogatepass")
+    if (
+        all(character.isalnum() or character in "._-" for character in session_id)
+        and not session_id.startswith(".")
+        and not session_id.endswith(".")
+        and not _DEVICE.match(session_id)
+        and len(data) <= _LONGEST
+        and not (ignores_case and unicodedata.normalize("NFC", session_id).casefold() != session_id)
+    ):
+        return session_id
+    encoded = b32encode(data).lower() if ignores_case else urlsafe_b64encode(data)
+    stem = _PREFIX + encoded.decode().rstrip("=")
+    return stem if len(stem) <= _LONGEST else f"~digest-{hashlib.sha256(data).hexdigest()}"
+
+
+def folder_ignores_case(folder: str) -> bool:
+    """Whether a folder takes names for the same that differ by case; `False` if it cannot be written to."""
+    probe = os.path.join(folder, f".probe-{uuid4().hex}-a")
+    try:
+        with open(probe, "xb"):
+            pass
+    except OSError:
+        return False
+    try:
+        return os.path.exists(probe[:-1] + "A")
+    finally:
+        os.unlink(probe)

@@ -89,16 +89,6 @@ class PendingCall:
         return self.answers[0] if all(answer.approved is True for answer in self.answers) else None
 
 
-class Resolved(NamedTuple):
-    """A conversation whose calls all have results, for the model; a message that did not change is the same object.
-
-    `replaced` has each message that a history stores otherwise, with what it stores in its place, maybe nothing.
-    """
-
-    messages: list[Message]
-    replaced: list[tuple[Message, list[Message]]]
-
-
 class PendingCalls:
     """Reads a conversation up to the next answer of the model, with the calls that its session recorded, oldest first.
 
@@ -256,10 +246,11 @@ class PendingCalls:
             for one in self._calls
         )
 
-    def resolve(self, *, has_service: bool = False) -> Resolved:
+    def resolve(self, *, has_service: bool = False) -> tuple[list[Message], list[tuple[Message, list[Message]]]]:
         """Return the conversation with a result behind every call, and without requests and answers.
 
-        If the service stores the conversation, calls are not repeated.
+        If the service stores the conversation, calls are not repeated. Also returned is each message that a history
+        stores otherwise, with what it stores in its place, maybe nothing. Messages that did not change are not copied.
         """
         repeated: dict[int, list[PendingCall]] = defaultdict(list)
         behind: dict[int, list[PendingCall]] = defaultdict(list)
@@ -286,7 +277,7 @@ class PendingCalls:
             if len(instead) != 1 or instead[0] is not message:
                 replaced.append((message, instead))
             resolved += [*own, *self._results(behind[at])]
-        return Resolved(resolved, replaced)
+        return resolved, replaced
 
     def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
         """Return the results of calls, in a message of the role `tool` for each message that brought some."""
@@ -325,7 +316,7 @@ def has_pending_calls(messages: Sequence[Message]) -> bool:
 def replace_messages(
     messages: Sequence[Message], replaced: Sequence[tuple[Message, list[Message]]] | None
 ) -> list[Message]:
-    """Return messages with those of `Resolved.replaced` exchanged for what is stored in their place."""
+    """Return messages with those that `PendingCalls.resolve` replaced exchanged for what is stored in their place."""
     instead = {id(message): others for message, others in replaced or ()}
     return [one for message in messages for one in instead.get(id(message), (message,))]
 

@@ -115,20 +115,6 @@ async def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) ->
     assert (tmp_path / "secret").read_text("utf-8") == ""
 
 
-async def test_an_empty_path_is_refused() -> None:
-    with pytest.raises(ValueError, match="storage_path is empty"):
-        FileHistoryProvider("")
-
-
-def test_what_is_no_folder_is_refused_at_once(tmp_path: Path) -> None:
-    number: Any = 5
-    with pytest.raises(TypeError, match="int"):
-        FileHistoryProvider(number)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match=r"is a file\. Expected a folder"):
-        FileHistoryProvider(tmp_path / "file")
-
-
 async def test_messages_of_all_kinds_come_back(tmp_path: Path) -> None:
     given = [
         Message("assistant", [Content.from_function_call("c", "f", arguments={"type": "message"})], author_name="a"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.history.file_names import folder_ignores_case, stem_of
+from agentbench.agents.history.file_history import folder_ignores_case, stem_of
 
 
 def test_an_id_that_can_name_a_file_anywhere_is_its_own_name() -> None:

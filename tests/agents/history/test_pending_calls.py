@@ -72,7 +72,7 @@ def test_no_call_is_repeated_and_none_stays_without_a_result(
 def test_requests_and_answers_are_left_out_unless_they_are_the_services() -> None:
     both = Message("assistant", [*call("a").contents, question("a")])
     hosted = Message("assistant", [Content.from_function_approval_request("h", call("h", at_service=True).contents[0])])
-    seen = PendingCalls([HI, both, result("a"), hosted]).resolve().messages
+    seen = PendingCalls([HI, both, result("a"), hosted]).resolve()[0]
     assert seen == [HI, call("a"), result("a"), hosted]
     assert seen[-1] is hosted
     assert len(both.contents) == 2

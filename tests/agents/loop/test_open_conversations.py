@@ -235,7 +235,7 @@ def test_no_call_that_others_speak_after_is_without_a_result(parts: list[Message
         approvals = PendingCalls(messages)
         for one in approvals.approved:
             one.result = Content.from_function_result(one.content.call_id or "", result="did")
-        seen = approvals.resolve().messages
+        seen = approvals.resolve()[0]
 
     assert [one.to_dict() for one in messages] == before
     waiting: set[str | None] = set()

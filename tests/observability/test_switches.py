@@ -41,7 +41,7 @@ def test_the_environment_sets_the_switches(monkeypatch, text, on):
     assert {getattr(settings, name) for name in SWITCHES[:3]} == {on}
 
 
-def test_a_word_that_says_nothing_switches_nothing_on_and_is_told(monkeypatch, caplog):
+def test_an_unknown_word_switches_nothing_on_and_is_warned_of(monkeypatch, caplog):
     monkeypatch.setenv("ENABLE_INSTRUMENTATION", "sure")
     assert not ObservabilitySettings().ENABLED
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [

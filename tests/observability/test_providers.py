@@ -58,7 +58,7 @@ def in_a_process(program: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "attributes", "shown"),
+    ("argument", "variable", "attributes", "expected"),
     [
         ("mine", "variable", "service.name=listed", "mine"),
         (None, "variable", "service.name=listed", "variable"),
@@ -66,13 +66,13 @@ def in_a_process(program: str, **environment: str) -> str:
         (None, None, "deployment.environment=test", "agentbench"),
     ],
 )
-def test_the_name_of_the_service_is_the_nearest_that_is_given(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, name: str | None, attributes: str, shown: str
+def test_the_name_of_the_service_is_the_argument_then_a_variable_then_the_default(
+    monkeypatch: pytest.MonkeyPatch, argument: str | None, variable: str | None, attributes: str, expected: str
 ) -> None:
-    if name:
-        monkeypatch.setenv("OTEL_SERVICE_NAME", name)
+    if variable:
+        monkeypatch.setenv("OTEL_SERVICE_NAME", variable)
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", attributes)
-    assert create_resource(given).attributes["service.name"] == shown
+    assert create_resource(argument).attributes["service.name"] == expected
 
 
 def test_a_resource_reads_a_file(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_resource_reads_a_file(tmp_path: Path) -> None:
     assert (found["service.name"], found["service.version"]) == ("filed", "3")
 
 
-def test_the_views_keep_our_metrics_and_drop_all_others() -> None:
+def test_the_views_retain_our_metrics_and_drop_all_others() -> None:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
@@ -160,20 +160,6 @@ def test_an_unknown_protocol_is_an_error() -> None:
 # ------------------------------------------------------------------------------------------------------------ exporters
 
 
-@pytest.mark.parametrize(
-    ("protocol", "package"),
-    [("grpc", "opentelemetry-exporter-otlp-proto-grpc"), ("http/protobuf", "opentelemetry-exporter-otlp-proto-http")],
-)
-def test_a_missing_exporter_is_told_with_its_package(
-    monkeypatch: pytest.MonkeyPatch, protocol: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
-    with pytest.raises(MissingExtraError) as caught:
-        make_otlp_exporter(OtlpTarget("traces", protocol, "http://localhost", {}))
-    assert caught.value.package == package
-    assert str(caught.value).endswith(f"pip install {package}")
-
-
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """The exporters that were made, by stand-ins for the packages of OTLP exporters."""
@@ -182,8 +168,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         for part, name in providers._EXPORTERS.values():
             path = f"opentelemetry.exporter.otlp.proto.{protocol}.{part}"
             module = ModuleType(path)
-            kept = f"{protocol}.{name}"
-            setattr(module, name, lambda kept=kept, **keywords: made.append((kept, keywords)))
+            known = f"{protocol}.{name}"
+            setattr(module, name, lambda known=known, **keywords: made.append((known, keywords)))
             parent = ""
             for piece in path.split(".")[1:-1]:
                 parent = f"{parent}.{piece}"
@@ -258,7 +244,7 @@ def test_one_call_sets_everything_up_and_a_second_one_changes_nothing() -> None:
     assert in_a_process(program) == "['s'] agentbench\n"
 
 
-def test_a_provider_that_is_there_is_kept_and_exports_to_ours_too() -> None:
+def test_a_provider_that_is_there_stays_and_exports_to_ours_too() -> None:
     program = (
         SET_UP
         + """
@@ -268,14 +254,14 @@ def test_a_provider_that_is_there_is_kept_and_exports_to_ours_too() -> None:
     mine, meters = TracerProvider(), MeterProvider()
     trace.set_tracer_provider(mine)
     metrics.set_meter_provider(meters)
-    heard = []
+    logged = []
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: heard.append(record.getMessage())
+    handler.emit = lambda record: logged.append(record.getMessage())
     logging.getLogger("agentbench").addHandler(handler)
     configure_otel_providers(exporters=[spans, ConsoleMetricExporter()])
     assert trace.get_tracer_provider() is mine and metrics.get_meter_provider() is meters
     get_tracer().start_span("s").end()
-    print(finished(), len(heard), "meter provider" in heard[0])
+    print(finished(), len(logged), "meter provider" in logged[0])
     """
     )
     assert in_a_process(program) == "['s'] 1 True\n"
@@ -329,7 +315,7 @@ def test_an_endpoint_needs_the_package_of_its_exporter(environment: dict[str, st
     assert in_a_process(program, **environment) == "opentelemetry-exporter-otlp-proto-grpc False\n"
 
 
-def test_without_the_sdk_the_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ENABLED", "SENSITIVE_DATA_ENABLED", "is_user_disabled"):
         monkeypatch.setattr(OBSERVABILITY_SETTINGS, name, getattr(OBSERVABILITY_SETTINGS, name))
     for name in [name for name in sys.modules if name.startswith("opentelemetry.sdk")]:
