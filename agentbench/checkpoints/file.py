@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.backend import FileBackend
-from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
-from agentbench.checkpoints.file_storage.whole_record import WholeRecord
+from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError, WholeRecord
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import ChainMemory

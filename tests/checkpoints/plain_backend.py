@@ -89,9 +89,6 @@ class PlainBackend:
             self.generations[workflow_name] = self.generation(workflow_name) + 1
         return len(gone)
 
-    def delete_chain(self, workflow_name: str) -> int:
-        return self.delete(workflow_name, self.ids(workflow_name), sweep=True)
-
     def close(self) -> None:
         pass
 

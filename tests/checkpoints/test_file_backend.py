@@ -19,6 +19,7 @@ from agentbench.checkpoints.file_storage.names import pack_name
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
+from tests.checkpoints.backend_contract import delete_chain
 
 ROOT = Path(__file__).parents[2]
 CHAIN = "a chain / with: any name"
@@ -131,7 +132,7 @@ def test_who_relies_on_a_chain_that_another_one_deleted_is_told(backend, make):
     other = make()
     save(backend, "one", 1, "a")
     generation = other.generation(CHAIN)
-    assert backend.delete_chain(CHAIN) == 1
+    assert delete_chain(backend, CHAIN) == 1
     with pytest.raises(StalePartsError):
         other.put(record("two", parts=parts_of("a")), {}, generation=generation)
     assert backend.chains() == other.chains() == []
@@ -334,7 +335,7 @@ def test_an_index_that_lies_is_found_out(backend, make, folder):
     liar.follow()
     liar.add(liar.chain(CHAIN)[0]._replace(seq=7, run_id="another run"))
     liar.add(liar.chain(CHAIN)[0]._replace(name="../escape.json", seq=8))
-    liar.close()
+    liar.log.close()
     assert make().heads(CHAIN) == saved
     assert make().latest(CHAIN).checkpoint_id == "cp3"
 
@@ -564,11 +565,11 @@ def test_a_log_that_cannot_be_written_costs_time_and_nothing_else(backend, make,
     save(backend, "one", 1)
     other = make()
     other.ids(CHAIN)
-    append = backend._index._log.append.__func__
+    append = backend._index.log.append.__func__
     with monkeypatch.context() as patch:
 
         def fail(log, lines):
-            if log is backend._index._log:
+            if log is backend._index.log:
                 raise OSError(28, "No space left on device")
             return append(log, lines)
 

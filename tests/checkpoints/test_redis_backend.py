@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
+from tests.checkpoints.backend_contract import delete_chain
 from tests.servers.redis import RedisServer
 
 redis = pytest.importorskip("redis", reason="redis is not installed")
@@ -109,7 +111,7 @@ def test_no_name_reaches_the_keys_of_another_chain(backend: RedisBackend) -> Non
         put(backend, record("mine", needs=(part_id("shared"),)), "shared")
         put(backend, record("theirs", chain=rival), "shared", "more")
 
-        assert backend.delete_chain(rival) == 1
+        assert delete_chain(backend, rival) == 1
         assert backend.delete(rival, ["mine"], sweep=True) == 0
         assert backend.chains() == ["c"]
         assert backend.parts("c", [part_id("shared")]) == {part_id("shared"): "shared"}
@@ -121,7 +123,7 @@ def test_storages_of_different_prefixes_do_not_see_each_other(backend: RedisBack
     put(other, record("a", chain="d"))
 
     assert (backend.chains(), other.chains()) == (["c"], ["d"])
-    other.delete_chain("d")
+    delete_chain(other, "d")
     other.close()
     assert backend.ids("c") == ["a"]
 
@@ -242,7 +244,7 @@ def test_nothing_of_a_deleted_chain_stays_in_the_server(backend: RedisBackend, s
     backend.delete("c", ["a"], sweep=True)
     backend.delete("c", ["b"], sweep=False)
     put(backend, record("c"), "three")
-    backend.delete_chain("c")
+    delete_chain(backend, "c")
 
     assert server.keys() == [b"{agentbench}:generation"]
 
@@ -252,7 +254,7 @@ def test_nothing_of_a_deleted_chain_stays_in_the_server(backend: RedisBackend, s
 
 def test_a_chain_never_has_a_generation_again(backend: RedisBackend) -> None:
     seen = [backend.generation("c")]
-    for sweep in (backend.delete_chain, lambda name: backend.delete(name, ["a"], sweep=True)):
+    for sweep in (partial(delete_chain, backend), lambda name: backend.delete(name, ["a"], sweep=True)):
         for _ in range(2):
             put(backend, record("a"), "one")
             put(backend, record("b"), "one")
@@ -268,7 +270,7 @@ def test_removals_from_one_chain_leave_the_generation_of_others(backend: RedisBa
     put(backend, record("a"))
     put(backend, record("b", chain="d"))
     before = backend.generation("c")
-    backend.delete_chain("d")
+    delete_chain(backend, "d")
     assert backend.generation("c") == before
 
 
@@ -521,7 +523,7 @@ def test_a_foreign_entry_in_an_order_hides_no_checkpoint(
     assert "0 foreign" in caplog.text
     assert backend.get("a") == record("a")
     assert backend.delete("c", ["a"], sweep=True) == 1
-    assert backend.delete_chain("c") == 1
+    assert delete_chain(backend, "c") == 1
     assert server.keys() == [b"{agentbench}:generation"]
 
 

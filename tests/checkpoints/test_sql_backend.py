@@ -179,8 +179,7 @@ def test_a_backend_that_is_forgotten_closes_its_connection(url: str) -> None:
 
 
 def test_a_backend_shows_where_it_is_without_the_password(url: str) -> None:
-    shown = repr(SQLBackend(url))
-    assert shown.startswith("SQLBackend('")
+    shown = SQLBackend(url).place
     assert "***" in shown or "sqlite:///" in shown
     assert "sesame" not in shown
 
@@ -191,7 +190,7 @@ def test_statements_are_written_for_mysql_too() -> None:
 
     from agentbench.checkpoints.sql_storage.tables import statements_of, tables
 
-    assert "FOR UPDATE" in statements_of(dialect()).lock_chain.text
+    assert "FOR UPDATE" in statements_of(dialect, "format").lock_chain.text
     ddl = [str(CreateTable(table).compile(dialect=dialect())) for table in tables.sorted_tables]
     assert not any("id BLOB" in each or "name BLOB" in each for each in ddl)  # it indexes none of those
 

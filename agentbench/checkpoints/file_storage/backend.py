@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,12 @@ from agentbench.checkpoints.file_storage.manifest import (
     LARGEST_MANIFEST,
     ManifestEntry,
     UnreadableManifestError,
+    WholeRecord,
     read_manifest,
     write_manifest,
 )
 from agentbench.checkpoints.file_storage.names import SUFFIX, manifest_name, pack_name
 from agentbench.checkpoints.file_storage.pack import PartsPack, new_generation
-from agentbench.checkpoints.file_storage.whole_record import WholeRecord
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
@@ -41,17 +41,10 @@ _WORTH_KEEPING = 32
 
 
 class FileBackend:
-    """Keeps records as files of a folder; any number of processes of one machine may use it at the same time.
+    """Stores records as files of a folder; any number of processes of one machine may use it at the same time.
 
     Writing takes the lock of the folder and costs the same however much the folder holds. Reading takes no lock.
-
-    Args:
-        folder: Made now, with its parents, if it is not there.
-        fsync: Whether what is saved must have reached the disk when `put` returns.
-        pickled: Reads and writes whole records; without it they are refused.
-
-    Raises:
-        WorkflowCheckpointException: There is no such folder, and it cannot be made.
+    With `fsync` what is saved has reached the disk when `put` returns; without `pickled` whole records are refused.
     """
 
     def __init__(self, folder: str, *, fsync: bool = False, pickled: PickledFormat | None = None) -> None:
@@ -62,9 +55,6 @@ class FileBackend:
         self._packs: OrderedDict[str, PartsPack] = OrderedDict()
         self._drawn: dict[str, int] = {}
         self._trusts_log = False
-
-    def __repr__(self) -> str:
-        return f"FileBackend({self._folder.path!r})"
 
     @property
     def is_local(self) -> bool:
@@ -85,13 +75,14 @@ class FileBackend:
             raise
         pack = self._pack(workflow_name)
         pack.follow()
-        if pack.generation is not None:
-            return pack.generation
         if not pack.is_there:
             return self._drawn.setdefault(workflow_name, new_generation())
-        with self._folder.writing():
-            pack.follow()
-            return pack.mend()
+        if pack.generation is None:  # its first line is damaged
+            with self._folder.writing():
+                pack.follow()
+                if pack.generation is None:
+                    pack.start_over(new_generation())
+        return pack.generation or 0
 
     def put(
         self,
@@ -104,8 +95,7 @@ class FileBackend:
     ) -> None:
         """See `StorageBackend.put`."""
         name = manifest_name(record.checkpoint_id)
-        self._folder.begin_writing(patient=patient)
-        try:
+        with self._folder.writing(patient=patient):
             index, chain = self._index, record.workflow_name
             index.follow()
             pack = self._pack(chain)
@@ -117,7 +107,7 @@ class FileBackend:
                 require_head(chain, self._head_seq(chain), expected_seq)
             path = self._folder.path_of(name)
             # Ids may differ where names of files do not; most names are new.
-            if index.find(name) is None and os.access(path, os.F_OK):
+            if name not in index.entries and os.access(path, os.F_OK):
                 _refuse_another(path, record.checkpoint_id)
             saved = index.next_saved(time.time_ns())
             manifest = record.content.encode() if is_whole else write_manifest(record, saved)
@@ -126,23 +116,10 @@ class FileBackend:
             pack.append(parts)
             status = write_private(path, manifest, fsync=self._fsync)
             changed = status.st_mtime_ns
-            index.add(
-                ManifestEntry(
-                    name,
-                    status.st_size,
-                    changed,
-                    chain,
-                    record.seq,
-                    record.timestamp,
-                    changed if is_whole else saved,
-                    record.run_id,
-                    is_whole,
-                )
-            )
+            known = (name, status.st_size, changed, chain, record.seq, record.timestamp)
+            index.add(ManifestEntry(*known, changed if is_whole else saved, record.run_id, is_whole))
             if not is_whole:
                 index.heads[name] = record.head
-        finally:
-            self._folder.lock.release()
 
     @contextmanager
     def trusting_log(self) -> Iterator[None]:
@@ -174,15 +151,6 @@ class FileBackend:
                 return False
             self._index.remove([name])
             return True
-
-    def delete_chain(self, workflow_name: str) -> int:
-        """See `StorageBackend.delete_chain`."""
-        with self._folder.writing():
-            self._index.scan()
-            removed = self._unlink(workflow_name, [entry.name for entry in self._index.chain(workflow_name)])
-            self._drawn.pop(workflow_name, None)
-            self._pack(workflow_name).remove()
-            return removed
 
     def _begin(self, pack: PartsPack, workflow_name: str, generation: int) -> bool:
         """Start the pack of a chain that has none, if the writer knew that there was none."""
@@ -218,7 +186,10 @@ class FileBackend:
         return len(gone)
 
     def _sweep(self, workflow_name: str) -> None:
-        """Write the pack anew with what the chain still needs; with everything while that cannot be known."""
+        """Write the pack anew with what the chain still needs; with everything while that cannot be known.
+
+        The pack of an empty chain is removed.
+        """
         pack = self._pack(workflow_name)
         pack.follow()
         self._drawn.pop(workflow_name, None)
@@ -236,10 +207,12 @@ class FileBackend:
                 continue
             if not found.is_reference:
                 contents.append(record.content)
-        if all(problem.is_lost for problem in self._index.problems.values()):
+        if not all(problem.is_lost for problem in self._index.problems.values()):
+            pack.start_over(new_generation())
+        elif self._index.chain(workflow_name):
             pack.start_over(new_generation(), live_parts(contents, pack.fetch))
         else:
-            pack.start_over(new_generation())
+            pack.remove()
 
     # --------------------------------------------------------------------------------------------------------- reading
 
@@ -270,8 +243,7 @@ class FileBackend:
             self._index.look_again(entries[-1].name)
         else:
             record = None
-        if self._index.problems:
-            _warn(list(self._index.problems.values()))
+        _warn(list(self._index.problems.values()))
         return record
 
     def heads(
@@ -281,51 +253,54 @@ class FileBackend:
 
         With a limit, files that were changed by hand are noticed if they were among the last ones before.
         """
-        self._scan(only_names=limit is not None)
-        problems = list(self._index.problems.values())
-        entries = self._index.chain(workflow_name)
-        if before is not None:
-            entries = entries[: _place(entries, before)]
-        if run_id is not None:
-            entries = [entry for entry in entries if entry.run_id == run_id]
-        if limit is not None:
-            entries = entries[max(0, len(entries) - limit) :]
-        records = []
-        for entry in entries:
+
+        def choose() -> list[ManifestEntry]:
+            self._scan(only_names=limit is not None)
+            entries = self._index.chain(workflow_name)
+            if before is not None:
+                entries = entries[: _place(entries, before)]
+            if run_id is not None:
+                entries = [entry for entry in entries if entry.run_id == run_id]
+            return entries if limit is None else entries[max(0, len(entries) - limit) :]
+
+        def read(entry: ManifestEntry) -> CheckpointRecord | None:
+            return self._head(entry) if limit is None or self._index.is_current(entry) else None
+
+        return self._list(choose, read)
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """See `StorageBackend.outlines`: known without a look into files that are as they were when they were read."""
+
+        def choose() -> list[ManifestEntry]:
+            self._scan()
+            return self._index.chain(workflow_name)
+
+        def read(entry: ManifestEntry) -> CheckpointRecord | None:
+            if entry.is_reference:
+                return self._head(entry)
+            name, _, _, chain, seq, timestamp, _, run_id, _ = entry
+            return CheckpointRecord(name[:-_SUFFIX_LENGTH], chain, seq, timestamp, run_id, "")
+
+        return self._list(choose, read)
+
+    def _list(
+        self,
+        choose: Callable[[], Iterable[ManifestEntry]],
+        read: Callable[[ManifestEntry], CheckpointRecord | None],
+    ) -> list[CheckpointRecord]:
+        """Read entries, from the start again where one has changed; those that cannot be read are left out."""
+        records, problems = [], []
+        for entry in choose():
             try:
-                record = self._head(entry) if limit is None or self._index.is_current(entry) else None
+                record = read(entry)
             except UnreadableManifestError as error:
                 problems.append(error)
                 continue
             if record is None:  # changed since the listing, or the log was wrong
                 self._index.look_again(entry.name)
-                return self.heads(workflow_name, run_id=run_id, before=before, limit=limit)
+                return self._list(choose, read)
             records.append(record)
-        if problems:
-            _warn(problems)
-        return records
-
-    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend.outlines`: known without a look into files that are as they were when they were read."""
-        self._scan()
-        problems = list(self._index.problems.values())
-        records = []
-        for entry in self._index.chain(workflow_name):
-            name, _, _, chain, seq, timestamp, _, run_id, is_reference = entry
-            if not is_reference:
-                records.append(CheckpointRecord(name[:-_SUFFIX_LENGTH], chain, seq, timestamp, run_id, ""))
-                continue
-            try:
-                whole = self._head(entry)
-            except UnreadableManifestError as error:
-                problems.append(error)
-                continue
-            if whole is None:  # changed since the listing, or the log was wrong
-                self._index.look_again(name)
-                return self.outlines(workflow_name)
-            records.append(whole)
-        if problems:
-            _warn(problems)
+        _warn([*self._index.problems.values(), *problems])
         return records
 
     def ids(self, workflow_name: str) -> list[str]:
@@ -343,14 +318,14 @@ class FileBackend:
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend.chains`."""
         self._scan()
-        return sorted(name for name in self._index.chains() if name.startswith(prefix))
+        return sorted(name for name in self._index.chains if name.startswith(prefix))
 
     def close(self) -> None:
         """See `StorageBackend.close`."""
         for pack in self._packs.values():
             pack.close()
         self._packs.clear()
-        self._index.close()
+        self._index.log.close()
         self._index = FolderIndex(self._folder.path, self._index.path)
         self._folder.lock.close()
 
@@ -399,12 +374,13 @@ class FileBackend:
         except OSError:
             self._folder.require()
             raise
-        if n_read < _WORTH_KEEPING:
-            return
-        with suppress(OSError), self._folder.writing_if_idle() as may_write:  # it may be there for reading only
-            if may_write:
-                self._index.follow()
-                self._index.rewrite()
+        with suppress(OSError):  # it may be there for reading only
+            if n_read >= _WORTH_KEEPING and self._folder.lock.attempt():
+                try:
+                    self._index.follow()
+                    self._index.rewrite()
+                finally:
+                    self._folder.lock.release()
 
     def _pack(self, workflow_name: str) -> PartsPack:
         pack = self._packs.get(workflow_name)
@@ -451,6 +427,8 @@ def _too_large(record: CheckpointRecord, size: int) -> WorkflowCheckpointExcepti
 
 
 def _warn(problems: Sequence[UnreadableManifestError]) -> None:
+    if not problems:
+        return
     named = " ".join(str(problem) for problem in problems[:3])
     more = f" And {len(problems) - 3} more." if len(problems) > 3 else ""
     _log.warning("Left out of a list: %s%s", named, more)

@@ -12,18 +12,9 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 
 class CheckpointFolder:
-    """A folder for its owner only.
+    """A folder for its owner only; made, with its parents, if it is not there.
 
-    Args:
-        path: Made now, with its parents, if it is not there.
-        lock_name: Name of the lock file.
-        fsync: Whether its name must survive a power cut.
-
-    Attributes:
-        path: The folder.
-
-    Raises:
-        WorkflowCheckpointException: There is no such folder, and it cannot be made.
+    With `fsync` its name survives a power cut. A folder that cannot be made is a `WorkflowCheckpointException`.
     """
 
     def __init__(self, path: str, lock_name: str, *, fsync: bool = False) -> None:
@@ -55,16 +46,8 @@ class CheckpointFolder:
             raise self._unusable(reason)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, patient: bool = True) -> Iterator[None]:
         """Keep all other writers out."""
-        self.begin_writing()
-        try:
-            yield
-        finally:
-            self.lock.release()
-
-    def begin_writing(self, *, patient: bool = True) -> None:
-        """Keep all other writers out, until the lock is released."""
         try:
             self.lock.acquire(patient=patient)
         except BlockingIOError:
@@ -75,22 +58,12 @@ class CheckpointFolder:
             self.require()
             reason = f"cannot be written to ({error.strerror})"
             raise self._unusable(reason) from error
-        if not self._is_tidy:
-            try:
-                self._tidy()
-            except BaseException:
-                self.lock.release()
-                raise
-
-    @contextmanager
-    def writing_if_idle(self) -> Iterator[bool]:
-        """Take the lock if no other writer has it, and yield whether it was taken."""
-        is_idle = self.lock.attempt()
         try:
-            yield is_idle
+            if not self._is_tidy:
+                self._tidy()
+            yield
         finally:
-            if is_idle:
-                self.lock.release()
+            self.lock.release()
 
     def _tidy(self) -> None:
         """Remove what killed processes left half written: no other process is writing now."""

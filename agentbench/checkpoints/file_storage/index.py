@@ -36,11 +36,9 @@ _KINDS = {(str,)} | {(str, int, int, str, int, str, int, run_id, bool) for run_i
 class FolderIndex:
     """The entries of a folder by name and by chain. Who calls `add` or `remove` must hold the lock of the folder.
 
-    Args:
-        folder: Where the manifests are.
-        path: The log.
-
     Attributes:
+        entries: By file name; changed here only.
+        chains: The same entries in order, by chain.
         problems: Files that are named like manifests and cannot be read, by name.
         heads: Cache of heads by file name, filled by the backend: a text or a record. Dropped with its entry.
     """
@@ -51,11 +49,11 @@ class FolderIndex:
         self._folder = folder
         self._start = os.path.join(folder, "")
         self.path = path
-        self._log = LineFile(path)
+        self.log = LineFile(path)
         self._log_lines = 0
         self._log_is_whole = False
-        self._entries: dict[str, ManifestEntry] = {}
-        self._chains: dict[str, list[ManifestEntry]] = {}
+        self.entries: dict[str, ManifestEntry] = {}
+        self.chains: dict[str, list[ManifestEntry]] = {}
         self._problem_status: dict[str, tuple[int, int]] = {}
         self._newest_saved = 0
         self._was_scanned = False
@@ -64,17 +62,9 @@ class FolderIndex:
 
     # --------------------------------------------------------------------------------------------------------- looking
 
-    def find(self, name: str) -> ManifestEntry | None:
-        """Return the entry of a file, if one is known."""
-        return self._entries.get(name)
-
     def chain(self, workflow_name: str) -> list[ManifestEntry]:
         """Return the entries of a chain in order; not to be changed."""
-        return self._chains.get(workflow_name, [])
-
-    def chains(self) -> list[str]:
-        """Return the names of all chains."""
-        return list(self._chains)
+        return self.chains.get(workflow_name, [])
 
     def next_saved(self, now_ns: int) -> int:
         """Return the present time, or a little more, so that it rises from one checkpoint of the folder to the next."""
@@ -97,7 +87,7 @@ class FolderIndex:
         files = os.listdir(self._folder)
         if only_names and files == self._files and not self.problems:
             return 0
-        entries = self._entries
+        entries = self.entries
         names = dict.fromkeys([name for name in files if name.endswith(SUFFIX)]).keys()
         for name in [*(entries.keys() - names), *(self.problems.keys() - names)]:
             self._forget(name)
@@ -120,9 +110,9 @@ class FolderIndex:
 
     def look_up(self, name: str) -> ManifestEntry | None:
         """Return the entry of a file, also if the file was not read before."""
-        if name not in self._entries:
+        if name not in self.entries:
             self.look_again(name)
-        return self._entries.get(name)
+        return self.entries.get(name)
 
     def look_again(self, name: str) -> None:
         """Read a file whose entry turned out to be wrong."""
@@ -136,7 +126,7 @@ class FolderIndex:
         except FileNotFoundError:
             self._forget(name)
             return False
-        entry = self._entries.get(name)
+        entry = self.entries.get(name)
         stamp = (status.st_size, status.st_mtime_ns)
         if stat.S_ISREG(status.st_mode):
             if (entry is not None and entry[1:3] == stamp) or self._problem_status.get(name) == stamp:
@@ -171,34 +161,30 @@ class FolderIndex:
 
     def rewrite(self) -> None:
         """Write the log anew, with what counts."""
-        entries = list(self._entries.values())
+        entries = list(self.entries.values())
         with suppress(OSError):  # it is only a cache
-            self._log.replace(b"".join(map(_line_of, entries)))
-            self._log.follow()
+            self.log.replace(b"".join(map(_line_of, entries)))
+            self.log.follow()
             self._log_lines, self._log_is_whole = len(entries), True
 
-    def close(self) -> None:
-        """Close the log; the entries stay in memory."""
-        self._log.close()
-
     def _append(self, lines: bytes, n_lines: int) -> None:
-        if not self._log.is_there or self._log_lines > 2 * len(self._entries) + _SPARE_LINES:
+        if not self.log.is_there or self._log_lines > 2 * len(self.entries) + _SPARE_LINES:
             self._log_is_whole = False
             self.rewrite()
             return
         try:
-            self._log.append(lines)
+            self.log.append(lines)
             self._log_lines += n_lines
         except OSError:  # it is only a cache; without it the others look at the folder
             self._log_is_whole = False
-            self._log.close()
+            self.log.close()
             with suppress(OSError):
-                os.unlink(self._log.path)
+                os.unlink(self.log.path)
 
     def _follow_log(self) -> bool:
         """Take over what the log says, and return whether it continues what was known."""
         try:
-            anew, _, lines = self._log.follow()
+            anew, _, lines = self.log.follow()
         except OSError:
             self._log_is_whole = False
             return False
@@ -207,13 +193,13 @@ class FolderIndex:
         if lines:
             items = _items_of(lines)
             self._log_lines += len(items)
-            if self._entries or self.problems or not self._note_all(items):
+            if self.entries or self.problems or not self._note_all(items):
                 for item in items:
                     if len(item) > 1:
                         self._note(_entry_of(item))
                     else:
                         self._forget(item[0])
-        self._log_is_whole = self._log.is_there
+        self._log_is_whole = self.log.is_there
         return not anew
 
     def _note_all(self, items: list[Any]) -> bool:
@@ -221,23 +207,23 @@ class FolderIndex:
         entries = {item[0]: _entry_of(item) for item in items if len(item) > 1}
         if len(entries) < len(items):
             return False
-        self._entries, self._files = entries, []
+        self.entries, self._files = entries, []
         self._newest_saved = max([self._newest_saved, *[entry[6] for entry in entries.values()]])
         for entry in entries.values():
-            self._chains.setdefault(entry[3], []).append(entry)
-        for chain in self._chains.values():
+            self.chains.setdefault(entry[3], []).append(entry)
+        for chain in self.chains.values():
             chain.sort(key=_order)
         return True
 
     def _note(self, entry: ManifestEntry) -> None:
         name = entry.name
-        if name in self._entries or name in self.problems:
-            if self._entries.get(name) == entry:
+        if name in self.entries or name in self.problems:
+            if self.entries.get(name) == entry:
                 return
             self._forget(name)
-        self._entries[name] = entry
+        self.entries[name] = entry
         self._files = []
-        chain = self._chains.setdefault(entry.workflow_name, [])
+        chain = self.chains.setdefault(entry.workflow_name, [])
         if chain and entry[4:7] < chain[-1][4:7]:
             insort(chain, entry, key=_order)
         else:
@@ -250,16 +236,16 @@ class FolderIndex:
         self.heads.pop(name, None)
         self._problem_status.pop(name, None)
         self._files = []
-        entry = self._entries.pop(name, None)
+        entry = self.entries.pop(name, None)
         if entry is None:
             return
-        chain = self._chains[entry.workflow_name]
+        chain = self.chains[entry.workflow_name]
         at = bisect_left(chain, entry.order, key=_order)
         while chain[at] is not entry:
             at += 1
         del chain[at]
         if not chain:
-            del self._chains[entry.workflow_name]
+            del self.chains[entry.workflow_name]
 
 
 # ------------------------------------------------------------------------------------------------------------ the log

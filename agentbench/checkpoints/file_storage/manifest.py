@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -61,16 +62,17 @@ class ManifestEntry(NamedTuple):
         return self[4:7]
 
 
+@dataclass(frozen=True, slots=True)
+class WholeRecord(CheckpointRecord):
+    """A record whose content is a whole checkpoint in the pickled format, with no parts elsewhere."""
+
+
 class UnreadableManifestError(WorkflowCheckpointException):
     """A file that should hold a checkpoint does not, or not one that can be read here.
 
-    Args:
-        path: The file.
-        reason: What is wrong with it, as a clause about "it", and what to do about it.
-
     Attributes:
         path: The file.
-        reason: What is wrong with it.
+        reason: What is wrong with it, as a clause about "it", and what to do about it.
         is_lost: Whether no program could read anything from it.
         holds: Id of the other checkpoint that it holds, if it holds one.
     """
@@ -82,12 +84,7 @@ class UnreadableManifestError(WorkflowCheckpointException):
 
 
 def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
-    """Return the content of a manifest.
-
-    Args:
-        record: With content.
-        saved: See `ManifestEntry`.
-    """
+    """Return the content of a manifest."""
     run_id = "null" if record.run_id is None else quote(record.run_id)
     rest = (
         f'"id":{quote(record.checkpoint_id)},"chain":{quote(record.workflow_name)},"seq":{record.seq},'

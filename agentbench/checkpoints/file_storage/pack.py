@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from agentbench._files.line_file import LineFile
 
@@ -18,11 +19,6 @@ class PartsPack:
 
     The first line names the chain and the generation; every other line is an id, a space and the part's text. Where an
     id occurs twice, the later line counts. Whether a text is still what was saved is for the reader to check.
-
-    Args:
-        path: The file; it need not be there.
-        workflow_name: The chain.
-        fsync: Whether parts must have reached the disk when `append` returns.
 
     Attributes:
         generation: Drawn anew whenever parts are removed; `None` where there is no pack, or its first line is damaged.
@@ -74,17 +70,8 @@ class PartsPack:
                 start += len(line)
 
     def start_over(self, generation: int, live: Collection[str] | None = None) -> None:
-        """Put a pack of another generation in place of this one.
-
-        Args:
-            generation: The new one.
-            live: Ids of the parts to take over; by default all of them.
-        """
-        header = {
-            _FORMAT: _VERSION,
-            "workflow_name": self._workflow_name,
-            "generation": generation,
-        }
+        """Put a pack of another generation in place of this one, with the parts whose ids are live, or with all."""
+        header = {_FORMAT: _VERSION, "workflow_name": self._workflow_name, "generation": generation}
         lines = [json.dumps(header).encode()]
         for each, (offset, length) in self._places.items():
             if live is None or each in live:
@@ -92,17 +79,10 @@ class PartsPack:
         self._file.replace(b"\n".join([*lines, b""]))
         self.follow()
 
-    def mend(self) -> int:
-        """Return the generation; where the first line is damaged, write a new one above all the other lines."""
-        if self.generation is None:
-            self.start_over(generation := new_generation())
-            return generation
-        return self.generation
-
     def remove(self) -> None:
-        """Remove the file, if it is there."""
+        """Remove the file."""
         self.close()
-        if os.path.lexists(self._file.path):
+        with suppress(FileNotFoundError):
             os.unlink(self._file.path)
 
     def close(self) -> None:

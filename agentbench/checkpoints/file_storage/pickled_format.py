@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.file_storage.whole_record import WholeRecord
+from agentbench.checkpoints.file_storage.manifest import WholeRecord
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.parts.parts import ChainMemory
 from agentbench.checkpoints.parts.records import to_record
@@ -18,14 +18,7 @@ from agentbench.serialization.pickled import decode_found, encode_readable
 
 
 class PickledFormat:
-    """Turns checkpoints into whole records and back.
-
-    Args:
-        allowed_types: More types that may be unpickled, see `decode_checkpoint_value`.
-
-    Raises:
-        ValueError: One of them is not written as `"module:qualname"`.
-    """
+    """Turns checkpoints into whole records and back; `allowed_types` as in `decode_checkpoint_value`."""
 
     def __init__(self, allowed_types: Collection[str]) -> None:
         self._finder = NameFinder(allowed_types)
@@ -39,8 +32,7 @@ class PickledFormat:
         """Make a record of the text of a file; of what is pickled only the metadata are read."""
         found = _fields(text)
         outline = {
-            "messages": {name: [None] * len(queue) for name, queue in found.get("messages", {}).items()},
-            "pending_request_info_events": dict.fromkeys(found.get("pending_request_info_events", {})),
+            **_counts(found.get("messages", {}), found.get("pending_request_info_events", {})),
             "metadata": decode_found(found.get("metadata", {}), self._finder),
             "state": {},
         }
@@ -59,7 +51,8 @@ class PickledFormat:
 def _describe(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
     """A record with the head that the checkpoint would have in the other format."""
     found = {key: value for key, value in checkpoint.metadata.items() if key != GRAPH_SIGNATURE}
-    outline = replace(checkpoint, state={}, metadata=found, **_counts(checkpoint))
+    counts = _counts(checkpoint.messages, checkpoint.pending_request_info_events)
+    outline = replace(checkpoint, state={}, metadata=found, **counts)
     try:
         record = to_record(outline, ChainMemory(0))[0]
     except UnstorableValueError:  # of no use for a list, and no reason to leave the checkpoint out
@@ -69,10 +62,11 @@ def _describe(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
     return WholeRecord(**{**values, "content": text})
 
 
-def _counts(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
+def _counts(messages: dict[str, list[Any]], requests: dict[str, Any]) -> dict[str, Any]:
+    """As many messages and requests, without what they hold."""
     return {
-        "messages": {name: [None] * len(queue) for name, queue in checkpoint.messages.items()},
-        "pending_request_info_events": dict.fromkeys(checkpoint.pending_request_info_events),
+        "messages": {name: [None] * len(queue) for name, queue in messages.items()},
+        "pending_request_info_events": dict.fromkeys(requests),
     }
 
 

@@ -134,10 +134,6 @@ class StorageBackend(Protocol):
         """
         ...
 
-    def delete_chain(self, workflow_name: str) -> int:
-        """Remove all records of a chain and all its parts, change the generation, and return the number of records."""
-        ...
-
     def close(self) -> None:
         """Let go of files and connections; a later call opens them again."""
         ...

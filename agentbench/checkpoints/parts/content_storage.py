@@ -12,8 +12,9 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -202,17 +203,11 @@ class ContentAddressedStorage(Displayable):
             ValueError: `keep` is less than 1.
         """
         require_keep(keep)
-
-        def prune() -> int:
-            old = self._backend.ids(workflow_name)[:-keep]
-            return self._backend.delete(workflow_name, old, sweep=True) if old else 0
-
-        return await self._run(f"Chain {workflow_name!r} was not pruned in", prune)
+        return await self._run(f"Chain {workflow_name!r} was not pruned in", self._remove, workflow_name, -keep)
 
     async def delete_chain(self, workflow_name: str) -> int:
         """Remove all checkpoints of a chain, and return how many were removed."""
-        delete = self._backend.delete_chain
-        return await self._run(f"Chain {workflow_name!r} was not deleted from", delete, workflow_name)
+        return await self._run(f"Chain {workflow_name!r} was not deleted from", self._remove, workflow_name, None)
 
     def close(self) -> None:
         """Close files and connections after the work that has begun. The storage opens them again at the next use."""
@@ -376,6 +371,10 @@ class ContentAddressedStorage(Displayable):
             fields["metadata"] = read_metadata(record, fetch)
         return fields
 
+    def _remove(self, chain: str, end: int | None) -> int:
+        old = self._backend.ids(chain)[:end]
+        return self._backend.delete(chain, old, sweep=True) if old else 0
+
     def _delete(self, checkpoint_id: CheckpointID) -> bool:
         record = self._backend.get(checkpoint_id)
         return record is not None and self._backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
@@ -385,18 +384,19 @@ class ContentAddressedStorage(Displayable):
     async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Await a function on the storage's thread; its error says what was not done, and where."""
         self._require_process()
-        try:
+        with self._explaining(failure):
             return await self._worker.run(function, *args)
-        except AgentFrameworkException:
-            raise
-        except Exception as error:
-            raise self._storage_error(failure, error) from error
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Do the same where nothing can be awaited."""
         self._require_process()
-        try:
+        with self._explaining(failure):
             return self._worker.submit(function, *args).result()
+
+    @contextmanager
+    def _explaining(self, failure: str) -> Iterator[None]:
+        try:
+            yield
         except AgentFrameworkException:
             raise
         except Exception as error:

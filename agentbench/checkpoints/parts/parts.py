@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import groupby
 from operator import is_
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from agentbench._copying import is_atomic, isolate
 from agentbench.exceptions import WorkflowCheckpointException
@@ -87,18 +87,6 @@ class PartReference(str):
 # -------------------------------------------------------------------------------------------------------------- cutting
 
 
-class Cut(NamedTuple):
-    """A value cut into parts.
-
-    Attributes:
-        text: JSON of the value with references to its parts.
-        parts: The parts that are not known to be stored already.
-    """
-
-    text: str
-    parts: PartTexts
-
-
 class ChainMemory:
     """What a writer remembers of the chain it writes to, so that what did not change is neither encoded nor sent again.
 
@@ -106,11 +94,8 @@ class ChainMemory:
     everything else is encoded and hashed each time. The memory is of no use any more when something that was cut with
     it has not been stored.
 
-    Args:
-        generation: What the storage says of the chain now; the memory is only good as long as it says so.
-
     Attributes:
-        generation: That of the chain when the memory began.
+        generation: That of the chain when the memory began; the memory is only good as long as the storage says so.
         spoilt: Whether something was cut with it that has not been stored.
     """
 
@@ -120,9 +105,9 @@ class ChainMemory:
         self._writer = _PartWriter()
         self._settled: tuple[Any, PartReference] | None = None
 
-    def cut(self, value: Any) -> Cut:
-        """Cut a value, and count its parts as stored from now on."""
-        return Cut(*self._writer.cut(value))
+    def cut(self, value: Any) -> tuple[str, PartTexts]:
+        """Return the JSON of a value and its parts that are not stored yet; they count as stored from now on."""
+        return self._writer.cut(value)
 
     def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
         """Make a value a part of its own; meant for one that stays equal along the chain."""
@@ -183,7 +168,6 @@ class _PartWriter(JsonWriter):
         self._texts_before: dict[int, tuple[str, str]] = {}
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
-        """Return the JSON of a value and the parts that were not known before."""
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._parts = {}
@@ -337,7 +321,7 @@ def join_parts(text: str, fetch: Fetch) -> Any:
     """Put a value together again.
 
     Args:
-        text: What `Cut.text` was.
+        text: What `ChainMemory.cut` returned.
         fetch: Returns parts by id; called once per level of reference, not once per part.
     """
     return _PartReader(_all_parts(text, fetch)).read(text)

@@ -15,7 +15,6 @@ from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.redis_storage.client import RedisClient, connect
 from agentbench.checkpoints.redis_storage.scripts import (
     CONTENTS,
-    DROP,
     GENERATION,
     GET,
     HEADS,
@@ -56,23 +55,15 @@ class RedisBackend:
             message = f"prefix is {prefix!r}; expected some text without braces, such as 'agentbench'."
             raise ValueError(message)
         self._connected = connect(url_or_client)
-        self._client = self._connected.client
+        self._client, self.place = self._connected.client, self._connected.place
         self._errors = require("redis.exceptions", extra="redis", purpose="keep checkpoints in Redis")
         self._prefix = prefix
         self._root = _encode(f"{{{prefix}}}:")
-
-    def __repr__(self) -> str:
-        return f"RedisBackend({self._connected.place!r}, prefix={self._prefix!r})"
 
     @property
     def is_local(self) -> bool:
         """Always false: a server is not this machine's files."""
         return False
-
-    @property
-    def place(self) -> str:
-        """Where it connects to, without user and password."""
-        return self._connected.place
 
     # -------------------------------------------------------------------------------------------------------- writing
 
@@ -122,10 +113,6 @@ class RedisBackend:
             if removed >= 0:
                 return removed
         return self.delete(workflow_name, wanted, sweep=False)
-
-    def delete_chain(self, workflow_name: str) -> int:
-        """See `StorageBackend`."""
-        return int(self._run(DROP, workflow_name))
 
     # -------------------------------------------------------------------------------------------------------- reading
 

@@ -97,7 +97,7 @@ local function remove(chain, first, last)
 end
 
 local function is_empty(chain)
-    return redis.call('ZCARD', at('order', chain)) == 0
+    return redis.call('HLEN', at('heads', chain)) + redis.call('HLEN', at('contents', chain)) == 0
 end
 """
 
@@ -245,13 +245,4 @@ for i = last + 1, #ARGV do dead[#dead + 1] = ARGV[i] end
 in_batches(dead, function(...) redis.call('HDEL', at('parts', chain), ...) end)
 redis.call('HINCRBY', at('meta', chain), 'generation', 1)
 return removed
-""")
-
-#: chain -> number of checkpoints that it held
-DROP = Script(r"""
-local ids = {}
-for _, entry in ipairs(redis.call('ZRANGE', at('order', ARGV[1]), 0, -1)) do ids[#ids + 1] = read_entry(entry) end
-in_batches(ids, function(...) redis.call('HDEL', root .. 'index', ...) end)
-if not is_empty(ARGV[1]) then drop(ARGV[1]) end
-return #ids
 """)

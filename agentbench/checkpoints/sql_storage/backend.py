@@ -29,34 +29,20 @@ _AT_ONCE: Final = 256
 
 
 class SQLBackend:
-    """Keeps records and parts in the tables of `sql_tables`.
-
-    Args:
-        path_or_url: As for `SQLCheckpointStorage`.
-
-    Raises:
-        As `SQLCheckpointStorage` does.
-    """
+    """Stores records and parts in a database; its argument and errors are those of `SQLCheckpointStorage`."""
 
     def __init__(self, path_or_url: Any) -> None:
         self._database = Database(database_url(path_or_url))
+        self.place = self._database.place
         self._statements = self._database.statements
         # What every resumption needs, so that the first one does not have to wait until it is put into words.
         self._statements.find_parts(_FEW)
         self._statements.heads(of_run=False, before=False, limited=True)
 
-    def __repr__(self) -> str:
-        return f"SQLBackend({self.place!r})"
-
     @property
     def is_local(self) -> bool:
         """Whether the database is a file, which is written to but not synced by a `put`."""
         return self._database.is_sqlite
-
-    @property
-    def place(self) -> str:
-        """The URL without its secrets."""
-        return self._database.place
 
     # ------------------------------------------------------------------------------------------------------- saving
 
@@ -64,7 +50,7 @@ class SQLBackend:
         """Return a number that changes whenever parts of the chain may have been removed, or with the database."""
 
         def read(session: Session) -> int:
-            found = session.rows(self._statements.generation, of_name=encode_name(workflow_name))
+            found = session.rows(self._statements.generation, name=encode_name(workflow_name))
             generation: int = found[0][0] if found else session.generation
             return generation
 
@@ -83,17 +69,17 @@ class SQLBackend:
         checkpoint_id = encode_name(record.checkpoint_id)
         name = encode_name(record.workflow_name)
         row = {
-            "of_name": name,
-            "of_generation": generation,
-            "of_seq": record.seq,
-            "of_timestamp": encode_name(record.timestamp),
-            "of_checkpoint_id": checkpoint_id,
-            "of_run_id": None if record.run_id is None else encode_name(record.run_id),
-            "of_head": pack(record.head, _SHORTEST),
+            "name": name,
+            "generation": generation,
+            "seq": record.seq,
+            "timestamp": encode_name(record.timestamp),
+            "checkpoint_id": checkpoint_id,
+            "run_id": None if record.run_id is None else encode_name(record.run_id),
+            "head": pack(record.head, _SHORTEST),
         }
-        content = {"of_checkpoint_id": checkpoint_id, "of_content": pack(record.content, _SHORTEST)}
+        content = {"checkpoint_id": checkpoint_id, "content": pack(record.content, _SHORTEST)}
         texts = [
-            {"of_name": name, "of_part_id": encode_name(part_id), "of_text": pack(text, _SHORTEST_PART)}
+            {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST_PART)}
             for part_id, text in parts.items()
         ]
         statements = self._statements
@@ -104,10 +90,10 @@ class SQLBackend:
             if expected_seq is not None or not seems_new:
                 chain = self._lock(session, record.workflow_name, generation)
                 if expected_seq is not None:
-                    newest = session.rows(statements.newest_seq, of_chain_id=chain)
+                    newest = session.rows(statements.newest_seq, chain_id=chain)
                     require_head(record.workflow_name, newest[0][0] if newest else 0, expected_seq)
             if not seems_new:  # the database refused another one of the same id, and this is the second attempt
-                self._remove(session, session.rows(statements.find_record, of_checkpoint_id=checkpoint_id))
+                self._remove(session, session.rows(statements.find_record, checkpoint_id=checkpoint_id))
             seems_new = False
             if not session.run(statements.add_record, row):  # no such chain, or of another generation
                 self._lock(session, record.workflow_name, generation)
@@ -120,10 +106,10 @@ class SQLBackend:
     def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
         """Lock a chain until the transaction ends, and return its number."""
         name = encode_name(workflow_name)
-        found = session.rows(self._statements.lock_chain, of_name=name)
+        found = session.rows(self._statements.lock_chain, name=name)
         if not found:
             session.run(self._statements.add_chain, {"name": name, "generation": session.generation})
-            found = session.rows(self._statements.lock_chain, of_name=name)
+            found = session.rows(self._statements.lock_chain, name=name)
         chain: int = found[0][0]
         if generation is not None and generation != found[0][1]:
             raise StalePartsError
@@ -134,20 +120,20 @@ class SQLBackend:
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a record with its content."""
         statement, name = self._statements.get, encode_name(checkpoint_id)
-        return _first(self._database.read(lambda session: session.rows(statement, of_checkpoint_id=name)))
+        return _first(self._database.read(lambda session: session.rows(statement, checkpoint_id=name)))
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """Return the last record of a chain with its content, by one indexed read."""
         statement, name = self._statements.latest, encode_name(workflow_name)
-        return _first(self._database.read(lambda session: session.rows(statement, of_name=name)))
+        return _first(self._database.read(lambda session: session.rows(statement, name=name)))
 
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
         """List records of a chain without content, in order, oldest first."""
-        values: dict[str, Any] = {"of_name": encode_name(workflow_name)}
+        values: dict[str, Any] = {"name": encode_name(workflow_name)}
         if run_id is not None:
-            values["of_run_id"] = encode_name(run_id)
+            values["run_id"] = encode_name(run_id)
         if limit is not None:
             values["limit"] = limit
         statement = self._statements.heads(
@@ -163,12 +149,12 @@ class SQLBackend:
 
     def _position(self, session: Session, workflow_name: str, checkpoint_id: str) -> dict[str, Any]:
         found = session.rows(
-            self._statements.position, of_name=encode_name(workflow_name), of_checkpoint_id=encode_name(checkpoint_id)
+            self._statements.position, name=encode_name(workflow_name), checkpoint_id=encode_name(checkpoint_id)
         )
         if not found:
             raise CheckpointNotFoundError(checkpoint_id)
         seq, timestamp, record_id = found[0]
-        return {"of_seq": seq, "of_timestamp": timestamp, "of_record_id": record_id}
+        return {"seq": seq, "timestamp": timestamp, "record_id": record_id}
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
         """See `StorageBackend`: heads are hardly dearer here."""
@@ -177,7 +163,7 @@ class SQLBackend:
     def ids(self, workflow_name: str) -> list[str]:
         """List the ids of a chain in order, oldest first."""
         statement, name = self._statements.ids, encode_name(workflow_name)
-        rows = self._database.read(lambda session: session.rows(statement, of_name=name))
+        rows = self._database.read(lambda session: session.rows(statement, name=name))
         return [decode_name(checkpoint_id) for (checkpoint_id,) in rows]
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
@@ -187,7 +173,7 @@ class SQLBackend:
     def _parts(self, session: Session, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         name, found = encode_name(workflow_name), {}
         for names in _bind_ids(ids):
-            rows = session.rows(self._statements.find_parts(len(names)), of_name=name, **names)
+            rows = session.rows(self._statements.find_parts(len(names)), name=name, **names)
             found.update({decode_name(part_id): unpack(text) for part_id, text in rows})
         return found
 
@@ -207,22 +193,10 @@ class SQLBackend:
             chain = self._lock(session, workflow_name)
             found: list[Row] = []
             for names in _bind_ids(dict.fromkeys(ids)):
-                found += session.rows(self._statements.find_records(len(names)), of_chain_id=chain, **names)
+                found += session.rows(self._statements.find_records(len(names)), chain_id=chain, **names)
             self._remove(session, found)
             if sweep:
                 self._sweep(session, workflow_name, chain)
-            return len(found)
-
-        return self._database.change(write)
-
-    def delete_chain(self, workflow_name: str) -> int:
-        """Remove all records of a chain and all its parts, and return the number of records."""
-
-        def write(session: Session) -> int:
-            chain = self._lock(session, workflow_name)
-            found = session.rows(self._statements.record_ids, of_chain_id=chain)
-            self._remove(session, found)
-            self._remove_parts(session, chain, session.rows(self._statements.part_ids, of_chain_id=chain))
             return len(found)
 
         return self._database.change(write)
@@ -232,23 +206,18 @@ class SQLBackend:
         self._database.close()
 
     def _remove(self, session: Session, record_ids: list[Row]) -> None:
-        if record_ids:
-            values = [{"of_record_id": record_id} for (record_id,) in record_ids]
-            session.run_many(self._statements.remove_content, values)
-            session.run_many(self._statements.remove_record, values)
+        values = [{"record_id": record_id} for (record_id,) in record_ids]
+        session.run_many(self._statements.remove_content, values)
+        session.run_many(self._statements.remove_record, values)
 
     def _sweep(self, session: Session, workflow_name: str, chain: int) -> None:
-        contents = session.each_row(self._statements.contents, of_chain_id=chain)
+        contents = session.each_row(self._statements.contents, chain_id=chain)
         fetch = partial(self._parts, session, workflow_name)
         live = {encode_name(name) for name in live_parts((unpack(content) for (content,) in contents), fetch)}
-        stored = session.rows(self._statements.part_ids, of_chain_id=chain)
-        self._remove_parts(session, chain, [row for row in stored if row[0] not in live])
-
-    def _remove_parts(self, session: Session, chain: int, part_ids: list[Row]) -> None:
-        if part_ids:
-            values = [{"of_chain_id": chain, "of_part_id": part_id} for (part_id,) in part_ids]
-            session.run_many(self._statements.remove_part, values)
-        session.run(self._statements.next_generation, {"of_chain_id": chain})
+        stored = session.rows(self._statements.part_ids, chain_id=chain)
+        dead = [{"chain_id": chain, "part_id": part_id} for (part_id,) in stored if part_id not in live]
+        session.run_many(self._statements.remove_part, dead)
+        session.run(self._statements.next_generation, {"chain_id": chain})
 
 
 def _first(rows: list[Row]) -> CheckpointRecord | None:

@@ -50,7 +50,7 @@ class Database:
         self._driver: Any = self._engine.dialect.loaded_dbapi
         # The driver of SQLite fails to read what SQLite says of a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
-        self.statements = statements_of(self._engine.dialect)
+        self.statements = statements_of(type(self._engine.dialect), self._engine.dialect.paramstyle)
         self._session: Session | None = None
         self._closing: weakref.finalize[..., Database] | None = None
 

@@ -88,7 +88,8 @@ class Session:
 
     def run_many(self, statement: Statement, many: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement that returns no rows, once for each set of values."""
-        self.cursor.executemany(statement.text, [statement.arguments(values) for values in many])
+        if arguments := [statement.arguments(values) for values in many]:
+            self.cursor.executemany(statement.text, arguments)
 
     def rows(self, statement: Statement, **values: Any) -> list[Row]:
         """Run a statement and return its rows."""

@@ -1,4 +1,4 @@
-"""The tables that `SQLCheckpointStorage` keeps checkpoints in, and the statements that read and write them.
+"""The tables that `SQLCheckpointStorage` stores checkpoints in, and the statements that read and write them.
 
 Names, ids and texts are columns of bytes: so every database compares and sorts them alike, code point by code point,
 with any collation, and holds every text, also one with NUL characters. Loaded only where SQLAlchemy is.
@@ -11,28 +11,9 @@ from functools import cache, partial
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Select,
-    Table,
-    bindparam,
-    delete,
-    exists,
-    func,
-    insert,
-    literal_column,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, text
 from sqlalchemy.dialects.mysql import LONGBLOB, VARBINARY
 from sqlalchemy.engine import Dialect
-from sqlalchemy.sql.expression import BindParameter, ClauseElement, ColumnElement
 
 #: Of the tables. A database with another number was written by another version of the library.
 SCHEMA_VERSION: Final = 1
@@ -88,66 +69,40 @@ parts = Table(
 class Statement:
     """A statement in the words of one dialect, to be run by the driver without SQLAlchemy in between.
 
-    Args:
-        clause: The statement; its values have names.
-        dialect: The database's.
-        columns: Of an insertion: the columns with values.
+    Attributes:
+        text: What the driver runs.
+        arguments: Returns values by name in the form that the driver takes.
     """
 
-    __slots__ = ("_fixed", "_in_order", "text")
+    __slots__ = ("arguments", "text")
 
-    def __init__(self, clause: ClauseElement, dialect: Dialect, columns: list[str] | None = None) -> None:
-        compiled: Any = clause.compile(dialect=dialect, column_keys=columns)
+    def __init__(self, sql: str, dialect: Dialect) -> None:
+        compiled: Any = text(sql).compile(dialect=dialect)
         self.text = str(compiled)
         names: list[str] | None = compiled.positiontup
-        #: Puts values in order, where the dialect goes by that.
-        self._in_order: Callable[[Mapping[str, Any]], Any] | None = (
-            None if names is None else partial(_in_order, names) if len(names) < 2 else itemgetter(*names)
-        )
-        #: Values that the dialect adds itself: SQLite has no LIMIT without an OFFSET.
-        self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
+        self.arguments: Callable[[Mapping[str, Any]], Any]
+        if names is None:
+            self.arguments = _by_name
+        else:
+            self.arguments = itemgetter(*names) if len(names) > 1 else partial(_in_order, names)
 
-    def arguments(self, values: Mapping[str, Any]) -> Any:
-        """Return values by name in the form that the driver takes."""
-        if self._fixed:
-            values = {**self._fixed, **values}
-        return values if self._in_order is None else self._in_order(values)
+
+def _by_name(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return values
 
 
 def _in_order(names: list[str], values: Mapping[str, Any]) -> list[Any]:
     return [values[name] for name in names]
 
 
-# --------------------------------------------------------------------------------------------------------- expressions
-
-_last_record: ColumnElement[int] = func.last_insert_rowid()
-_ONE: ColumnElement[int] = literal_column("1", Integer)
-_OLDEST_FIRST = (records.c.seq, records.c.timestamp, records.c.record_id)
-_NEWEST_FIRST = tuple(column.desc() for column in _OLDEST_FIRST)
-_HEAD = (records.c.checkpoint_id, records.c.seq, records.c.timestamp, records.c.run_id, records.c.head)
-
-
-def _value(column: Column[Any], name: str | None = None) -> BindParameter[Any]:
-    """A value for a column; `of_` because the bare name belongs to what an insertion sets."""
-    return bindparam(name or f"of_{column.name}", type_=column.type)
-
-
-_is_chain = chains.c.name == _value(chains.c.name)
-_chain_of_name = select(chains.c.chain_id).where(_is_chain).scalar_subquery()
-_is_record = records.c.checkpoint_id == _value(records.c.checkpoint_id)
-
-
-def _heads(*, of_run: bool, before: bool, limited: bool) -> Select[Any]:
-    found = select(*_HEAD).where(records.c.chain_id == _chain_of_name).order_by(*_NEWEST_FIRST)
-    if of_run:
-        found = found.where(records.c.run_id == _value(records.c.run_id))
-    if before:
-        found = found.where(tuple_(*_OLDEST_FIRST) < tuple_(*map(_value, _OLDEST_FIRST)))
-    return found.limit(bindparam("limit", type_=Integer)) if limited else found
-
-
-def _any_of(column: Column[Any], count: int) -> Any:
-    return column.in_([_value(column, f"id_{number}") for number in range(count)])
+_CHAIN: Final = "(SELECT chain_id FROM agentbench_chains WHERE name = :name)"
+_HEAD: Final = "checkpoint_id, seq, timestamp, run_id, head"
+_WHOLE: Final = (
+    f"SELECT c.name, {_HEAD}, t.content FROM agentbench_records r JOIN agentbench_chains c ON c.chain_id = r.chain_id "
+    "JOIN agentbench_contents t ON t.record_id = r.record_id"
+)
+_OLDEST_FIRST: Final = "ORDER BY seq, timestamp, r.record_id"
+_NEWEST_FIRST: Final = "ORDER BY seq DESC, timestamp DESC, r.record_id DESC"
 
 
 class Statements:
@@ -158,96 +113,93 @@ class Statements:
         self.heads = cache(self._heads)
         self.find_parts = cache(self._find_parts)
         self.find_records = cache(self._find_records)
+        is_sqlite = dialect.name == "sqlite"
+        lock = "" if is_sqlite else " FOR UPDATE"  # SQLite locks the whole file
         made = self._made
-        whole = select(chains.c.name, *_HEAD, contents.c.content).select_from(
-            records.join(chains, chains.c.chain_id == records.c.chain_id).join(
-                contents, contents.c.record_id == records.c.record_id
-            )
-        )
-        in_chain = records.c.chain_id == _value(records.c.chain_id)
         # Reading.
-        self.schema = made(select(schema.c.version, schema.c.generation))
-        self.generation = made(select(chains.c.generation).where(_is_chain))
-        self.get = made(whole.where(_is_record))
-        self.latest = made(whole.where(records.c.chain_id == _chain_of_name).order_by(*_NEWEST_FIRST).limit(_ONE))
-        self.position = made(select(*_OLDEST_FIRST).where(records.c.chain_id == _chain_of_name, _is_record))
-        self.ids = made(
-            select(records.c.checkpoint_id).where(records.c.chain_id == _chain_of_name).order_by(*_OLDEST_FIRST)
+        self.schema = made("SELECT version, generation FROM agentbench_schema")
+        self.generation = made("SELECT generation FROM agentbench_chains WHERE name = :name")
+        self.get = made(f"{_WHOLE} WHERE checkpoint_id = :checkpoint_id")
+        self.latest = made(f"{_WHOLE} WHERE r.chain_id = {_CHAIN} {_NEWEST_FIRST} LIMIT 1")
+        self.position = made(
+            "SELECT seq, timestamp, record_id FROM agentbench_records "
+            f"WHERE chain_id = {_CHAIN} AND checkpoint_id = :checkpoint_id"
         )
+        self.ids = made(f"SELECT checkpoint_id FROM agentbench_records r WHERE chain_id = {_CHAIN} {_OLDEST_FIRST}")
         self.chains = made(
-            select(chains.c.name)
-            .where(exists().where(records.c.chain_id == chains.c.chain_id))
-            .where(chains.c.name >= _value(chains.c.name, "first"), chains.c.name < _value(chains.c.name, "behind"))
-            .order_by(chains.c.name)
+            "SELECT name FROM agentbench_chains c WHERE name >= :first AND name < :behind "
+            "AND EXISTS (SELECT 1 FROM agentbench_records r WHERE r.chain_id = c.chain_id) ORDER BY name"
         )
         # Saving.
-        self.add_schema = made(insert(schema), schema)
-        self.lock_chain = made(select(chains.c.chain_id, chains.c.generation).where(_is_chain).with_for_update())
-        self.add_chain = made(insert(chains).inline(), chains, without="chain_id")
-        self.newest_seq = made(select(records.c.seq).where(in_chain).order_by(*_NEWEST_FIRST).limit(_ONE))
-        self.find_record = made(select(records.c.record_id).where(_is_record))
-        columns = [column for column in records.c if column.name not in ("record_id", "chain_id")]
+        self.add_schema = made("INSERT INTO agentbench_schema (version, generation) VALUES (:version, :generation)")
+        self.lock_chain = made(f"SELECT chain_id, generation FROM agentbench_chains WHERE name = :name{lock}")
+        self.add_chain = made("INSERT INTO agentbench_chains (name, generation) VALUES (:name, :generation)")
+        self.newest_seq = made(
+            f"SELECT seq FROM agentbench_records r WHERE chain_id = :chain_id {_NEWEST_FIRST} LIMIT 1"
+        )
+        self.find_record = made("SELECT record_id FROM agentbench_records WHERE checkpoint_id = :checkpoint_id")
         #: Only to a chain of the generation; it locks the chain.
         self.add_record = made(
-            insert(records).from_select(
-                ["chain_id", *[column.name for column in columns]],
-                select(chains.c.chain_id, *map(_value, columns))
-                .where(_is_chain, chains.c.generation == _value(chains.c.generation))
-                .with_for_update(),
-            )
+            "INSERT INTO agentbench_records (chain_id, seq, timestamp, checkpoint_id, run_id, head) "
+            "SELECT chain_id, :seq, :timestamp, :checkpoint_id, :run_id, :head FROM agentbench_chains "
+            f"WHERE name = :name AND generation = :generation{lock}"
         )
-        content = _value(contents.c.content)
-        part = select(chains.c.chain_id, _value(parts.c.part_id), _value(parts.c.text)).where(_is_chain)
-        if dialect.name == "sqlite":  # no query for what was just inserted
-            self.add_content = made(insert(contents).from_select(contents.c.keys(), select(_last_record, content)))
-            self.add_part = made(insert(parts).prefix_with("OR IGNORE").from_select(parts.c.keys(), part))
+        part = "agentbench_parts (chain_id, part_id, text) SELECT chain_id, :part_id, :text FROM agentbench_chains c"
+        if is_sqlite:  # no query for what was just inserted
+            self.add_content = made(
+                "INSERT INTO agentbench_contents (record_id, content) SELECT last_insert_rowid(), :content"
+            )
+            self.add_part = made(f"INSERT OR IGNORE INTO {part} WHERE name = :name")
         else:
-            found = select(records.c.record_id, content).where(_is_record)
-            known = exists().where(parts.c.chain_id == chains.c.chain_id, parts.c.part_id == _value(parts.c.part_id))
-            self.add_content = made(insert(contents).from_select(contents.c.keys(), found))
-            self.add_part = made(insert(parts).from_select(parts.c.keys(), part.where(~known)))
-        # Removing.
-        self.remove_content = made(delete(contents).where(contents.c.record_id == _value(contents.c.record_id)))
-        self.remove_record = made(delete(records).where(records.c.record_id == _value(records.c.record_id)))
-        self.record_ids = made(select(records.c.record_id).where(in_chain))
-        self.contents = made(
-            select(contents.c.content).join(records, records.c.record_id == contents.c.record_id).where(in_chain)
-        )
-        self.part_ids = made(select(parts.c.part_id).where(parts.c.chain_id == _value(parts.c.chain_id)))
-        self.remove_part = made(
-            delete(parts).where(
-                parts.c.chain_id == _value(parts.c.chain_id), parts.c.part_id == _value(parts.c.part_id)
+            self.add_content = made(
+                "INSERT INTO agentbench_contents (record_id, content) "
+                "SELECT record_id, :content FROM agentbench_records WHERE checkpoint_id = :checkpoint_id"
             )
+            self.add_part = made(
+                f"INSERT INTO {part} WHERE name = :name AND NOT EXISTS "
+                "(SELECT 1 FROM agentbench_parts p WHERE p.chain_id = c.chain_id AND p.part_id = :part_id)"
+            )
+        # Removing.
+        self.remove_content = made("DELETE FROM agentbench_contents WHERE record_id = :record_id")
+        self.remove_record = made("DELETE FROM agentbench_records WHERE record_id = :record_id")
+        self.contents = made(
+            "SELECT t.content FROM agentbench_contents t JOIN agentbench_records r ON r.record_id = t.record_id "
+            "WHERE r.chain_id = :chain_id"
         )
+        self.part_ids = made("SELECT part_id FROM agentbench_parts WHERE chain_id = :chain_id")
+        self.remove_part = made("DELETE FROM agentbench_parts WHERE chain_id = :chain_id AND part_id = :part_id")
         self.next_generation = made(
-            update(chains)
-            .where(chains.c.chain_id == _value(chains.c.chain_id))
-            .values(generation=chains.c.generation + _ONE)
+            "UPDATE agentbench_chains SET generation = generation + 1 WHERE chain_id = :chain_id"
         )
 
-    def _made(self, clause: ClauseElement, table: Table | None = None, *, without: str = "") -> Statement:
-        columns = None if table is None else [name for name in table.c.keys() if name != without]  # noqa: SIM118
-        return Statement(clause, self._dialect, columns)
+    def _made(self, sql: str) -> Statement:
+        return Statement(sql, self._dialect)
 
     def _heads(self, *, of_run: bool, before: bool, limited: bool) -> Statement:
-        return self._made(_heads(of_run=of_run, before=before, limited=limited))
+        run = " AND run_id = :run_id" if of_run else ""
+        place = " AND (seq, timestamp, record_id) < (:seq, :timestamp, :record_id)" if before else ""
+        limit = " LIMIT :limit" if limited else ""
+        return self._made(
+            f"SELECT {_HEAD} FROM agentbench_records r WHERE chain_id = {_CHAIN}{run}{place} {_NEWEST_FIRST}{limit}"
+        )
 
     def _find_parts(self, count: int) -> Statement:
         """Find parts of a chain by so many ids, `id_0` and so on."""
-        in_chain = parts.c.chain_id == _chain_of_name
-        return self._made(select(parts.c.part_id, parts.c.text).where(in_chain, _any_of(parts.c.part_id, count)))
+        return self._made(
+            f"SELECT part_id, text FROM agentbench_parts WHERE chain_id = {_CHAIN} AND part_id IN ({_ids(count)})"
+        )
 
     def _find_records(self, count: int) -> Statement:
-        in_chain = records.c.chain_id == _value(records.c.chain_id)
-        return self._made(select(records.c.record_id).where(in_chain, _any_of(records.c.checkpoint_id, count)))
+        return self._made(
+            f"SELECT record_id FROM agentbench_records WHERE chain_id = :chain_id AND checkpoint_id IN ({_ids(count)})"
+        )
 
 
-def statements_of(dialect: Dialect) -> Statements:
-    """Return the statements in the words of a dialect; they are compiled once."""
-    kind: Any = type(dialect)
-    return _compile(kind, dialect.paramstyle)
+def _ids(count: int) -> str:
+    return ", ".join(f":id_{number}" for number in range(count))
 
 
 @cache
-def _compile(kind: Any, paramstyle: str) -> Statements:
+def statements_of(kind: Callable[..., Dialect], paramstyle: str) -> Statements:
+    """Return the statements in the words of a kind of dialect; they are compiled once."""
     return Statements(kind(paramstyle=paramstyle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from agentbench.checkpoints.parts.parts import (
     LONG,
     RUN,
     ChainMemory,
-    Cut,
     join_part,
     join_parts,
     live_parts,
@@ -32,9 +31,10 @@ class Shelf:
         self.texts: dict[str, str] = {}
         self.fetches = 0
 
-    def keep(self, cut: Cut) -> str:
-        self.texts.update(cut.parts)
-        return cut.text
+    def keep(self, cut: tuple[str, Mapping[str, str]]) -> str:
+        text, new = cut
+        self.texts.update(new)
+        return text
 
     def fetch(self, names: Collection[str]) -> dict[str, str]:
         self.fetches += 1
@@ -75,7 +75,7 @@ def test_every_version_of_a_value_comes_back_and_is_cut_the_same_whatever_was_cu
         back = join_parts(text, shelf.fetch)
         assert back == version
         assert repr(back) == repr(version)  # types too: True is not 1
-        assert ChainMemory(0).cut(version).text == text
+        assert ChainMemory(0).cut(version)[0] == text
 
 
 edits = st.lists(
@@ -115,7 +115,7 @@ def test_a_list_that_grows_shrinks_and_changes_in_place_comes_back_at_each_step(
 def test_a_list_that_shrank_is_cut_as_if_it_had_never_been_longer() -> None:
     memory, entries = ChainMemory(1), [f"{each:070d}" for each in range(RUN * RUN + RUN)]
     memory.cut(entries)
-    assert memory.cut(entries[: 3 * RUN]).text == ChainMemory(1).cut(entries[: 3 * RUN]).text
+    assert memory.cut(entries[: 3 * RUN])[0] == ChainMemory(1).cut(entries[: 3 * RUN]).text
 
 
 def test_changes_inside_mutable_entries_are_noticed() -> None:
@@ -167,7 +167,7 @@ def cost_of_growing(count: int) -> int:
     for each in range(count):
         conversation.append(message(each))
         cut = memory.cut({"conversation": conversation})
-        written += len(cut.text) + sum(map(len, cut.parts.values()))
+        written += len(cut[0]) + sum(map(len, cut[1].values()))
     return written
 
 
@@ -182,7 +182,7 @@ def test_entries_that_are_not_immutable_cost_no_more() -> None:
     for each in range(300):
         conversation.append({"text": message(each)})
         cut = memory.cut(conversation)
-        written += len(cut.text) + sum(map(len, cut.parts.values()))
+        written += len(cut[0]) + sum(map(len, cut[1].values()))
     assert written < 300 * 200 * 5
 
 
@@ -192,7 +192,7 @@ def test_a_change_in_the_middle_of_a_long_list_writes_its_run_and_the_lists_abov
     memory.cut(conversation)
     conversation[2500] = message(9999)
     cut = memory.cut(conversation)
-    assert sum(map(len, cut.parts.values())) < 2 * RUN * 220
+    assert sum(map(len, cut[1].values())) < 2 * RUN * 220
 
 
 def test_a_long_text_that_stays_is_written_once() -> None:
@@ -200,8 +200,8 @@ def test_a_long_text_that_stays_is_written_once() -> None:
     first = memory.cut({"document": document, "n": 1})
     second = memory.cut({"document": document, "n": 2})
     third = memory.cut({"document": "".join(list(document)), "n": 3})
-    assert len(first.parts) == 1
-    assert (second.parts, third.parts) == ({}, {})
+    assert len(first[1]) == 1
+    assert (second[1], third[1]) == ({}, {})
 
 
 def test_a_long_text_that_occurs_often_is_in_memory_once() -> None:
