@@ -246,16 +246,9 @@ def _of_type(tag: str, value: Any) -> Any:
         raise WorkflowCheckpointException(message, error) from error
 
 
-def _decode(text: object) -> str:
-    if isinstance(text, str):
-        return text
-    if not isinstance(text, (bytes, bytearray, memoryview)):
-        message = (
-            f"from_json() received a {type(text).__name__}; expected the text that to_json() returned, or its bytes."
-        )
-        raise TypeError(message)
+def _decode(text: str | bytes | bytearray | memoryview) -> str:
     try:
-        return bytes(text).decode()
+        return text if isinstance(text, str) else bytes(text).decode()
     except UnicodeDecodeError as error:
         message = f"The bytes are no text in UTF-8: {error}. Expected those of what to_json() returned."
         raise WorkflowCheckpointException(message, error) from error

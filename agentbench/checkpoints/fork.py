@@ -55,8 +55,8 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         The fork, ready to be loaded or resumed from.
 
     Raises:
-        TypeError: `storage` is none, `messages` holds something other than lists, or `state_updates` is no mapping.
-        ValueError: `state_updates` has a key that is no text, or a path into a value instead of a key.
+        TypeError: `storage` is none, or `messages` holds something other than lists.
+        ValueError: `state_updates` has a path into a value instead of a key.
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
 
     Example:
@@ -67,7 +67,6 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     """
     storage = require_storage(storage)
     checkpoint_id = id_of(checkpoint_id)
-    _require_updates(state_updates)
     for source, sent in (messages or {}).items():
         if isinstance(sent, (str, bytes)) or not isinstance(sent, Sequence):
             msg = f"messages of {source!r} are {sent!r}; expected a list of WorkflowMessages."
@@ -105,16 +104,6 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     }
     await _save_all(storage, [*past, fork])
     return CheckpointInfo.of(fork)
-
-
-def _require_updates(updates: object) -> None:
-    if updates is not None and not isinstance(updates, Mapping):
-        msg = f"state_updates is a {type(updates).__name__}; expected new values by key, such as {{'n': 1}}."
-        raise TypeError(msg)
-    for key in updates or ():
-        if not isinstance(key, str):
-            msg = f"state_updates has the key {key!r}, a {type(key).__name__}; the keys of the state are texts."
-            raise ValueError(msg)
 
 
 def _require_keys(updates: Mapping[str, Any], original: WorkflowCheckpoint) -> None:

@@ -72,12 +72,7 @@ class CheckpointInfo(Displayable):
 
     @classmethod
     def of(cls, checkpoint: WorkflowCheckpoint, *, own_metadata: bool = False) -> CheckpointInfo:
-        """Describe a checkpoint.
-
-        Args:
-            checkpoint: Any; it is not changed, and later changes of it do not reach the description.
-            own_metadata: Its metadata are not changed by anybody any more, so that they need no copy.
-        """
+        """Describe a checkpoint; metadata that do not change any more (`own_metadata`) are not copied."""
         found = checkpoint.metadata
         own = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
         sizes = found.get(keys.SIZES)
@@ -125,15 +120,6 @@ def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, st
     return seq, _comparable_time(item.timestamp)
 
 
-def next_seq(head: CheckpointInfo | None) -> int:
-    """Return the sequence number that continues a chain.
-
-    Args:
-        head: The newest checkpoint of the chain; `None` for an empty one.
-    """
-    return 1 if head is None else head.seq + 1
-
-
 def _comparable_time(timestamp: str) -> str:
     if len(timestamp) == 32 and timestamp.endswith("+00:00"):
         return timestamp
@@ -152,14 +138,7 @@ def select_infos(
     before: CheckpointID | None = None,
     limit: int | None = None,
 ) -> list[CheckpointInfo]:
-    """Choose from ordered infos what `list_infos` returns; for storages that have all of them at hand.
-
-    Args:
-        infos: Oldest first.
-        run_id: As in `list_infos`.
-        before: As in `list_infos`.
-        limit: As in `list_infos`.
-    """
+    """Choose from infos, oldest first, what `list_infos` returns; for storages that have all of them at hand."""
     require_limit(limit)
     if before is not None:
         ids = [info.checkpoint_id for info in infos]

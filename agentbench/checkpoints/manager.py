@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,21 +80,3 @@ def _check(storage: Any, name: str) -> None:
         lacks = f", which has no {', '.join(missing)}" if len(missing) < len(_METHODS) else ""
         msg = f"{what}{lacks}; {_EXPECTED}."
         raise TypeError(msg)
-    if all(_returns_at_once(getattr(storage, method)) for method in _METHODS):
-        msg = (
-            f"{what}, whose methods are plain functions and cannot be awaited: write `async def save`, and so on for "
-            f"{', '.join(_METHODS[1:])}. Where they do return something to be awaited, annotate them so "
-            "(`-> Awaitable[...]`)."
-        )
-        raise TypeError(msg)
-
-
-def _returns_at_once(method: object) -> bool:
-    """Return whether this is a plain function that is not annotated to return an awaitable."""
-    function = getattr(method, "__func__", method)
-    if isinstance(function, FunctionType):
-        function = inspect.unwrap(function)  # of a decorator it is what it decorates that counts
-    if not isinstance(function, FunctionType) or inspect.iscoroutinefunction(function):
-        return False
-    returned = str(function.__annotations__.get("return", ""))
-    return not re.search("Awaitable|Coroutine|Future|Task", returned)

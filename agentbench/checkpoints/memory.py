@@ -10,26 +10,26 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import is_
-from types import MemberDescriptorType
 from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
-from agentbench._display import Displayable, drawn_by
+from agentbench._display import drawn_by
 from agentbench.checkpoints.checkpoint import FIELDS, CheckpointID, WorkflowCheckpoint, id_of
+from agentbench.checkpoints.difference.value_parts import fields_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
-from agentbench.checkpoints.storage import require_head, require_keep
+from agentbench.checkpoints.storage import ChainStorage, require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+from agentbench.serialization.search import find_part, items_of
 
 #: Shorter lists are copied: sharing them would save nothing.
 _SHORTEST_SHARED = 32
 #: How far dictionaries are searched for long lists: state, executor state, the state of one executor.
 _DEEPEST_LIST = 3
-_DEEPEST_PATH = 20
 
 
 @drawn_by("agentbench.notebook.storage_view:storage_bundle")
-class InMemoryCheckpointStorage(Displayable):
+class InMemoryCheckpointStorage(ChainStorage):
     """A storage for tests, notebooks and all else that ends with its process.
 
     Checkpoints are copied when they are saved and when they are loaded, so that a run never changes a stored one: any
@@ -60,9 +60,7 @@ class InMemoryCheckpointStorage(Displayable):
     keeps_copies = True
 
     def __init__(self, *, keep_last: int | None = None) -> None:
-        if keep_last is not None:
-            require_keep(keep_last, "keep_last")
-        self._keep_last = keep_last
+        super().__init__(keep_last)
         self._entries: dict[CheckpointID, _Entry] = {}
         self._chains: dict[str, _Chain] = {}
         self._logs: dict[str, _ListLogs] = {}
@@ -119,56 +117,25 @@ class InMemoryCheckpointStorage(Displayable):
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Remove a checkpoint, and return whether there was one."""
         with self._lock:
-            return self._remove(checkpoint_id)
+            return self._remove_one(checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return a copy of the newest checkpoint of a chain, if there is one."""
         heads = self._entries_of(workflow_name, 1)
         return _copy(heads[0].checkpoint) if heads else None
 
-    async def list_infos(
-        self,
-        *,
-        workflow_name: str | None = None,
-        run_id: str | None = None,
-        before: CheckpointID | None = None,
-        limit: int | None = None,
-    ) -> list[CheckpointInfo]:
-        """List checkpoints without their content, oldest first, chains one after another sorted by name.
-
-        Args:
-            workflow_name: The chain; `None` for all chains.
-            run_id: Only checkpoints that this run wrote.
-            before: Only those that come before the checkpoint with this id.
-            limit: At most so many, the newest ones.
-
-        Raises:
-            CheckpointNotFoundError: There is no checkpoint `before` among them.
-            ValueError: `limit` is negative.
-        """
-        names = await self.list_workflow_names() if workflow_name is None else [workflow_name]
-        newest = limit if run_id is None and before is None else None
-        entries = [entry for name in names for entry in self._entries_of(name, newest)]
-        return select_infos([entry.info for entry in entries], run_id=run_id, before=before, limit=limit)
+    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+        newest = limits["limit"] if limits.keys() == {"limit"} else None
+        return select_infos([entry.info for entry in self._entries_of(workflow_name, newest)], **limits)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
         return sorted(name for name in list(self._chains) if name.startswith(prefix))
 
-    async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Remove all but the `keep` newest checkpoints of a chain, and return how many were removed.
-
-        Raises:
-            ValueError: `keep` is less than 1.
-        """
-        require_keep(keep)
+    async def _remove(self, workflow_name: str, keep: int) -> int:
         with self._lock:
-            return self._remove_all(self._entries_of(workflow_name)[:-keep])
-
-    async def delete_chain(self, workflow_name: str) -> int:
-        """Remove all checkpoints of a chain, and return how many were removed."""
-        with self._lock:
-            return self._remove_all(self._entries_of(workflow_name))
+            entries = self._entries_of(workflow_name)
+            return self._remove_all(entries[: max(0, len(entries) - keep)])
 
     def _entries_of(self, workflow_name: str, newest: int | None = None) -> list[_Entry]:
         chain = self._chains.get(workflow_name)
@@ -189,7 +156,7 @@ class InMemoryCheckpointStorage(Displayable):
                 chain = self._chains.get(chain_name)
                 require_head(chain_name, chain.orders[-1][0] if chain else 0, expected_seq)
             if checkpoint.checkpoint_id in self._entries:
-                self._remove(checkpoint.checkpoint_id)
+                self._remove_one(checkpoint.checkpoint_id)
             self._entries[checkpoint.checkpoint_id] = entry
             chain = self._chains.setdefault(chain_name, _Chain())
             place = bisect_right(chain.orders, entry.order)
@@ -199,7 +166,7 @@ class InMemoryCheckpointStorage(Displayable):
                 self._remove_all(chain.entries[: -self._keep_last])
         return checkpoint.checkpoint_id
 
-    def _remove(self, checkpoint_id: CheckpointID) -> bool:
+    def _remove_one(self, checkpoint_id: CheckpointID) -> bool:
         entry = self._entries.pop(checkpoint_id, None)
         if entry is None:
             return False
@@ -212,7 +179,7 @@ class InMemoryCheckpointStorage(Displayable):
         return True
 
     def _remove_all(self, entries: list[_Entry]) -> int:
-        return sum([self._remove(entry.checkpoint.checkpoint_id) for entry in entries])
+        return sum([self._remove_one(entry.checkpoint.checkpoint_id) for entry in entries])
 
 
 class _Entry:
@@ -311,7 +278,7 @@ def _copy(
     try:
         duplicate = WorkflowCheckpoint(**isolate_but(content, shared or {}))
     except Exception as error:
-        path, part = _find_uncopyable(checkpoint)
+        path, part = find_part(checkpoint, _has_no_copy, _parts_of)
         message = (
             f"Checkpoint {checkpoint.checkpoint_id!r} cannot be saved: {path} is a {type(part).__module__}."
             f"{type(part).__qualname__}, which cannot be copied ({error}). Expected values that can be. Hold such "
@@ -323,45 +290,14 @@ def _copy(
     return duplicate
 
 
-def _find_uncopyable(checkpoint: WorkflowCheckpoint) -> tuple[str, object]:
-    """Descend to the innermost part that cannot be copied, or as deep as a path can still be read."""
-    path, part = "", checkpoint
-    passed = {id(checkpoint)}
-    for _ in range(_DEEPEST_PATH):
-        for step, inner in _parts_of(part):
-            if id(inner) not in passed and not _can_be_copied(inner):
-                passed.add(id(inner))
-                path, part = path + step, inner
-                break
-        else:
-            break
-    return path.removeprefix("."), part
-
-
-def _can_be_copied(value: object) -> bool:
+def _has_no_copy(value: object) -> bool:
     try:
         isolate(value)
     except Exception:  # noqa: BLE001  copying runs foreign `__deepcopy__` and `__reduce__` methods, which raise anything
-        return False
-    return True
+        return True
+    return False
 
 
 def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield f"[{key!r}]", item
-            if not is_atomic(key):
-                yield f" key {key!r}", key
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield f"[{index}]", item
-    slots = [
-        name
-        for cls in type(value).__mro__
-        if "__slots__" in vars(cls)
-        for name, member in vars(cls).items()
-        if isinstance(member, MemberDescriptorType)
-    ]
-    for name in [*getattr(value, "__dict__", ()), *slots]:
-        if hasattr(value, name):
-            yield f".{name}", getattr(value, name)
+    yield from items_of(value)
+    yield from ((f".{name}", item) for name, item in fields_of(value))

@@ -69,18 +69,6 @@ def displayed_address(target: str | os.PathLike[str]) -> str:
     return resembles[0] + re.sub(r".*@", "***@", text[resembles.end() :].partition("?")[0], flags=re.DOTALL)
 
 
-def local_path(target: str | os.PathLike[str]) -> str | None:
-    """Return the path of the folder or file that an address names; `None` for a server."""
-    text = os.fspath(target)
-    scheme = _SCHEME.match(text)
-    if scheme is None:
-        return text
-    name = scheme[1].lower()
-    if name == "file":
-        return _path_of(text)
-    return _path_of_database(text) if name.partition("+")[0] == "sqlite" else None
-
-
 def is_sqlite_file(path: str) -> bool:
     """Return whether a file holds a database of SQLite, or is an empty one that is named so."""
     try:

@@ -6,10 +6,11 @@ functions of `agentbench.checkpoints.access` use a capability where there is one
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from agentbench._display import Displayable
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, select_infos
 from agentbench.exceptions import WorkflowBusyError
 
 
@@ -163,6 +164,71 @@ class SupportsPrune(Protocol):
     async def delete_chain(self, workflow_name: str) -> int:
         """Do what the function `agentbench.delete_chain` says."""
         ...
+
+
+class ChainStorage(Displayable):
+    """What the storages of the library have in common: all capabilities over a few methods of each.
+
+    Args:
+        keep_last: How many checkpoints of each chain to keep; `None` keeps all.
+    """
+
+    def __init__(self, keep_last: int | None = None) -> None:
+        if keep_last is not None:
+            require_keep(keep_last, "keep_last")
+        self._keep_last = keep_last
+
+    async def list_infos(
+        self,
+        *,
+        workflow_name: str | None = None,
+        run_id: str | None = None,
+        before: CheckpointID | None = None,
+        limit: int | None = None,
+    ) -> list[CheckpointInfo]:
+        """List checkpoints without their content, oldest first, chains one after another sorted by name.
+
+        Args:
+            workflow_name: The chain; `None` for all chains.
+            run_id: Only checkpoints that this run wrote.
+            before: Only those that come before the checkpoint with this id.
+            limit: At most so many, the newest ones.
+
+        Raises:
+            CheckpointNotFoundError: There is no checkpoint `before` among them.
+            ValueError: `limit` is negative.
+        """
+        choice: dict[str, Any] = {"run_id": run_id, "before": before, "limit": limit}
+        limits = {name: value for name, value in choice.items() if value is not None}
+        if workflow_name is not None:
+            return await self._infos(workflow_name, **limits)
+        names = await self.list_workflow_names()
+        return select_infos([info for name in names for info in await self._infos(name)], **limits)
+
+    async def prune(self, *, workflow_name: str, keep: int) -> int:
+        """Remove all but the `keep` newest checkpoints of a chain with all that only they need; return their number.
+
+        Raises:
+            ValueError: `keep` is less than 1.
+        """
+        require_keep(keep)
+        return await self._remove(workflow_name, keep)
+
+    async def delete_chain(self, workflow_name: str) -> int:
+        """Remove all checkpoints of a chain, and return how many were removed."""
+        return await self._remove(workflow_name, 0)
+
+    async def list_workflow_names(self, prefix: str = "") -> list[str]:
+        """Return the names of the chains, sorted; only those that begin with `prefix`."""
+        raise NotImplementedError
+
+    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+        """List one chain; `limits` are arguments of `list_infos` that are not `None`."""
+        raise NotImplementedError
+
+    async def _remove(self, workflow_name: str, keep: int) -> int:
+        """Remove all but the newest checkpoints of a chain, and return how many were removed."""
+        raise NotImplementedError
 
 
 def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:

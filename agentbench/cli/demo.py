@@ -67,7 +67,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
     from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415
 
-    _make_folder(arguments.output)
+    arguments.output.mkdir(parents=True, exist_ok=True)
     workflow, storage = build_workflow(), InMemoryCheckpointStorage()
     options = RunOptions(ids=CountingIds())
     run = workflow.start(Years(1970, 1982), checkpoint_storage=storage, options=options)
@@ -89,17 +89,6 @@ def _demo(arguments: argparse.Namespace) -> int:
     print(f"  {table}  {len(checkpoints)} checkpoints")
     print("To step through it: agentbench lab")
     return 0
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder of `--output`, or say what is in the way."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        is_file = isinstance(error, FileExistsError)
-        problem = "it is a file; expected a folder, or a name that is free" if is_file else error.strerror
-        msg = f"Nothing can be written to {str(folder)!r}: {problem}. Name another folder with --output DIR."
-        raise type(error)(msg) from error
 
 
 def _ask(question: str, details: str, answer: str | None) -> bool:

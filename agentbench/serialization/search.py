@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from agentbench.exceptions import UnstorableValueError
@@ -16,13 +16,15 @@ _DEEPEST_PATH: Final = 20
 _LONGEST_KEY: Final = 60
 
 
-def find_unstorable(value: object) -> tuple[str, object]:
-    """Return the innermost part that has no stored form, or as deep as a path can still be read, with its path."""
+def find_part(
+    value: object, has_problem: Callable[[object], object], parts_of: Callable[[Any], Iterable[tuple[str, Any]]]
+) -> tuple[str, object]:
+    """Return the path and the value of the innermost part with a problem, or as deep as a path can still be read."""
     path, part = "", value
     passed = {id(value)}
     for _ in range(_DEEPEST_PATH):
-        for step, inner in _parts_of(part):
-            if id(inner) not in passed and _problem_with(inner) is not None:
+        for step, inner in parts_of(part):
+            if id(inner) not in passed and has_problem(inner):
                 passed.add(id(inner))
                 path, part = path + step, inner
                 break
@@ -33,7 +35,7 @@ def find_unstorable(value: object) -> tuple[str, object]:
 
 def explain_unstorable(value: object) -> UnstorableValueError:
     """Return the error to raise when a value could not be written: the part, its path, and what to do."""
-    path, part = find_unstorable(value)
+    path, part = find_part(value, _problem_with, _parts_of)
     problem = _problem_with(part)
     if isinstance(problem, UnstorableValueError):
         return UnstorableValueError(problem.value_type, problem.reason, path=path)
@@ -63,13 +65,14 @@ def _is_cyclic(value: object) -> bool:
 
 def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
     try:
-        yield from _items_of(value)
+        yield from items_of(value)
         yield from _attributes_of(value)
     except Exception:  # noqa: BLE001 - foreign containers and descriptors may raise anything; the parts before count
         return
 
 
-def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
+def items_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the items of a built-in container, keys that are no texts too, each with its step of a path."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield f"[{_key_text(key)}]", item

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from agentbench import (
     Agent,
     AgentSession,
@@ -86,7 +83,7 @@ class Count(Executor):
         super().__init__(id=id)
         self.tables = tables
         self.drafts: list[Draft] = []
-        self.counts = np.zeros(3, dtype=np.int32)
+        self.counts = [0, 0, 0]
 
     @handler
     async def count(self, draft: Draft, ctx: WorkflowContext[Draft]) -> None:
@@ -96,12 +93,16 @@ class Count(Executor):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         if not self.tables:  # pickles of these are those of one version of numpy and pandas
-            return {"drafts": self.drafts, "counts": self.counts.tolist()}
+            return {"drafts": self.drafts, "counts": self.counts}
+        import numpy as np
+        import pandas as pd
+
         table = pd.DataFrame({"n": [1, 2], "at": pd.to_datetime(["2026-01-01", "2026-01-02"])}, index=["a", "b"])
-        return {"drafts": self.drafts, "counts": self.counts, "table": table, "mean": np.float64(0.5)}
+        counts = np.array(self.counts, dtype=np.int32)
+        return {"drafts": self.drafts, "counts": counts, "table": table, "mean": np.float64(0.5)}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        self.drafts, self.counts = state["drafts"], np.asarray(state["counts"])
+        self.drafts, self.counts = state["drafts"], list(state["counts"])
         assert not self.tables or (list(state["table"]["n"]), state["mean"]) == ([1, 2], 0.5)
 
 

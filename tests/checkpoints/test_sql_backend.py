@@ -190,7 +190,7 @@ def test_statements_are_written_for_mysql_too() -> None:
 
     from agentbench.checkpoints.sql_storage.tables import statements_of, tables
 
-    assert "FOR UPDATE" in statements_of(dialect, "format").lock_chain.text
+    assert "FOR UPDATE" in statements_of(dialect()).lock_chain.text
     ddl = [str(CreateTable(table).compile(dialect=dialect())) for table in tables.sorted_tables]
     assert not any("id BLOB" in each or "name BLOB" in each for each in ddl)  # it indexes none of those
 
@@ -257,7 +257,7 @@ def test_the_latest_is_found_by_the_index_alone(make: Make) -> None:
     backend = make()
     put(backend, record("one"))
     session, statement = backend._database._open_session(), backend._statements.latest
-    session.cursor.execute(f"EXPLAIN QUERY PLAN {statement.text}", statement.arguments({"of_name": b"flow"}))
+    session.cursor.execute(f"EXPLAIN QUERY PLAN {statement.text}", statement.arguments({"name": b"flow"}))
     steps = [row[-1] for row in session.cursor.fetchall()]
     assert any("INDEX agentbench_records_order" in step for step in steps)
     assert not any("SCAN" in step or "B-TREE" in step for step in steps)
@@ -488,17 +488,6 @@ def test_a_link_that_leads_nowhere_is_not_followed(make: Make, tmp_path: Path) -
     with pytest.raises(OSError, match="link"):
         make(tmp_path / "link.db").chains()
     assert not (tmp_path / "victim").exists()
-
-
-@pytest.mark.parametrize("timeout", ["soon", "1&timeout=2"])
-def test_a_timeout_that_is_no_number_is_refused(timeout: str, file: Path) -> None:
-    with pytest.raises(ValueError, match="expected a number of seconds"):
-        SQLBackend(f"sqlite:///{file}?timeout={timeout}")
-
-
-def test_a_driver_that_is_not_installed_is_named_without_the_password() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"driver 'MySQLdb' of 'mysql://me:\*\*\*@host'"):
-        SQLBackend("mysql://me:secret@host")
 
 
 def test_a_database_that_nobody_knows_is_refused() -> None:

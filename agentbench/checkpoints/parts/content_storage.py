@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from agentbench._display import Displayable, drawn_by
+from agentbench._display import drawn_by
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
-from agentbench.checkpoints.info import CheckpointInfo, require_limit, select_infos
+from agentbench.checkpoints.info import CheckpointInfo, require_limit
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts
 from agentbench.checkpoints.parts.records import (
@@ -34,7 +34,7 @@ from agentbench.checkpoints.parts.records import (
     to_record,
 )
 from agentbench.checkpoints.parts.worker import Worker
-from agentbench.checkpoints.storage import require_keep
+from agentbench.checkpoints.storage import ChainStorage
 from agentbench.exceptions import (
     AgentFrameworkException,
     CheckpointNotFoundError,
@@ -57,7 +57,7 @@ _SWEEP_EVERY: Final = 16
 
 
 @drawn_by("agentbench.notebook.storage_view:storage_bundle")
-class ContentAddressedStorage(Displayable):
+class ContentAddressedStorage(ChainStorage):
     """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 
     It may be used from several threads and event loops, and several processes may use the same place; a forked process
@@ -76,10 +76,8 @@ class ContentAddressedStorage(Displayable):
     keeps_copies = True
 
     def __init__(self, backend: StorageBackend, *, keep_last: int | None = None) -> None:
-        if keep_last is not None:
-            require_keep(keep_last, "keep_last")
+        super().__init__(keep_last)
         self._backend = backend
-        self._keep_last = keep_last
         self._unswept: dict[str, int] = {}
         self._begin()
 
@@ -150,33 +148,8 @@ class ContentAddressedStorage(Displayable):
 
     # ------------------------------------------------------------------------------------------------ capabilities
 
-    async def list_infos(
-        self,
-        *,
-        workflow_name: str | None = None,
-        run_id: str | None = None,
-        before: CheckpointID | None = None,
-        limit: int | None = None,
-    ) -> list[CheckpointInfo]:
-        """Return infos, oldest first, chains one after another sorted by name.
-
-        Args:
-            workflow_name: The chain; `None` for all chains.
-            run_id: Only checkpoints that this run wrote.
-            before: Only those that come before the checkpoint with this id.
-            limit: At most so many, the newest ones.
-
-        Raises:
-            CheckpointNotFoundError: There is no checkpoint `before` among them.
-            ValueError: `limit` is negative.
-        """
-        require_limit(limit)
-        if workflow_name is not None:
-            return await self._infos(workflow_name, run_id=run_id, before=before, limit=limit)
-        infos = [info for name in await self.list_workflow_names() for info in await self._infos(name)]
-        return select_infos(infos, run_id=run_id, before=before, limit=limit)
-
     async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+        require_limit(limits.get("limit"))
         read = partial(self._backend.heads, workflow_name, **limits)
         return readable(to_info, await self._run(f"Chain {workflow_name!r} was not listed from", read))
 
@@ -193,21 +166,13 @@ class ContentAddressedStorage(Displayable):
         """
         return await self._save(checkpoint, expected_seq)
 
-    async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Remove all but the `keep` newest checkpoints of a chain with all that only they need.
+    async def _remove(self, workflow_name: str, keep: int) -> int:
+        def remove() -> int:
+            ids = self._backend.ids(workflow_name)
+            old = ids[: max(0, len(ids) - keep)]
+            return self._backend.delete(workflow_name, old, sweep=True) if old else 0
 
-        Returns:
-            How many were removed.
-
-        Raises:
-            ValueError: `keep` is less than 1.
-        """
-        require_keep(keep)
-        return await self._run(f"Chain {workflow_name!r} was not pruned in", self._remove, workflow_name, -keep)
-
-    async def delete_chain(self, workflow_name: str) -> int:
-        """Remove all checkpoints of a chain, and return how many were removed."""
-        return await self._run(f"Chain {workflow_name!r} was not deleted from", self._remove, workflow_name, None)
+        return await self._run(f"Checkpoints of chain {workflow_name!r} were not removed from", remove)
 
     def close(self) -> None:
         """Close files and connections after the work that has begun. The storage opens them again at the next use."""
@@ -217,10 +182,6 @@ class ContentAddressedStorage(Displayable):
     # ------------------------------------------------------------------------------------------------------ saving
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
-        received: object = checkpoint
-        if not isinstance(received, WorkflowCheckpoint):
-            message = f"save() received a {type(received).__name__}; expected a WorkflowCheckpoint."
-            raise TypeError(message)
         self._require_process()
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
@@ -370,10 +331,6 @@ class ContentAddressedStorage(Displayable):
             fetch = partial(self._wait_for, failure, self._backend.parts, record.workflow_name)
             fields["metadata"] = read_metadata(record, fetch)
         return fields
-
-    def _remove(self, chain: str, end: int | None) -> int:
-        old = self._backend.ids(chain)[:end]
-        return self._backend.delete(chain, old, sweep=True) if old else 0
 
     def _delete(self, checkpoint_id: CheckpointID) -> bool:
         record = self._backend.get(checkpoint_id)

@@ -38,24 +38,13 @@ _log = logging.getLogger(__name__)
 
 
 class RedisBackend:
-    """Keeps records and parts under the keys that `checkpoints/redis.py` describes.
-
-    Args:
-        url_or_client: As for `RedisCheckpointStorage`.
-        prefix: As for `RedisCheckpointStorage`.
-
-    Raises:
-        MissingExtraError: The package redis is not installed.
-        ValueError: The URL is not one of a Redis server, or the prefix is empty or holds a brace.
-        TypeError: `url_or_client` is neither a URL nor a client.
-    """
+    """Stores records and parts under the keys that `checkpoints/redis.py` describes, where arguments and errors are."""
 
     def __init__(self, url_or_client: str | RedisClient, *, prefix: str) -> None:
         if not prefix or "{" in prefix or "}" in prefix:
             message = f"prefix is {prefix!r}; expected some text without braces, such as 'agentbench'."
             raise ValueError(message)
-        self._connected = connect(url_or_client)
-        self._client, self.place = self._connected.client, self._connected.place
+        self._client, self.place, self._is_own = connect(url_or_client)
         self._errors = require("redis.exceptions", extra="redis", purpose="keep checkpoints in Redis")
         self._prefix = prefix
         self._root = _encode(f"{{{prefix}}}:")
@@ -108,7 +97,7 @@ class RedisBackend:
         since = "-1"
         for _ in range(_SWEEP_ATTEMPTS):
             state, since, *contents = self._run(CONTENTS, workflow_name, since, *wanted)
-            unused -= live_parts(map(_decoded_loosely, contents), lambda ids: self.parts(workflow_name, ids))
+            unused -= live_parts(map(_decoded_or_empty, contents), lambda ids: self.parts(workflow_name, ids))
             removed = int(self._run(SWEEP, workflow_name, state, str(len(wanted)), *wanted, *unused))
             if removed >= 0:
                 return removed
@@ -156,7 +145,7 @@ class RedisBackend:
         """See `StorageBackend`."""
         wanted = list(ids)
         found = self._send("HMGET", self._key("parts", workflow_name), *wanted) if wanted else []
-        return {name: _decoded_loosely(text) for name, text in zip(wanted, found, strict=True) if text is not None}
+        return {name: _decoded_or_empty(text) for name, text in zip(wanted, found, strict=True) if text is not None}
 
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend`."""
@@ -166,7 +155,8 @@ class RedisBackend:
 
     def close(self) -> None:
         """See `StorageBackend`. A client that was handed in stays open."""
-        self._connected.close()
+        if self._is_own:  # its next command connects again
+            self._client.connection_pool.disconnect()  # type: ignore[attr-defined]  # all that are made here have one
 
     # -------------------------------------------------------------------------------------------------------- commands
 
@@ -208,15 +198,8 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def _decoded_loosely(data: bytes) -> str:
-    """For texts with a check of their own, which a replaced character does not pass."""
-    try:
-        return _decode(data)
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace")
-
-
 def _decoded_or_empty(data: bytes | None) -> str:
+    """Return a text, or an empty one where it is missing or damaged, which whoever reads it refuses."""
     try:
         return _decode(data or b"")
     except UnicodeDecodeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from agentbench._extras import require
@@ -29,35 +28,15 @@ class RedisClient(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Connected:
-    """A blocking client.
-
-    Attributes:
-        client: It.
-        place: Where it connects to, without user and password.
-        is_own: Whether it was made here, and is closed here too.
-    """
-
-    client: RedisClient
-    place: str
-    is_own: bool
-
-    def close(self) -> None:
-        """Close the connections of a client made here; its next command opens one again."""
-        if self.is_own:
-            self.client.connection_pool.disconnect()  # type: ignore[attr-defined]  # all that are made here have one
-
-
-def connect(url_or_client: str | RedisClient) -> Connected:
-    """Make a blocking client, or take the one that is passed. Nothing is sent yet."""
+def connect(url_or_client: str | RedisClient) -> tuple[RedisClient, str, bool]:
+    """Return a blocking client, where it connects to, and whether it was made here. Nothing is sent yet."""
     redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
     if isinstance(url_or_client, str):
         client = _client_for(redis, url_or_client)
-        return Connected(client, _place_of(redis, client), is_own=True)
+        return client, _place_of(redis, client), True
     if isinstance(url_or_client, require("redis.asyncio", extra="redis", purpose="keep checkpoints in Redis").Redis):
         client = _blocking_twin(redis, url_or_client)
-        return Connected(client, _place_of(redis, client), is_own=True)
+        return client, _place_of(redis, client), True
     command = getattr(url_or_client, "execute_command", None)
     if isinstance(url_or_client, type) or not callable(command) or inspect.iscoroutinefunction(command):
         kind = url_or_client if isinstance(url_or_client, type) else type(url_or_client)
@@ -66,7 +45,7 @@ def connect(url_or_client: str | RedisClient) -> Connected:
             "'redis://localhost:6379/0', a redis.Redis, a redis.asyncio.Redis or a redis.RedisCluster."
         )
         raise TypeError(message)
-    return Connected(url_or_client, _place_of(redis, url_or_client), is_own=False)
+    return url_or_client, _place_of(redis, url_or_client), False
 
 
 def _client_for(redis: Any, url: str) -> Any:

@@ -24,19 +24,12 @@ _PATIENCE_S: Final = 30.0
 
 
 class Database:
-    """A database with the tables of `sql_tables`, which are created on first use.
-
-    Args:
-        url: From `database_url`.
+    """A database with the tables of `tables.py`, which are created on first use.
 
     Attributes:
         place: The URL without its secrets.
         is_sqlite: Whether it is an SQLite file.
         statements: In the words of this database.
-
-    Raises:
-        ModuleNotFoundError: The driver that the URL names is not installed.
-        ValueError: The URL names no driver that there is, or a timeout that is no number.
     """
 
     def __init__(self, url: URL) -> None:
@@ -44,13 +37,13 @@ class Database:
         self._secrets = secrets_of(url)
         self._file = file_of(url)
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        self._patience_s = _patience_of(url)
+        self._patience_s = float(url.query.get("timeout", _PATIENCE_S))  # type: ignore[arg-type]  # once
         self._begin = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
         self._engine = _engine(url, {"check_same_thread": False, "timeout": self._patience_s} if self.is_sqlite else {})
         self._driver: Any = self._engine.dialect.loaded_dbapi
         # The driver of SQLite fails to read what SQLite says of a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
-        self.statements = statements_of(type(self._engine.dialect), self._engine.dialect.paramstyle)
+        self.statements = statements_of(self._engine.dialect)
         self._session: Session | None = None
         self._closing: weakref.finalize[..., Database] | None = None
 
@@ -177,19 +170,4 @@ def _engine(url: URL, options: dict[str, Any]) -> Engine:
         message = (
             f"{display_text(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
         )
-        raise ValueError(message) from None
-    except ModuleNotFoundError as error:
-        message = (
-            f"The driver {error.name!r} of {display_text(url)!r} is not installed. Expected sqlite or postgresql, "
-            "which agentbench is tested with; for another database install the driver or name one that is there."
-        )
-        raise ModuleNotFoundError(message, name=error.name) from None
-
-
-def _patience_of(url: URL) -> float:
-    value = url.query.get("timeout", _PATIENCE_S)
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        message = f"timeout is {value!r}; expected a number of seconds."
         raise ValueError(message) from None

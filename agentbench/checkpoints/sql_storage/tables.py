@@ -199,7 +199,12 @@ def _ids(count: int) -> str:
     return ", ".join(f":id_{number}" for number in range(count))
 
 
+def statements_of(dialect: Dialect) -> Statements:
+    """Return the statements in the words of a dialect; they are compiled once."""
+    kind: Any = type(dialect)
+    return _compile(kind, dialect.paramstyle)
+
+
 @cache
-def statements_of(kind: Callable[..., Dialect], paramstyle: str) -> Statements:
-    """Return the statements in the words of a kind of dialect; they are compiled once."""
+def _compile(kind: Any, paramstyle: str) -> Statements:
     return Statements(kind(paramstyle=paramstyle))
