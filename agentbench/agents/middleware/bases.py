@@ -47,12 +47,8 @@ class AgentMiddleware(ABC):
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
-        Args:
-            context: The run; everything in it may be changed.
-            call_next: Continues with the next middleware, at last with the agent; may be called again to retry.
-
-        Raises:
-            MiddlewareTermination: To end the run here, with its `result`.
+        `call_next()` goes on to the next middleware, at last to the agent; it may be called again, to retry.
+        Everything in `context` may be changed. A `MiddlewareTermination` ends the run here, with its `result`.
         """
 
 
@@ -75,12 +71,8 @@ class ChatMiddleware(ABC):
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
-        Args:
-            context: The call: its messages and options, later its result; all of them may be changed.
-            call_next: Continues with the next middleware, at last with the model; may be called again to retry.
-
-        Raises:
-            MiddlewareTermination: To end the call here, with its `result`.
+        `call_next()` goes on to the next middleware, at last to the model; it may be called again, to retry.
+        Everything in `context` may be changed. A `MiddlewareTermination` ends the call here, with its `result`.
         """
 
 
@@ -103,12 +95,8 @@ class FunctionMiddleware(ABC):
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
-        Args:
-            context: The call: its tool and arguments, later its result; all of them may be changed.
-            call_next: Continues with the next middleware, at last with the tool; may be called again to retry.
-
-        Raises:
-            MiddlewareTermination: To end the loop of model and tools, with its `result` for this call.
+        `call_next()` goes on to the next middleware, at last to the tool; it may be called again, to retry.
+        Everything in `context` may be changed. A `MiddlewareTermination` ends the loop with its `result` for this call.
         """
 
 
@@ -168,11 +156,7 @@ def _mark(func: _F, kind: MiddlewareType) -> _F:
     if before is not kind:
         message = f"{func!r} is {before.value} middleware already. Expected one decorator: leave out the others."
         raise MiddlewareException(message)
-    try:
-        setattr(func, MARK, kind)
-    except AttributeError as error:
-        message = f"{func!r} cannot be marked as {kind.value} middleware. Expected a function."
-        raise MiddlewareException(message) from error
+    setattr(func, MARK, kind)
     return func
 
 

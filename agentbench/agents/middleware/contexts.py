@@ -49,9 +49,8 @@ class AgentContext:
         kwargs: All other keywords of the run.
         client_kwargs: For the model's client.
         function_invocation_kwargs: For the tools.
-        stream_transform_hooks: Called with every streamed update; their result replaces it, unless it is `None`.
-        stream_result_hooks: Called with the response at the end of the stream; their result replaces it, unless it is
-            `None`.
+        stream_transform_hooks: Called with every streamed update; a result that is not `None` replaces it.
+        stream_result_hooks: Called with the response at the end of the stream; a result that is not `None` replaces it.
         stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
 
     Example:
@@ -98,9 +97,8 @@ class ChatContext:
         result: `None` until there is one; then a `ChatResponse`, or a `ResponseStream` when streaming.
         kwargs: All other keywords of the call.
         function_invocation_kwargs: For the tools.
-        stream_transform_hooks: Called with every streamed update; their result replaces it, unless it is `None`.
-        stream_result_hooks: Called with the response at the end of the stream; their result replaces it, unless it is
-            `None`.
+        stream_transform_hooks: Called with every streamed update; a result that is not `None` replaces it.
+        stream_result_hooks: Called with the response at the end of the stream; a result that is not `None` replaces it.
         stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
 
     Example:

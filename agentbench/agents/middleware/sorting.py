@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of, take_apart
-from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
+from agentbench._signatures.forms import flatten_union, unwrap
 from agentbench.agents.middleware.bases import (
     MARK,
     AgentMiddleware,
@@ -114,37 +114,24 @@ def _find_kind(func: Callable[..., Any]) -> MiddlewareType:
 
 def _annotated_kinds(func: Callable[..., Any]) -> list[MiddlewareType]:
     """Return the kinds that the annotation of the first parameter names."""
-    _check_parameters(func)
+    signature = inspect.signature(func)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        _refuse(func, f"cannot be called with two arguments: its parameters are {signature}. {_HOW}")
     callee = take_apart(func)
     if not callee.parameters:  # *args takes both
         return []
     written = callee.annotations.get(callee.parameters[0])
-    if written is None:
-        return []
     if holds_text(written):
         scope = scope_of(callee, known={}, fallbacks=_CONTEXT_NAMES)
         try:
             written = scope.resolve(written)
         except (UnknownNameError, ValueError):
             written = _CONTEXT_NAMES.get(str(written).strip("'\" ").rpartition(".")[2])
-    return _kinds_in(written)
-
-
-def _kinds_in(annotation: TypeLike) -> list[MiddlewareType]:
-    members = [unwrap(member) for member in flatten_union(annotation)]
+    members = [unwrap(member) for member in flatten_union(written)]
     classes = [member for member in members if isinstance(member, type)]
     return [kind for context, kind in _CONTEXTS.items() if any(issubclass(cls, context) for cls in classes)]
-
-
-def _check_parameters(func: Callable[..., Any]) -> None:
-    try:
-        signature = inspect.signature(func)
-    except ValueError:
-        _refuse(func, f"does not say its parameters. {_HOW}")
-    try:
-        signature.bind(None, None)
-    except TypeError:
-        _refuse(func, f"cannot be called with two arguments: its parameters are {signature}. {_HOW}")
 
 
 def _refuse(one: object, problem: str) -> NoReturn:

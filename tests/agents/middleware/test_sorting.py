@@ -205,12 +205,3 @@ def test_a_class_instead_of_an_instance_is_refused_with_a_hint() -> None:
 @pytest.mark.parametrize("junk", ["text", object(), [None], [by_annotation, 0]], ids=steady)
 def test_junk_is_refused(junk: object) -> None:
     assert "is no middleware" in refused(junk)
-
-
-def test_a_builtin_that_does_not_tell_its_parameters_is_refused() -> None:
-    assert "does not say its parameters" in refused(max)
-
-
-def test_what_cannot_be_marked_is_told() -> None:
-    with pytest.raises(MiddlewareException, match="cannot be marked"):
-        agent_middleware(Methods().method)
