@@ -167,18 +167,6 @@ def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_
     expect(shown.panel.get_by_label("Your answer")).to_have_value("half a ti")
 
 
-def test_two_views_of_one_form_stay_in_step(lab: Any, open_notebook: Any) -> None:
-    lab.write("views", [FLOW, "asked = asking('Title?', str)\nasked", "asked"])
-    shown = open_notebook("views")
-    shown.run_all()
-    fields = shown.panel.get_by_label("Your answer")
-    fields.nth(0).fill("shared")
-    expect(fields.nth(1)).to_have_value("shared")
-    shown.panel.get_by_role("button", name="Send").nth(1).click()
-    for view in (0, 1):
-        expect(shown.panel.locator(".abf-status").nth(view)).to_contain_text("shared")
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dark: bool) -> None:
     cells = [

@@ -53,17 +53,3 @@ def test_a_long_run_shows_two_bars_and_stop_leaves_one_line(lab: Any, open_noteb
     page.panel.get_by_text("nightly: stopped, 7 of 12 supersteps").wait_for()
     page.panel.get_by_text("cells finished").last.wait_for()
     assert page.panel.locator(".abp").count() == 0
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_without_a_total_the_supersteps_of_a_stepper_are_counted(lab: Any, open_notebook: Any, dark: bool) -> None:
-    lab.write("counted", [SETUP, "await progress(stepper(build('open-ended'), 1))"])
-    page = open_notebook("counted", dark=dark, width=760)
-    page.run_all(finished=False)
-    page.panel.locator(".abp").get_by_text("4 supersteps").wait_for()
-    assert page.panel.locator(".abp").get_by_role("progressbar").first.get_attribute("aria-valuenow") is None
-    page.shot(f"progress-counted-{'dark' if dark else 'light'}", page.panel.locator(".abp-box"))
-    page.shot(f"progress-page-{'dark' if dark else 'light'}")
-    page.button("Stop").click()
-    page.panel.get_by_text("open-ended: stopped, 4 supersteps").wait_for()
-    page.panel.get_by_text("cells finished").last.wait_for()

@@ -122,21 +122,6 @@ def test_a_question_is_answered_where_it_is_asked(lab: Any, open_notebook: Any) 
     page.shot("light-done")
 
 
-def test_a_rejection_goes_another_way(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "reject", SHOW)
-    page.button("Run").click()
-    page.button("Reject").click()
-    expect(page.panel.locator(".abs-banner-text")).to_have_text("Done. Output: rejected")
-
-
-def test_an_awaiting_cell_ends_when_its_question_is_answered(lab: Any, open_notebook: Any) -> None:
-    lab.write("await", [SETUP, SHOW, "print('ended as', await panel.arun())"])
-    page = open_notebook("await")
-    page.run_all(finished=False)
-    page.button("Approve").click()
-    expect(page.panel.get_by_text("ended as done")).to_be_visible()
-
-
 def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> None:
     page = shown(lab, open_notebook, "back", SHOW)
     page.button("Run").click()
@@ -220,13 +205,6 @@ def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_
     expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 2")
     page.panel.get_by_role("button", name="Open found").click()
     expect(page.panel.locator(".abs-rows .abs-rows > li").last).to_contain_text("3 papers in archive")
-
-
-def test_two_panels_of_one_stepper_stay_in_step(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "twice", SHOW, "panel.show()")
-    page.button("Step").first.click()
-    for place in (0, 1):
-        expect(header(page).nth(place)).to_contain_text("superstep 0")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -31,10 +31,6 @@ def failed(executor: str) -> Any:
     return WorkflowEvent.executor_failed(executor, WorkflowErrorDetails("ValueError", "no"))
 
 
-def test_everything_is_idle_before_the_first_superstep() -> None:
-    assert activity().states() == {}
-
-
 def test_an_executor_is_running_until_all_its_deliveries_have_ended() -> None:
     fold = activity()
     fold.begin()
@@ -44,30 +40,6 @@ def test_an_executor_is_running_until_all_its_deliveries_have_ended() -> None:
     assert (fold.states(), fold.running) == ({"plan": "running"}, ("plan",))
     fold.see(completed("plan"))
     assert (fold.states(), fold.running) == ({"plan": "done"}, ())
-
-
-def test_what_waits_for_the_next_superstep_is_queued_and_so_is_its_edge() -> None:
-    fold = activity()
-    fold.rest([delivery("plan", "search")], [])
-    assert fold.states() == {"search": "queued", ("plan", "search"): "queued"}
-
-
-def test_an_edge_is_done_in_the_superstep_that_delivered_over_it() -> None:
-    fold = activity()
-    fold.rest([delivery("plan", "search")], [])
-    fold.begin()
-    fold.see(invoked("search"))
-    assert fold.states() == {"search": "running", ("plan", "search"): "done"}
-
-
-def test_a_finished_superstep_is_forgotten_when_the_next_begins() -> None:
-    fold = activity()
-    fold.begin()
-    fold.see(invoked("plan"))
-    fold.see(failed("plan"))
-    assert fold.states() == {"plan": "failed"}
-    fold.begin()
-    assert fold.states() == {}
 
 
 def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
@@ -82,15 +54,6 @@ def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
     assert fold.states() == {"review": "waiting"}
     fold.rest([], [])
     assert fold.states() == {}
-
-
-def test_an_element_has_the_strongest_of_its_states() -> None:
-    fold = activity()
-    fold.begin()
-    fold.see(invoked("search"))
-    fold.see(completed("search"))
-    fold.rest([delivery("search", "search"), delivery("search", "review")], [])
-    assert fold.states() == {"search": "queued", "review": "queued", ("search", "review"): "queued"}
 
 
 def test_a_target_that_a_condition_did_not_choose_is_skipped_unless_it_is_reached_otherwise() -> None:
@@ -122,11 +85,3 @@ def test_a_whole_picture_names_every_element() -> None:
         ("review", "idle"),
         *((edge, "idle") for edge in EDGES),
     }
-
-
-def test_executors_that_are_not_drawn_disturb_nothing() -> None:
-    fold = activity()
-    fold.begin()
-    fold.see(invoked("inside a sub-workflow"))
-    fold.rest([delivery("Workflow", "elsewhere")], ["elsewhere"])
-    assert fold.states() == {}

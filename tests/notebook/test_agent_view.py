@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agentbench import (
     Agent,
     AgentMiddleware,
@@ -64,26 +62,12 @@ def test_an_agent_shows_its_name_model_and_what_it_is_good_for() -> None:
             assert fact in said
 
 
-def test_an_id_is_displayed_unless_it_was_generated() -> None:
-    assert "id w1" in both(Agent(Client(), id="w1"))[0]
-    unnamed = Agent(Client())
-    assert unnamed.id not in both(unnamed)[0]
-    assert both(unnamed)[0].startswith("Agent: Client")
-
-
 def test_what_people_wrote_is_escaped() -> None:
     shown = Agent(Client(), "<script>alert(1)</script>", name="<b>", description="<i>")
     html = both(shown)[1]
 
     assert "&lt;script&gt;alert(1)" in html
     assert not any(tag in html for tag in ("<script", "<b><", "<i>"))
-
-
-def test_long_instructions_are_cut_and_counted() -> None:
-    shown = Agent(Client(), "x" * 1000)
-    for said in both(shown):
-        assert "(400 more characters)" in said
-        assert "x" * 601 not in said
 
 
 def test_tools_say_what_they_do_and_what_is_special() -> None:
@@ -130,10 +114,3 @@ def test_secrets_among_the_options_are_masked() -> None:
         assert "0.25" in said
         assert "response_format" in said
         assert not any(secret in said for secret in ("sk-1", "hidden"))
-
-
-def test_the_bundle_of_an_agent_is_its_view() -> None:
-    pytest.importorskip("pandas")
-    shown = RawAgent(Client(), name="raw")
-
-    assert shown._repr_mimebundle_() == view(shown)

@@ -67,24 +67,3 @@ def test_what_people_and_models_wrote_is_inert_and_cut(tmp_path: Path) -> None:
         assert len(text) < 12_000
     assert "<script>" not in shown(client)["text/html"]
     assert "&lt;script&gt;" in shown(client)["text/html"]
-
-
-def test_an_empty_cassette_has_no_table(tmp_path: Path) -> None:
-    client = CassetteChatClient(tmp_path / "talk.jsonl")
-    assert shown(client)["text/plain"] == "Cassette talk.jsonl: mode auto, 0 calls"
-    assert not (tmp_path / "talk.jsonl").exists()
-
-
-def test_an_answer_without_text_is_named_by_what_it_holds(tmp_path: Path) -> None:
-    image = Content.from_data(b"\x89PNG\r\n\x1a\n", "image/png")
-    client = CassetteChatClient(tmp_path / "talk.jsonl", ScriptedChatClient([image, ""]))
-    ask(client, "draw", "silence")
-    assert [line.split()[-1] for line in shown(client)["text/plain"].splitlines()[2:]] == ["(data)", "(empty)"]
-
-
-def test_showing_reads_no_file(tmp_path: Path) -> None:
-    path = tmp_path / "talk.jsonl"
-    client = CassetteChatClient(path, ScriptedChatClient(["Hello."]))
-    ask(client, "hi")
-    path.unlink()
-    assert "Hello." in shown(client)["text/plain"]

@@ -26,22 +26,6 @@ def line() -> CheckpointLine:
     return made
 
 
-def test_a_new_line_is_empty_and_shows_nothing() -> None:
-    line = CheckpointLine()
-    assert (line.past, line.displayed, line.displayed_id) == ([], None, None)
-
-
-def test_saved_checkpoints_are_added_and_the_last_is_displayed(line: CheckpointLine) -> None:
-    line.learn([A, B, C, D], {"plan": "queued"})
-    assert (ids(line), line.displayed, line.displayed_id) == ("abcd", 3, "d")
-    assert [past.states for past in line.past[2:]] == [{"plan": "done"}, {"plan": "queued"}]
-
-
-def test_the_newest_gets_the_picture_of_now(line: CheckpointLine) -> None:
-    line.picture({"plan": "waiting"})
-    assert [past.states for past in line.past[1:]] == [{"plan": "done"}, {"plan": "waiting"}]
-
-
 def test_a_run_that_was_put_back_loses_what_came_after(line: CheckpointLine) -> None:
     line.learn([A, B], {})
     line.learn([A, D], {})
@@ -63,23 +47,3 @@ def test_a_branch_that_was_put_back_to_its_beginning_has_it_once(line: Checkpoin
     line.learn([info("x", 1, "fork")], {})
     line.learn([info("x", 1, "fork"), D], {})
     assert ids(line) == "abxd"
-
-
-def test_a_run_that_goes_on_from_a_stored_line_follows_it() -> None:
-    line = CheckpointLine()
-    line.begin([A, B])
-    line.learn([C], {})
-    assert ids(line) == "abc"
-
-
-def test_the_last_one_is_the_present(line: CheckpointLine) -> None:
-    line.look_at(1)
-    assert (line.viewing, line.displayed_id) == (1, "b")
-    line.look_at(2)
-    assert (line.viewing, line.displayed_id) == (None, "c")
-
-
-def test_one_that_is_not_there_is_refused_with_those_that_are(line: CheckpointLine) -> None:
-    assert line.index_of("b") == 1
-    with pytest.raises(LookupError, match=r"'z' does not lead to the current state.*: a, b, c\."):
-        line.index_of("z")

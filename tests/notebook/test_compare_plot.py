@@ -130,46 +130,11 @@ def test_chains_of_checkpoints_are_compared_without_their_runs(form: str, storag
     assert ("state", "changed") in plot.frame[["kind", "op"]].itertuples(index=False, name=None)
 
 
-def test_a_run_and_the_stepper_that_drives_another_are_compared():
-    panel: Any = stepper(flow(), "bees")
-    panel.run()
-    assert compare(run_sync(ran("bees")), panel).is_equal
-    panel.close()
-
-
-def test_a_fork_that_has_not_begun_is_called_by_its_id_too(storage: InMemoryCheckpointStorage):
-    async def main() -> tuple[WorkflowRun, WorkflowRun]:
-        run = await ran("bees", storage)
-        return run, await run.fork(run.checkpoints[0], workflow=flow())
-
-    run, fork = run_sync(main())
-    text = compare(run, fork).text
-    assert run.run_id in text
-    assert f"Nothing is known of {fork.run_id}." in text
-
-
-def test_an_id_needs_a_source():
-    with pytest.raises(TypeError, match=r"\[storage, id\]"):
-        compare("run-1", "run-2")
-
-
 def test_events_without_a_graph_make_a_table_alone():
     one, other = run_sync(ran("bees")), run_sync(ran("birds"))
     svg = compare(list(one.events), list(other.events)).svg
     assert "ab_graph" not in re.sub(r"<style>.*?</style>", "", svg)
     assert "sent 'BIRDS'" in words(svg)
-
-
-def test_the_frame_says_what_it_is_and_keeps_its_columns_without_rows(storage: InMemoryCheckpointStorage):
-    empty, full = compare([], []).frame, compare(run_sync(ran("a")), run_sync(ran("b"))).frame
-    assert full.attrs["agentbench"]["kind"] == "compare"
-    for frame in (empty, full):
-        assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()][:2] == [
-            ("kind", "category"),
-            ("op", "category"),
-        ]
-        assert list(frame.index.names) == ["superstep", "part"]
-        assert list(frame.columns) == ["kind", "op", "a", "b"]
 
 
 def test_foreign_text_is_never_markup_in_any_form():
@@ -184,19 +149,6 @@ def test_foreign_text_is_never_markup_in_any_form():
         for each in root.iter():
             assert not any(key.startswith("on") or "href" in key for key in each.attrib)
         assert not re.search("[\x00-\x08\u202e]", svg + plot.text)
-
-
-def test_a_picture_needs_no_other_file_and_fits_its_width():
-    plot = compare(run_sync(ran("bees")), run_sync(ran("cats")), width=700)
-    root = ElementTree.fromstring(plot.svg)
-    assert (root.get("role"), root.get("width")) == ("img", "700")
-    assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
-    assert set(re.findall(r"https?://[^\"' ]+", plot.svg)) == {"http://www.w3.org/2000/svg"}
-    for each in root:
-        if each.tag.endswith("}text"):
-            assert 0 <= float(each.get("x", "0")) <= 700
-    assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
-    assert repr(plot) == "ComparePlot('run-1 and run-2: 0 of 3 supersteps equal')"
 
 
 def test_branches_that_begin_at_one_checkpoint_part_where_one_was_edited(storage: InMemoryCheckpointStorage):

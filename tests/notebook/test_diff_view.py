@@ -14,8 +14,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
 from agentbench.notebook.diff_plot import DiffPlot
-from agentbench.notebook.diff_view import diff_bundle, diff_text
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.notebook.diff_view import diff_text
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
 
@@ -77,13 +76,6 @@ def test_a_table_and_its_text_say_the_same():
         ["&gt; reordered", "<code>state.o</code>", "[1, 2]", "[2, 1]"],
         ["+ added", "<code>state.new</code>", "", "{&#x27;a&#x27;: 1}"],
     ]
-
-
-def test_no_difference_has_a_text_and_no_table():
-    text, html = forms(between({"a": 1}, {"a": 1}))
-    assert text.splitlines()[0] == "CheckpointDiff: no difference"
-    assert "no difference" in html
-    assert "Changes" not in html
 
 
 def test_of_changed_texts_the_words_are_marked():
@@ -195,27 +187,6 @@ def check_foreign_text(attack: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- frames
 
 
-def test_a_frame_has_a_row_per_path():
-    frame = diff_frame(checkpoint(a=1, b=[1]), checkpoint(a="x", b=[1, {"c": 2}]))
-    assert frame.index.name == "path"
-    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == {
-        "op": "category",
-        "before": "object",
-        "after": "object",
-    }
-    assert [(path, *row) for path, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)] == [
-        ("state.a", "changed", 1, "x"),
-        ("state.b[1]", "added", None, {"c": 2}),
-    ]
-    assert frame.attrs["agentbench"]["kind"] == "diff"
-
-
-def test_an_empty_frame_has_the_same_columns():
-    frame = diff_frame(checkpoint(a=1), checkpoint(a=1))
-    assert (list(frame.columns), len(frame)) == (["op", "before", "after"], 0)
-    assert len(diff_frame(checkpoint(), checkpoint(a=1, b=2), limit=1)) == 1
-
-
 async def test_checkpoints_are_loaded_by_info_or_id():
     storage = InMemoryCheckpointStorage()
     run = research().start("x", checkpoint_storage=storage)
@@ -243,18 +214,3 @@ async def test_an_added_or_removed_request_is_displayed_as_its_data():
     assert f"+ {line}" in str(came).splitlines()
     assert any(text.startswith(f"- requests[{request_id!r}]") for text in str(went).splitlines())
     assert "source_executor_id" not in forms(came)[1] + forms(went)[1]
-
-
-def test_a_state_key_with_the_name_of_a_request_field_is_displayed_whole():
-    text, html = forms(between({}, {"requests": {"data": 1, "other": 2}}))
-    assert "'other': 2" in text
-    assert "other" in html
-
-
-def test_an_added_message_is_displayed_as_its_data():
-    def waiting(*said: str) -> WorkflowCheckpoint:
-        return WorkflowCheckpoint("w", "h", messages={"plan": [WorkflowMessage(each, "plan") for each in said]})
-
-    found = diff_checkpoints(waiting("one"), waiting("one", "two"))
-    assert diff_text(found).splitlines()[-1] == "+ messages.plan[1] = 'two'"
-    assert "WorkflowMessage" not in diff_bundle(found)["text/html"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentbench.notebook import settings
-from agentbench.notebook.doctor import Finding, Report, doctor
+from agentbench.notebook.doctor import Finding, doctor
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +40,6 @@ def test_where_nothing_is_missing_everything_is_in_order() -> None:
     report = doctor()
     assert report.ok, report.text
     assert report.text.endswith("Everything is in order.")
-
-
-def test_every_topic_has_one_line() -> None:
-    topics = [finding.topic for finding in doctor().findings]
-    assert {"python", "agentbench", "ipywidgets", "pandas", "renderer", "engine", "kernel", "nest packages"} <= set(
-        topics
-    )
-    assert len(topics) == len(set(topics))
 
 
 def test_values_of_variables_and_paths_are_never_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,16 +71,6 @@ def test_a_package_that_is_too_old_is_reported_with_the_needed_version(monkeypat
     assert found("pandas").problem.startswith("2.2 or newer is needed")
 
 
-def test_a_requirement_for_another_python_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    requirements = [
-        "pydantic>=2.8",
-        "no-such-package>=1; python_version >= '3.99' and extra == 'notebook'",
-        "other>=1; extra == 'otel'",
-    ]
-    monkeypatch.setattr(metadata, "requires", lambda name: requirements)
-    assert module()._requirements() == [("pydantic", "2.8")]
-
-
 def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     version = metadata.version
     requirements = ['SQLAlchemy>=2.0; extra == "notebook"', 'psycopg[binary]>=3.1; extra == "postgres"']
@@ -99,13 +81,6 @@ def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: p
     assert found("redis").problem == ""
     topics = [finding.topic.lower() for finding in doctor().findings]
     assert topics.count("sqlalchemy") == 1
-
-
-def test_without_an_installed_agentbench_the_packages_are_checked_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(metadata, "requires", _missing)
-    assert ("ipywidgets", "") in module()._requirements()
 
 
 def test_a_renderer_that_is_set_and_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,21 +105,9 @@ def test_patched_tasks_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Restart" in found("nest packages").problem
 
 
-def test_plain_widgets_by_choice_are_no_problem() -> None:
-    settings.configure(live_graph=False)
-    assert found("widgets").found.startswith("plain ones")
-
-
 def test_colab_is_reported_with_the_line_that_panels_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     assert "enable_custom_widget_manager" in found("front end").found
-
-
-def test_the_report_is_displayed_as_text() -> None:
-    report = Report((Finding("a", "b"), Finding("long topic", "c", "mend it")))
-    assert report._repr_mimebundle_()["text/plain"] == str(report) == report.text
-    assert report.text.splitlines() == ["✓ a           b", "✗ long topic  c", "              mend it", "1 to mend."]
-    assert repr(report) == "Report(2 findings, 1 to mend)"
 
 
 def _missing(name: str) -> Any:
@@ -159,8 +122,3 @@ def test_settings_are_reported_and_wrong_variables_named_without_their_values(mo
     assert told.found == "theme=dark, prices"
     assert told.problem == "AGENTBENCH_LOOP is ignored. Expected engine or kernel or uvloop."
     assert "sk-secret" not in doctor().text
-
-
-def test_a_nest_package_that_was_applied_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["agentbench.notebook.waiting"], "_applied", "nest_asyncio2")
-    assert "applied by run_sync(nested=True): nest_asyncio2" in found("nest packages").found

@@ -1,12 +1,11 @@
 import html
 import re
-from collections import OrderedDict
 
 import graphviz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.escaping import MASK, esc
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import preview
 from tests.notebook.attacks import ATTACKS
 
@@ -40,11 +39,6 @@ def test_no_control_or_bidi_character_passes_into_any_target(text: str):
         assert not CONTROL.search(esc(text, into=into, limit=None))
 
 
-@given(st.text())
-def test_lines_are_lines(text: str):
-    assert len(esc(text, into="line").splitlines()) <= 1
-
-
 def test_hidden_characters_are_spelled_out():
     assert esc("a\u202eb\x00c\U000e0041", into="text") == "a\\u202eb\\u0000c\\U000e0041"
 
@@ -57,10 +51,6 @@ def test_a_cut_preview_says_how_much_is_missing():
     assert esc("x" * 5000).endswith("… (2,952 more characters)")
 
 
-def test_a_cut_label_is_as_long_as_allowed():
-    assert len(esc("x" * 100, into="line", limit=32)) == 32
-
-
 def test_a_dot_label_is_one_quoted_string():
     for attack in ATTACKS:
         graph = graphviz.Digraph()
@@ -69,28 +59,9 @@ def test_a_dot_label_is_one_quoted_string():
         assert re.fullmatch(r'n0 \[label=(?:"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*)\]', line)
 
 
-def test_secrets_are_masked_wherever_they_are():
-    assert esc(Secret()) == MASK
-    assert preview(Secret()) == MASK
-    shown = preview({"a": [Secret()], "password": "hunter2", "nested": {"api-key": "hunter2"}})
-    assert "hunter2" not in shown
-
-
 def test_previews_of_large_values_stop_early():
     assert len(preview(list(range(10**6)))) < 200
     assert len(preview(dict.fromkeys(range(1000), "x" * 10**6), limit=500)) < 20_000
-
-
-def test_previews_of_other_mappings_mask_too():
-    assert preview(OrderedDict(token="hunter2")) == f"OrderedDict({{'token': {MASK}}})"
-
-
-def test_a_repr_that_raises_is_named():
-    assert preview(Broken()) == "<Broken: its repr raised RuntimeError>"
-
-
-def test_strings_are_previewed_as_they_are():
-    assert preview("it's") == "it's"
 
 
 def test_previews_hold_no_memory_addresses():

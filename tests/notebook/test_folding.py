@@ -1,4 +1,4 @@
-from agentbench.notebook.folding import MAX_NODES, fit, fold_siblings, neighbourhood
+from agentbench.notebook.folding import MAX_NODES, fit, fold_siblings
 from agentbench.notebook.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, read_shape
 from tests.notebook import graphs
 
@@ -11,11 +11,6 @@ def shape_of(*pairs: tuple[str, str], **kinds: tuple[NodeKind, ...]) -> GraphSha
     ids = dict.fromkeys(end for pair in pairs for end in pair)
     nodes = tuple(ShapeNode(id=each, name=each, kinds=kinds.get(each, ())) for each in ids)
     return GraphShape(nodes=nodes, edges=tuple(ShapeEdge(source=a, target=b) for a, b in pairs))
-
-
-def test_small_graphs_are_left_alone():
-    shape = read_shape(graphs.farm(20))
-    assert fit(shape, max_nodes=300) is shape
 
 
 def test_look_alikes_become_one_node_that_knows_its_members():
@@ -43,22 +38,6 @@ def test_dense_graphs_are_folded_before_their_number_says_so():
     dense = shape_of(*[("s", each) for each in ids], *[(each, f"t{k}") for each in ids for k in range(9)])
     assert len(fit(dense, max_nodes=300).nodes) < 20
     assert len(fit(dense, max_nodes=1000).nodes) == len(dense.nodes)
-
-
-def test_nodes_of_other_kinds_or_neighbours_stay_apart():
-    shape = shape_of(("a", "b"), ("a", "c"), ("a", "d"), ("b", "z"), ("c", "z"), c=("hitl",))
-    assert names(fold_siblings(shape)) == names(shape)
-
-
-def test_start_nodes_are_never_folded():
-    shape = shape_of(("a", "z"), ("b", "z"))
-    assert names(fold_siblings(shape)) == ["a", "z", "b"]
-
-
-def test_merged_edges_keep_a_label_that_all_share():
-    edges = tuple(ShapeEdge(source="a", target=each, kind="fan_out", label="by pick") for each in "bc")
-    shape = GraphShape(nodes=tuple(ShapeNode(id=each, name=each) for each in "abc"), edges=edges)
-    assert [edge.label for edge in fold_siblings(shape).edges] == ["by pick"]
 
 
 def test_opened_sub_workflows_are_closed_again_until_the_rest_can_be_drawn():
@@ -89,18 +68,3 @@ def test_beyond_a_thousand_only_the_neighbourhood_is_drawn_and_the_rest_counted(
     assert len(shape.hidden) == len(whole.nodes) - 5
     assert "1,195 executors are hidden" in shape.note
     assert "step_0500" in shape.note
-
-
-def test_a_neighbourhood_without_focus_is_that_of_the_start():
-    shape = neighbourhood(read_shape(graphs.chain(["a", "b", "c", "d"])))
-    assert names(shape) == ["a", "b", "c"]
-    assert shape.hidden == ("d",)
-
-
-def test_unknown_focus_falls_back_to_the_start():
-    assert names(neighbourhood(read_shape(graphs.chain(["a", "b", "c", "d"])), ["nobody"])) == ["a", "b", "c"]
-
-
-def test_a_neighbourhood_has_a_limit():
-    shape = neighbourhood(read_shape(graphs.farm(500)), ["split"], limit=50)
-    assert len(shape.nodes) == 50

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -13,7 +12,6 @@ from pydantic import BaseModel, Field, SecretStr
 
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.form_fields import NO_VALUE, FieldError, field_for
-from agentbench.notebook.request_reading import Option
 
 
 class Mood(Enum):
@@ -81,33 +79,11 @@ def test_a_comma_is_refused_with_a_hint_and_never_read():
     assert "thousands" in problem(int, "1,000")
 
 
-def test_an_empty_number_is_refused_with_an_example():
-    assert problem(int, "  ") == "Type a whole number, such as 12."
-    assert problem(float, "") == "Type a number, such as 1.5."
-
-
 def test_limits_refuse_and_never_clamp():
     bounded = Annotated[int, Field(ge=1, le=5)]
     assert "less than or equal to 5" in problem(bounded, "9")
     assert field_for(bounded).help == "At least 1, at most 5"
     assert field_for(bounded | None).help == "At least 1, at most 5"
-
-
-def test_text_is_taken_as_it_is_typed():
-    assert field_for(str).read("") == ""
-    assert field_for(str).read("  two \n lines ") == "  two \n lines "
-
-
-def test_long_texts_get_several_lines():
-    assert not field_for(str).multiline
-    assert field_for(Annotated[str, Field(max_length=500)]).multiline
-    assert field_for(Annotated[str, Field(json_schema_extra={"multiline": True})]).multiline
-    assert field_for(str).with_value("one\ntwo").multiline
-
-
-def test_none_is_an_answer_only_where_the_type_takes_it():
-    assert field_for(int | None).read(None) is None
-    assert problem(int, None) == "None is not accepted here."
 
 
 def test_choices_are_named_by_label_and_return_their_value():
@@ -119,46 +95,10 @@ def test_choices_are_named_by_label_and_return_their_value():
     assert problem(Literal["a", "b"], "") == "Choose one."
 
 
-def test_options_of_a_request_are_still_checked_against_the_type():
-    options = [Option("one", 1), Option("many", "many")]
-    assert field_for(int, options=options).read("one") == 1
-    assert "valid integer" in problem(int, "many", options=options)
-
-
-def test_another_text_is_taken_only_where_it_is_allowed():
-    options = [Option("a", "a")]
-    assert field_for(str, options=options, allow_other=True).read("z") == "z"
-    assert problem(str, " ", options=options, allow_other=True) == "' ' is not among the options: a."
-
-
-def test_json_is_checked_by_the_type_and_problems_name_their_place():
-    assert field_for(Order).read('{"amount": 2, "at": {"x": "3"}}') == Order(amount=2, at=Point(3))
-    assert problem(Order, '{"amount": 0}') == "amount: Input should be greater than or equal to 1; at: Field required"
-    assert "line 1, column" in problem(list[int], "[1,")
-    assert problem(list[int], " ") == "Type a value as JSON."
-
-
 def test_json_values_are_never_guessed_between_members_of_a_union():
     field = field_for(int | str)
     assert field.read("5") == 5
     assert field.read('"5"') == "5"
-
-
-@pytest.mark.parametrize("value", [Order(amount=1, at=Point(2, 3)), {"a": [1, None]}, [1.5, "x"], None, True])
-def test_json_fields_write_what_they_read(value: Any):
-    field = field_for(Order if isinstance(value, Order) else Any)
-    text = field.write(value)
-    assert text is not None
-    assert field.read(text) == value
-
-
-def test_examples_follow_the_shape_of_the_type():
-    assert field_for(Point).help == 'JSON, for example {"x": 1, "y": 1}'
-    assert field_for(list[int]).help == "JSON, for example [1]"
-
-
-def test_types_that_only_code_can_make_say_so():
-    assert problem(Unknown, "{}") == "Values of this type cannot be typed. Answer from code."
 
 
 def test_secrets_are_hidden_and_never_an_initial_text():
@@ -173,7 +113,3 @@ def test_secrets_are_hidden_and_never_an_initial_text():
 def test_a_type_that_names_an_undefined_one_is_refused_with_the_name():
     with pytest.raises(NotebookError, match="Nowhere"):
         field_for(list["Nowhere"])  # type: ignore[name-defined]  # noqa: F821
-
-
-def test_not_a_number_is_a_float():
-    assert math.isnan(field_for(float).read("nan"))  # type: ignore[arg-type]

@@ -74,57 +74,6 @@ def test_what_is_not_required_is_left_out_until_it_is_touched():
     assert "limits" not in made.value
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "value"),
-    [
-        ({"type": "string", "format": "date"}, "2024-05-17", "2024-05-17"),
-        ({"type": "string", "format": "date-time"}, "2024-05-17T14:30:00Z", "2024-05-17T14:30:00Z"),
-        ({"type": "string", "format": "uuid"}, "00000000-0000-0000-0000-000000000003", None),
-        ({"type": "string", "format": "unheard-of"}, "x", "x"),
-        ({"type": "string", "writeOnly": True}, "hush", "hush"),
-        ({"type": "string", "contentEncoding": "base64"}, "aGk=", "aGk="),
-        ({"type": "string", "minLength": 1, "pattern": "^a"}, "ab", "ab"),
-        ({"type": "number"}, "5", 5),
-        ({"type": "number"}, "5.5", 5.5),
-        ({"type": "integer"}, str(2**80), 2**80),
-        ({"type": "boolean"}, "Yes", True),
-        ({"enum": ["a", 1]}, "1", 1),
-        ({"enum": ["1", 1]}, '"1"', "1"),
-        ({"oneOf": [{"const": 1, "title": "one"}, {"const": 2, "title": "two"}]}, "two", 2),
-        ({}, '{"a": [1]}', {"a": [1]}),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "3", 3),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),
-    ],
-    ids=str,
-)
-def test_a_plain_value_is_what_was_typed(schema: dict[str, Any], text: str | None, value: Any):
-    made = fill(schema, {"value": text})
-    expected = text if value is None and text is not None else value
-    assert made.value == expected
-    assert type(made.value) is type(expected)
-    assert form(schema, value=expected).value == expected
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({"type": "string", "format": "date"}, "17.5.2024"),
-        ({"type": "string", "format": "date-time"}, "2024-05-17 14:30"),
-        ({"type": "string", "format": "ipv4"}, "1.2.3"),
-        ({"type": "string", "maxLength": 2}, "abc"),
-        ({"type": "number", "exclusiveMinimum": 0}, "0"),
-        ({"type": "integer", "multipleOf": 3}, "4"),
-        ({"type": "integer"}, "1.5"),
-        ({"enum": ["a"]}, "b"),
-    ],
-    ids=str,
-)
-def test_a_wrong_value_is_refused(schema: dict[str, Any], text: str):
-    made = fill(schema, {"value": text})
-    assert not made.validate()
-    assert list(made.errors) == ["value"]
-
-
 def test_one_of_several_is_chosen_by_title_tag_or_kind():
     def pet(kind: str, name: str, type_: str) -> dict[str, Any]:
         properties = {"kind": {"const": kind}, name: {"type": type_}}
@@ -162,20 +111,6 @@ def test_a_schema_inside_itself_is_opened_on_demand():
     assert made.value == {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}
 
 
-def test_a_schema_that_refers_to_its_whole_ends():
-    made = form({"type": "object", "properties": {"name": {"type": "string"}, "deep": {"$ref": "#"}}})
-    made.set_raw("deep.deep.deep.name", "x")
-    assert made.value == {"deep": {"deep": {"deep": {"name": "x"}}}}
-
-
-def test_fixed_places_are_a_list():
-    schema = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}
-    made = form(schema, value=[1, "x"])
-    assert made.raw == {"value.0": "1", "value.1": "x"}
-    made.set_raw("value.0", "2")
-    assert made.value == [2, "x"]
-
-
 @pytest.mark.parametrize(
     ("schema", "keyword", "path"),
     [
@@ -203,10 +138,6 @@ def test_a_keyword_without_a_field_is_json_with_a_note_or_an_error(schema: dict[
     assert '{"any": 1}' in made.raw.values()
     assert f"`{keyword}`" in made.text or schema.get("type") == "array"
     assert made.validate()
-
-
-def test_a_strict_form_of_a_plain_schema_is_the_same_form():
-    assert form(ORDER, strict=True).text == form(ORDER).text
 
 
 def test_untouched_defaults_are_displayed_and_not_set():

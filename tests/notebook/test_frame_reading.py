@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-import warnings
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCheckpointException
-from agentbench.notebook import diff_frames
 from agentbench.notebook.diff_plot import diff
 from agentbench.notebook.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
 from agentbench.workflows.executors.message import WorkflowMessage
@@ -89,13 +87,6 @@ def test_with_a_limit_only_the_rows_and_one_checkpoint_before_are_loaded() -> No
     assert storage.opened == []
 
 
-def test_with_since_only_one_earlier_checkpoint_is_loaded() -> None:
-    storage = Counting()
-    saved(storage, 30)
-    assert state_frame(storage, since=29)["value"].tolist() == [29, 30]
-    assert sorted(storage.opened) == ["w-28", "w-29", "w-30"]
-
-
 @pytest.mark.parametrize("build", [state_frame, messages_frame])
 def test_a_limit_leaves_the_last_rows_of_all_chains(build: Any) -> None:
     for limit in (0, 1, 64, 65, 150, 151, 500):
@@ -106,12 +97,6 @@ def test_a_limit_leaves_the_last_rows_of_all_chains(build: Any) -> None:
         )
         assert len(build(storage, limit=limit, run_id="run-2")) == 0
         assert len(build(storage, limit=limit, workflow_name="b")) == min(limit, 20)
-
-
-def test_what_is_not_there_any_more_is_like_nothing_before() -> None:
-    storage = saved(InMemoryCheckpointStorage(), 3)
-    asyncio.run(storage.prune(workflow_name="w", keep=1))
-    assert state_frame(storage, limit=5)["old"].tolist() == state_frame(storage)["old"].tolist() == [None]
 
 
 # ---- what can be read
@@ -136,17 +121,6 @@ def test_a_checkpoint_that_cannot_be_read_is_left_out_with_one_warning(limit: in
 def test_requests_have_rows_as_far_as_checkpoints_can_be_read() -> None:
     with pytest.warns(UserWarning, match="2 checkpoints are left out"):
         assert requests_frame(saved(Counting("w-3", "w-2"), 4)).empty
-
-
-def test_where_nothing_can_be_read_the_reason_is_raised() -> None:
-    with pytest.raises(WorkflowCheckpointException, match="w-1 holds an Odd"):
-        state_frame(saved(Counting("w-1"), 1))
-
-
-def test_frames_that_open_nothing_do_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(checkpoints_frame(saved(Counting("w-1"), 2))) == 2
 
 
 # ---- loops
@@ -205,22 +179,6 @@ async def test_a_client_of_the_running_loop_is_left_alone_and_the_error_says_wha
     assert list(checkpoints_frame(await storage.list_checkpoints(workflow_name="w")).index) == ["c-1"]
 
 
-def test_a_client_of_a_loop_that_ended_is_a_named_error() -> None:
-    storage = OnALoop()
-    asyncio.run(storage.save(WorkflowCheckpoint("w", "h", "c-1")))
-    with pytest.raises(NestedLoopError, match="it uses a client"):
-        checkpoints_frame(storage, workflow_name="w")
-
-
-async def test_a_client_that_was_not_used_yet_is_left_alone_too() -> None:
-    from redis.asyncio import Redis
-
-    storage = OnALoop()
-    storage.client = {"redis": Redis()}
-    with pytest.raises(NestedLoopError, match=r"it holds a redis\.asyncio"):
-        checkpoints_frame(storage, workflow_name="w")
-
-
 async def test_a_storage_without_a_client_is_read_beside_the_running_loop() -> None:
     storage = OnALoop()
     storage.client = {"pool": [asyncio.Event()], "lock": asyncio.Lock()}
@@ -244,10 +202,3 @@ def test_without_pandas_every_frame_names_the_extra(name: str, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"agentbench\[notebook\]"):
         getattr(Frames([]), name)(*MORE.get(name, ()))
-
-
-def test_without_pandas_a_diff_as_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    checkpoint = WorkflowCheckpoint("w", "h")
-    with pytest.raises(MissingExtraError, match=r"agentbench\[notebook\]"):
-        diff_frames.diff_frame(checkpoint, checkpoint)

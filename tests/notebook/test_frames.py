@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from agentbench import (
     CountingIds,
     Executor,
     InMemoryCheckpointStorage,
-    RunOptions,
     TickingClock,
     Workflow,
     WorkflowBuilder,
@@ -186,14 +184,6 @@ def test_a_mixture_of_sources_has_no_row_twice(storage: InMemoryCheckpointStorag
         pd.testing.assert_frame_equal(build([run, storage], name), build(run, name))
 
 
-def test_rows_of_several_runs_have_their_run_ids(storage: InMemoryCheckpointStorage):
-    runs = [run_sync(answered(storage)), run_sync(answered(storage))]
-    for name in NAMES:
-        frame = build(runs, name).reset_index()
-        assert list(frame["run_id"].unique()) == ["run-1", "run-2"], name
-        assert frame.attrs["agentbench"]["run_id"] == ["run-1", "run-2"], name
-
-
 @pytest.mark.parametrize("limit", [None, 2])
 def test_ids_among_the_sources_filter_the_content_of_storages(limit: int | None, storage: InMemoryCheckpointStorage):
     for _ in range(3):
@@ -231,14 +221,6 @@ def test_each_frame_is_new_and_has_its_filter_as_attributes(storage: InMemoryChe
         pd.testing.assert_frame_equal(build(run, name), build(run, name))
 
 
-def test_a_frame_can_be_written_to_csv_and_json(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    for name in NAMES:
-        frame = build(run, name).reset_index()
-        assert json.loads(frame.to_json(orient="records", default_handler=str, date_format="iso")), name
-        assert frame.to_csv(), name
-
-
 def test_pandas_is_loaded_by_the_first_frame_and_not_before():
     code = (
         "import sys, agentbench.notebook as nb; nb.checkpoints_frame; print('pandas' in sys.modules);"
@@ -268,18 +250,6 @@ def test_checkpoints_are_listed_in_order_with_their_parents_and_depth(storage: I
     assert frame["run_id"].unique().tolist() == ["run-1"]
 
 
-def test_a_frame_of_checkpoints_has_no_value_of_the_state(storage: InMemoryCheckpointStorage):
-    run_sync(answered(storage))
-    assert not any(word in checkpoints_frame(storage).to_csv() for word in ("Once", "Twice", "sk-1", "hunter2"))
-
-
-def test_a_run_is_a_source_for_its_own_checkpoints_only(storage: InMemoryCheckpointStorage):
-    first, second = run_sync(answered(storage)), run_sync(answered(storage))
-    assert list(checkpoints_frame(second)["run_id"].unique()) == ["run-2"]
-    assert len(checkpoints_frame([first, second])) == len(checkpoints_frame(storage)) == 8
-    assert len(checkpoints_frame([storage, first])) == 8
-
-
 def test_checkpoints_beyond_a_restore_are_not_forgotten(storage: InMemoryCheckpointStorage):
     async def main() -> WorkflowRun:
         run = await answered(storage)
@@ -300,19 +270,6 @@ def test_a_storage_is_narrowed_to_a_chain_or_a_run(storage: InMemoryCheckpointSt
     assert checkpoints_frame(storage)["workflow_name"].tolist() == ["other"] * 4 + ["review"] * 4
     assert checkpoints_frame(storage, workflow_name="other")["run_id"].tolist() == ["run-2"] * 4
     assert checkpoints_frame(storage, run_id="run-1")["run_id"].tolist() == ["run-1"] * 4
-
-
-def test_a_manager_is_a_source_for_its_storage(storage: InMemoryCheckpointStorage):
-    run_sync(answered(storage))
-    assert len(checkpoints_frame(CheckpointManager(storage))) == 4
-
-
-def test_infos_and_checkpoints_at_hand_need_no_storage(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    assert len(checkpoints_frame(run.checkpoints)) == 4
-    loaded = run_sync(storage.list_checkpoints(workflow_name="review"))
-    assert len(checkpoints_frame(loaded)) == 4
-    assert len(messages_frame(loaded)) == 2
 
 
 def test_since_takes_a_superstep_or_a_time_and_limit_the_last_rows(storage: InMemoryCheckpointStorage):
@@ -368,21 +325,6 @@ def test_long_messages_are_previewed_in_one_line(storage: InMemoryCheckpointStor
     assert "\n" not in row["preview"]
 
 
-def test_traces_and_odd_values_have_their_place():
-    from agentbench import WorkflowCheckpoint, WorkflowMessage
-
-    class Odd:
-        def __repr__(self) -> str:
-            raise RuntimeError("no")
-
-    trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
-    sent = [WorkflowMessage(Odd(), "a", trace_contexts=[trace]), WorkflowMessage(b"12345", "a", trace_contexts=[{}])]
-    frame = messages_frame(WorkflowCheckpoint("w", "h", messages={"a": sent}))
-    assert frame["trace_id"].fillna("-").tolist() == ["4bf92f3577b34da6a3ce929d0e0e4736", "-"]
-    assert frame["size"].tolist() == [0, 5]
-    assert "RuntimeError" in frame["preview"].iloc[0]
-
-
 def test_a_run_without_storage_has_no_messages_and_says_so():
     run = run_sync(answered(None))
     with pytest.warns(UserWarning, match="checkpoint_storage="):
@@ -414,22 +356,6 @@ def test_state_has_a_row_per_change_with_secrets_masked(storage: InMemoryCheckpo
     assert changes(state_frame(storage)) == EXPECTED
 
 
-def test_state_of_an_observed_run_needs_no_checkpoints():
-    run = run_sync(answered(None))
-    from_events = changes(state_frame(run))
-    assert from_events[0] == (0, "draft.text", "Once", None, "set", "write")
-    assert [row[1:5] for row in from_events] == [row[1:5] for row in EXPECTED]
-
-
-def test_changes_and_messages_can_be_joined_with_their_checkpoints(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    sources = checkpoints_frame(storage)["source"]
-    changed = state_frame(storage).join(sources, on="checkpoint_id")
-    assert changed["source"].notna().all()
-    assert set(messages_frame(run)["checkpoint_id"]) < set(sources.index)
-    assert state_frame(run_sync(answered(None)))["checkpoint_id"].isna().all()
-
-
 def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     frame = state_frame(storage, wide=True)
@@ -446,23 +372,6 @@ def test_internal_keys_have_rows_only_with_internal_true(storage: InMemoryCheckp
     run_sync(answered(storage))
     assert not any(str(column).startswith("_") for column in state_frame(storage, wide=True))
     assert "_executor_state" in state_frame(storage, wide=True, internal=True)
-
-
-def test_a_value_is_changed_when_its_type_is_and_when_it_cannot_be_compared():
-    class Odd:
-        def __eq__(self, other: object) -> bool:
-            raise RuntimeError("no")
-
-        __hash__ = None  # type: ignore[assignment]
-
-    from agentbench import WorkflowCheckpoint
-
-    odd = Odd()
-    first = WorkflowCheckpoint("w", "h", checkpoint_id="a", state={"n": 1, "odd": Odd(), "same": odd})
-    second = WorkflowCheckpoint(
-        "w", "h", checkpoint_id="b", previous_checkpoint_id="a", state={"n": 1.0, "odd": Odd(), "same": odd}
-    )
-    assert [key for _, key in state_frame([first, second], limit=2).index] == ["n", "odd"]
 
 
 # ---- events
@@ -488,20 +397,6 @@ def test_events_of_an_unobserved_run_are_placed_by_their_order():
     assert frame["superstep"].tolist() == [0, 0, 0, 1, 1]
 
 
-def test_a_list_of_events_is_a_run(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    pd.testing.assert_frame_equal(events_frame(run.events), events_frame(run))
-
-
-def test_events_are_narrowed_by_superstep_and_moment(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    late = events_frame(run, since=3)
-    assert set(late["superstep"]) == {3}
-    moment = late["time"].iloc[-2]
-    assert list(events_frame(run, since=moment.isoformat()).index) == list(late.index[-2:])
-    assert len(events_frame(run, run_id="run-9")) == 0
-
-
 def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(storage: InMemoryCheckpointStorage):
     from agentbench import WorkflowErrorDetails, WorkflowEvent
 
@@ -509,15 +404,6 @@ def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(st
     assert saved["preview"].iloc[0] == "cp-0001"
     failed = WorkflowEvent.failed(WorkflowErrorDetails("ValueError", "broken"))
     assert events_frame([failed])["preview"].tolist() == ["ValueError: broken"]
-
-
-def test_an_observed_result_has_its_status_events_in_their_places():
-    async def main() -> Any:
-        return await review().run("Once", options=RunOptions(observe=True))
-
-    frame = events_frame(run_sync(main()))
-    assert "status" in set(frame["type"])
-    assert frame.index.is_monotonic_increasing
 
 
 def test_a_storage_without_events_emits_a_warning(storage: InMemoryCheckpointStorage):
@@ -543,22 +429,6 @@ def test_a_usage_row_is_a_call_of_a_model(storage: InMemoryCheckpointStorage):
     assert row["cost"] == pytest.approx(50e-6)
 
 
-def test_without_a_price_there_is_no_cost(storage: InMemoryCheckpointStorage):
-    run = run_sync(answered(storage))
-    assert usage_frame(run)["cost"].isna().tolist() == [True]
-    assert usage_frame(run, prices={"another": (1, 1)})["cost"].isna().tolist() == [True]
-    assert pd.isna(runs_frame(run)["cost"].iloc[0])
-    assert runs_frame(run, prices={"m": (1.0, 10.0)})["cost"].tolist() == [pytest.approx(50e-6)]
-
-
-def test_usage_is_chosen_by_superstep_and_number(storage: InMemoryCheckpointStorage):
-    runs = [run_sync(answered(storage)) for _ in range(3)]
-    assert len(usage_frame(runs)) == 3
-    assert usage_frame(runs, limit=1)["run_id"].tolist() == ["run-3"]
-    assert usage_frame(runs, run_id="run-2")["run_id"].tolist() == ["run-2"]
-    assert usage_frame(runs, since=4).empty
-
-
 # ---- timeline
 
 
@@ -572,15 +442,6 @@ def test_a_timeline_row_is_an_executor_in_a_superstep(storage: InMemoryCheckpoin
     assert ((frame["end"] - frame["start"]).dt.total_seconds() * 1000).tolist() == frame["duration_ms"].tolist()
     assert frame["wait_ms"].notna().tolist() == [True, False, False]
     assert frame["wait_ms"].iloc[0] == 11.0
-
-
-def test_an_open_request_makes_its_executor_wait(storage: InMemoryCheckpointStorage):
-    async def main() -> WorkflowRun:
-        run = review().start("Once", checkpoint_storage=storage)
-        await run.result()
-        return run
-
-    assert timeline_frame(run_sync(main()))["status"].tolist() == ["waiting"]
 
 
 def test_a_failure_is_a_row_and_an_error_of_the_run(storage: InMemoryCheckpointStorage):
@@ -609,13 +470,6 @@ def test_requests_have_their_response_and_waiting_time(of: str, storage: InMemor
     assert (row["kind"], row["executor"], row["answer"]) == ("approval", "write", Approval(True, "Twice"))
     assert row["superstep"] == (0 if of == "run" else 1)
     assert row["wait_s"] == pytest.approx((row["answered"] - row["asked"]).total_seconds())
-
-
-def test_what_was_answered_without_checkpoints_is_unknown():
-    row: Any = requests_frame(run_sync(answered(None))).loc["request-1"]
-    assert pd.notna(row["asked"])
-    assert pd.isna(row["answered"])
-    assert row["answer"] is pd.NA
 
 
 async def asked(storage: InMemoryCheckpointStorage) -> WorkflowRun:
@@ -657,14 +511,6 @@ def test_the_answer_in_a_fork_is_none_to_the_original(storage: InMemoryCheckpoin
     run = run_sync(main())
     assert requests_frame(storage, run_id=run.run_id)["answer"].tolist() == [None]
     assert Approval(True, "Elsewhere") in requests_frame(storage)["answer"].tolist()
-
-
-def test_a_ring_of_foreign_checkpoints_ends_the_search_for_a_request(storage: InMemoryCheckpointStorage):
-    run_sync(answered(storage))
-    checkpoints = run_sync(storage.list_checkpoints(workflow_name="review"))
-    first = next(each for each in checkpoints if each.pending_request_info_events)
-    first.previous_checkpoint_id = first.checkpoint_id
-    assert requests_frame(checkpoints)["answer"].tolist() == [Approval(True, "Twice")]
 
 
 # ---- runs and lineage
@@ -728,15 +574,6 @@ def test_of_a_failed_run_a_storage_knows_that_work_was_left_and_the_run_knows_th
     assert pd.isna(read["error"])
 
 
-def test_an_answer_that_nothing_keeps_is_unknown_and_one_that_is_awaited_is_none():
-    run = review().start("Once")
-    run_sync(run.result())
-    assert requests_frame(run)["answer"].tolist() == [None]
-    done = run_sync(answered(None))
-    assert requests_frame(done)["answer"].tolist() == [pd.NA]
-    assert requests_frame(list(done.events))["answer"].tolist() == [None]  # a list of events knows of no end
-
-
 def test_a_response_with_a_resume_has_its_time(storage: InMemoryCheckpointStorage):
     async def main() -> None:
         run = review().start("Once", checkpoint_storage=storage)
@@ -751,28 +588,6 @@ def test_a_response_with_a_resume_has_its_time(storage: InMemoryCheckpointStorag
     assert row["answer"] is pd.NA
     assert row["asked"] <= row["answered"] <= checkpoints_frame(storage)["created"].iloc[1]
     assert row["wait_s"] >= 0
-
-
-def test_a_request_that_is_emitted_again_has_its_first_time(storage: InMemoryCheckpointStorage):
-    async def main() -> WorkflowRun:
-        run = review().start("Once", checkpoint_storage=storage)
-        await run.result()
-        await run.restore_checkpoint(run.checkpoints[0])
-        await run.result()
-        return run
-
-    run = run_sync(main())
-    assert [event.type for event in run.events].count("request_info") == 2
-    frame = requests_frame(run)
-    assert len(frame) == 1
-    assert frame["asked"].iloc[0] == events_frame(run).query("type == 'request_info'")["time"].iloc[0]
-
-
-def test_results_without_an_id_are_rows_of_their_own():
-    results = [run_sync(review().run("Once")), run_sync(review().run("Once"))]
-    frame = runs_frame(results)
-    assert frame.index.isna().tolist() == [True, True]
-    assert frame["status"].tolist() == ["IDLE_WITH_PENDING_REQUESTS"] * 2
 
 
 def test_tokens_and_cost_are_added_up_where_models_were_called():
@@ -811,17 +626,6 @@ def test_going_on_twice_from_one_checkpoint_is_a_fork(storage: InMemoryCheckpoin
     assert lineage[lineage["is_fork"]]["parent_id"].tolist() == ["cp-0003"]
 
 
-def test_a_ring_of_parents_ends():
-    from agentbench import CheckpointInfo
-
-    ring = [
-        CheckpointInfo("w", "a", 0, "", previous_checkpoint_id="b"),
-        CheckpointInfo("w", "b", 1, "", previous_checkpoint_id="a"),
-    ]
-    assert sorted(checkpoints_frame(ring)["depth"]) == [0, 1]
-    assert checkpoints_frame(ring)["created"].isna().all()
-
-
 def test_wide_state_of_forks_has_a_row_per_run(storage: InMemoryCheckpointStorage):
     async def main() -> None:
         run = await answered(storage)
@@ -834,10 +638,6 @@ def test_wide_state_of_forks_has_a_row_per_run(storage: InMemoryCheckpointStorag
     assert frame["run_id"].astype(object).fillna("-").tolist() == ["run-1"] * 4 + ["-", "run-2", "run-2"]
     assert frame["state.run_id"].fillna("-").tolist() == ["-"] * 4 + ["mine"] * 3
     assert frame[frame["run_id"] == "run-2"]["rounds"].tolist() == [2, 2]
-
-
-def test_frames_name_their_source(storage: InMemoryCheckpointStorage):
-    assert repr(Frames(storage)) == "Frames(InMemoryCheckpointStorage)"
 
 
 def test_frames_show_what_there_is_and_read_nothing(storage: InMemoryCheckpointStorage):

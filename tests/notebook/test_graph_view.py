@@ -52,12 +52,6 @@ def test_all_renderers_give_the_same_elements_with_the_same_classes(renderer: st
     }
 
 
-@pytest.mark.parametrize("renderer", RENDERERS)
-def test_a_frame_has_the_state_of_its_sub_workflow(renderer: str):
-    view = draw(graphs.nested(), run={"middle": "running"}, expand=["middle"], renderer=renderer)
-    assert classes(view)["c0"] == "ab_frame ab_k_subworkflow ab_s_running"
-
-
 @pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
 @pytest.mark.parametrize("n_nodes", [1, 30])
 def test_positions_are_those_that_graphviz_gave_before(n_nodes: int):
@@ -75,11 +69,6 @@ def test_positions_are_those_that_graphviz_gave_before(n_nodes: int):
     assert len(steps) <= 2
 
 
-def test_a_picture_is_the_same_each_time():
-    first, second = draw(graphs.research()), draw(graphs.research())
-    assert (first.svg, first.dot, first.text, first.mermaid) == (second.svg, second.dot, second.text, second.mermaid)
-
-
 async def test_a_run_is_marked_in_picture_and_text():
     run = graphs.research().start("x")
     await run.result()
@@ -88,49 +77,15 @@ async def test_a_run_is_marked_in_picture_and_text():
     assert classes(view)["n3"] == "ab_node ab_k_hitl ab_s_waiting"
 
 
-def test_the_states_of_a_groups_members_count_for_the_group():
-    run = {"worker_3": "failed", "worker_4": "done", ("split", "worker_3"): "queued"}
-    view = draw(graphs.farm(400), run=run)
-    assert view.node_states == {"worker_0 × 400": "failed"}  # noqa: RUF001
-    assert view.element_states == {"n1": "failed", "e0": "queued"}
-
-
-def test_the_table_lists_what_the_picture_leaves_out():
-    view = draw(graphs.layers(1300))
-    assert len(view.shape.nodes) < 300
-    assert "executors are hidden" in view.text
-    assert len(view.table.splitlines()) == 1301
-    assert "hidden" in view.shape.note
-
-
 def test_a_large_graph_is_drawn_around_what_happens_in_it():
     view = draw(graphs.layers(1300), run={"step_0700": "waiting"})
     assert "step_0700" in [node.id for node in view.shape.nodes]
-
-
-def test_from_a_hundred_nodes_on_labels_are_short():
-    assert draw(graphs.layers(100)).detail == "full"
-    assert draw(graphs.layers(101)).detail == "short"
-    assert draw(graphs.layers(101), detail="full").detail == "full"
-
-
-def test_long_chains_are_turned_when_the_direction_is_left_open():
-    assert draw(graphs.chain([f"executor_{i}" for i in range(15)]), direction="auto").direction == "TB"
-    assert draw(graphs.research(), direction="auto").direction == "LR"
-    assert draw(graphs.farm(40), direction="auto").direction == "LR"
-    assert draw(graphs.research(), direction="td").direction == "TB"
 
 
 def test_wrong_choices_are_refused_with_the_right_ones():
     for wrong in [{"direction": "up"}, {"detail": "tiny"}, {"theme": "pink"}, {"renderer": "magic"}]:
         with pytest.raises(ValueError, match="one of"):
             draw(graphs.research(), **wrong).svg  # type: ignore[arg-type]  # noqa: B018 - rendered when read
-
-
-def test_the_theme_is_the_configured_one_unless_given():
-    settings.configure(theme="dark")
-    assert draw(graphs.research()).theme == "dark"
-    assert draw(graphs.research(), theme="light").theme == "light"
 
 
 @pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
@@ -172,12 +127,6 @@ def test_a_notebook_with_fifty_nodes_in_it_stays_small(renderer: str):
     assert len(json.dumps(stored, indent=1)) < 80_000
 
 
-def test_include_and_exclude_are_honoured():
-    view = draw(graphs.research())
-    assert list(view._repr_mimebundle_(include=["text/plain"])) == ["text/plain"]
-    assert list(view._repr_mimebundle_(exclude=["text/plain"])) == ["image/svg+xml"]
-
-
 @pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
 def test_a_png_is_added_when_configured_and_small_enough():
     settings.configure(static_png=True)
@@ -215,10 +164,6 @@ def test_a_picture_by_the_second_choice_says_so_in_the_text(monkeypatch: pytest.
     assert "<svg" in bundle["image/svg+xml"]
     assert "Drawn with 'builtin' instead." in bundle["text/plain"]
     renderers.automatic.cache_clear()
-
-
-def test_the_repr_is_one_line():
-    assert repr(draw(graphs.research())) == "GraphView('research-flow', 5 nodes, 5 edges)"
 
 
 def test_a_workflow_draws_itself():

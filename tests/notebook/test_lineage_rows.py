@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import CheckpointInfo
-from agentbench.notebook.checkpoint_frames import forks
-from agentbench.notebook.lineage_rows import MAX_ROWS, lineage_rows, lineage_text, with_origins
+from agentbench.notebook.lineage_rows import MAX_ROWS, lineage_rows, lineage_text
 from agentbench.notebook.lineage_svg import lineage_svg
 
 
@@ -32,17 +31,6 @@ def test_a_fork_gets_a_column_of_its_own_beside_what_goes_on():
     rows = lineage_rows([*CHAIN, cp(4, 1, source="update", forked_from="cp-1"), cp(5, 4), cp(6, 1)])
     assert [row.column for row in rows] == [0, 0, 0, 0, 1, 1, 2]
     assert [row.is_fork for row in rows] == [False, False, False, False, True, False, True]
-
-
-def test_a_column_serves_again_once_its_branch_has_ended():
-    rows = lineage_rows([*CHAIN, cp(4, 0), cp(5, 3), cp(6, 3), cp(7, 5), cp(8, 5)])
-    assert [row.column for row in rows] == [0, 0, 0, 0, 1, 0, 2, 0, 1]
-
-
-def test_the_current_checkpoint_is_ringed():
-    rows = lineage_rows(CHAIN, current="cp-2")
-    assert [row.is_current for row in rows] == [False, False, True, False]
-    assert lineage_svg(rows, title="t").count('class="ab_now"') == 1
 
 
 def test_long_stretches_are_folded_but_not_what_matters():
@@ -80,33 +68,6 @@ def test_the_text_indents_branches_of_one_checkpoint_equally_however_many_there_
     ]
 
 
-def test_the_text_names_what_a_line_goes_on_from_where_another_branch_stands_between():
-    mixed = [
-        cp(4, 1, source="fork", forked_from="cp-1"),
-        cp(5, 1, source="fork", forked_from="cp-1"),
-        cp(6, 4),
-        cp(7, 5),
-    ]
-    text = lineage_text(lineage_rows([*CHAIN, *mixed]), title="t")
-    assert text.split("\n")[-2:] == ["  * cp-6  superstep 6, from cp-4", "  * cp-7  superstep 7, from cp-5"]
-
-
-def test_each_kind_of_checkpoint_has_a_sign_of_its_own():
-    infos = [cp(n, n - 1 if n else None) for n in range(100)]
-    infos += [cp(100, 50, source="fork", forked_from="cp-50"), cp(101, 100, n_requests=1), cp(102, 101, source="error")]
-    svg = lineage_svg(lineage_rows(infos), title="t")
-    assert svg.count('class="ab_edit"') == 1
-    assert svg.count('class="ab_wait"') == 1
-    assert svg.count('class="ab_bad"') == 1
-    assert svg.count('r="2"') == 3 * 2  # two folded stretches, three dots each
-    assert svg.count("ab_fork") == 2  # its rule and its link
-
-
-def test_a_text_never_has_more_than_sixty_lines_and_a_title():
-    comb = [cp(0, None), *(cp(n, 0) for n in range(1, 150))]
-    assert len(lineage_text(lineage_rows(comb), title="t").split("\n")) <= MAX_ROWS + 1
-
-
 @given(st.lists(st.integers(0, 30), max_size=40))
 def test_branches_never_share_a_column_at_the_same_height(choices: list[int]):
     infos = [cp(0, None), *(cp(n, min(choice, n - 1)) for n, choice in enumerate(choices, 1))]
@@ -119,29 +80,6 @@ def test_branches_never_share_a_column_at_the_same_height(choices: list[int]):
     # A link runs down its column to its row: nothing else stands there on the way.
     for column, first, last in lines:
         assert not [at for at in range(first, last) if rows[at].column == column]
-
-
-def test_a_fork_stands_below_the_point_that_it_left_from():
-    fork = cp(4, 1, source="update", forked_from="cp-1")
-    own = [cp(5, 4, run_id="run-2"), cp(6, 5, run_id="run-2")]
-    known = {info.checkpoint_id: info for info in [*CHAIN, fork, *own]}
-    infos = with_origins(own, known)
-    assert [info.checkpoint_id for info in infos] == ["cp-1", "cp-4", "cp-5", "cp-6"]
-    rows = lineage_rows(infos, branching=forks(list(known.values())))
-    assert [row.is_fork for row in rows] == [False, True, False, False]
-
-
-def test_what_was_resumed_stands_below_what_it_went_on_from():
-    own = [cp(4, 2, run_id="run-2")]
-    known = {info.checkpoint_id: info for info in [*CHAIN, *own]}
-    assert [info.checkpoint_id for info in with_origins(own, known)] == ["cp-2", "cp-4"]
-
-
-def test_the_name_of_a_run_stands_at_the_fork_that_it_goes_on_from():
-    chain = [cp(0, None, run_id="run-1"), cp(1, 0, run_id="run-1")]
-    infos = [*chain, cp(2, 0, source="fork", forked_from="cp-0"), cp(3, 2, run_id="run-2"), cp(4, 3, run_id="run-2")]
-    groups = lineage_svg(lineage_rows(infos), title="t").split("<g ")[1:]
-    assert ["run-2</text>" in group for group in groups] == [False, False, True, False, False]
 
 
 def test_questions_are_folded_too_where_there_are_very_many_and_counted():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,26 +69,11 @@ def test_loading_adds_the_magics_and_unloading_takes_all_away(shell: Any) -> Non
     magics.unload_ipython_extension(shell)
 
 
-def test_loading_displays_and_patches_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    task, hook = asyncio.Task, sys.displayhook
-    magics.load_ipython_extension(shell)
-    assert capsys.readouterr() == ("", "")
-    assert (asyncio.Task, sys.displayhook) == (task, hook)
-
-
 def test_alone_it_lists_what_there_is(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.run_line_magic("agentbench", "") is None
     told = capsys.readouterr().out
     for each in ("doctor", "draw NAME", "step NAME [N]", "set KEY=VALUE", "%%executor", "%%workflow NAME"):
         assert each in told
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "word"),
-    [("agentbench", "line", "doctor"), ("executor", "cell", "id="), ("workflow", "cell", "=>")],
-)
-def test_each_magic_explains_itself(shell: Any, name: str, kind: str, word: str) -> None:
-    assert word in shell.find_magic(name, kind).__doc__
 
 
 def test_doctor_prints_its_table(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,14 +171,6 @@ def test_what_may_come_next_is_offered(line: str, expected: list[str]) -> None:
     assert completions(line, namespace) == expected
 
 
-def test_the_names_of_settings_are_offered(shell: Any) -> None:
-    assert "theme=" in completions("%agentbench set th", {})
-    from IPython.core.completer import provisionalcompleter
-
-    with provisionalcompleter():
-        assert [each.text for each in shell.Completer.completions("%agentbench do", 14)] == ["doctor"]
-
-
 # ---- cells -----------------------------------------------------------------------------------------------------------
 
 
@@ -232,12 +208,6 @@ def test_a_mistake_in_the_text_is_shown_by_its_place_and_not_by_the_way_to_it(
         "           ^",
     ]
     assert not any("Traceback" in line for line in told)
-
-
-def test_a_workflow_needs_the_name_of_a_variable() -> None:
-    for line in ["", "two words", "1st", "a-b"]:
-        with pytest.raises(ValueError, match="takes the name of one variable"):
-            workflow_magic(line, "a", {"a": Upper(id="a")})
 
 
 def test_an_executor_takes_id_in_and_out_only() -> None:

@@ -1,7 +1,6 @@
 """The lazy front of the notebook layer."""
 
 import ast
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -33,33 +32,6 @@ def test_both_tables_name_the_same_things():
             typed[alias.name] = module
     assert typed == front._MODULE_OF
     assert list(front._MODULE_OF) == sorted(front._MODULE_OF)
-
-
-def test_every_name_is_there():
-    for name in sorted(front._MODULE_OF):
-        assert getattr(front, name) is not None
-        assert name in dir(front)
-
-
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("timeline", ["run"]),
-        ("usage", ["run"]),
-        ("lineage", ["storage"]),
-        ("compare", ["run_a", "run_b"]),
-        ("run_sync", ["coro"]),
-        ("submit", ["coro"]),
-    ],
-)
-def test_what_a_function_is_about_is_called_what_it_is(name: str, first: list[str]):
-    parameters = inspect.signature(getattr(front, name)).parameters.values()
-    assert [each.name for each in parameters if each.default is each.empty] == first
-
-
-def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        front.nothing  # noqa: B018 - reading it is the test
 
 
 GRAPHS = "import agentbench.notebook as front; from tests.notebook.graphs import chain, research;"

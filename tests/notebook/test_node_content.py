@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agentbench.notebook.activity import Activity
-from agentbench.notebook.node_content import duration_words, node_entries, node_facts
+from agentbench.notebook.node_content import node_entries, node_facts
 from agentbench.notebook.shape import GraphShape, ShapeNode
 from agentbench.notebook.stepper_messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
 from agentbench.notebook.stepper_model import StepperModel
@@ -67,44 +65,8 @@ def test_what_came_in_and_went_out_is_that_of_the_last_superstep() -> None:
     assert told["kind"] == "Plan (start)"
 
 
-def test_durations_are_left_out_where_outputs_are_compared() -> None:
-    model = stepped(call("plan", "a"))
-    assert facts(model)["last"] == "412 ms"
-    assert "last" not in facts(model, times=False)
-
-
-def test_tokens_are_summed_over_the_run() -> None:
-    usage = [
-        WorkflowEvent("model_usage", data={"usage": {"input_tokens": n, "output_tokens": 1}}, executor_id="plan")
-        for n in (300, 10)
-    ]
-    assert facts(stepped(call("plan", "a"), usage))["tokens"] == "310 in, 2 out"
-
-
-def test_written_keys_are_those_of_this_executor() -> None:
-    updates = {"draft": {"writers": ["plan"]}, "score": {"writers": ["review"]}, "topic": {"writers": ["plan", "x"]}}
-    model = stepped([*call("plan", "a"), WorkflowEvent("state_updated", data=updates)])
-    assert facts(model)["state keys written"] == "draft, topic"
-    assert facts(model, "review")["state keys written"] == "score"
-
-
 def test_the_values_behind_the_lines_can_be_opened() -> None:
     entries = {each.name: each for each in node_entries(stepped(call("plan", "a", 7)), "plan")}
     assert {name: each.value for name, each in entries.items()} == {"last input": "a", "last sent": [7]}
     assert entries["last input"].note == "superstep 0"
     assert [each.value for each in node_entries(stepped(), "review")] == [["hello"]]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.0003, "0.3 ms"),
-        (0.0099, "9.9 ms"),
-        (0.0104, "10 ms"),
-        (0.412, "412 ms"),
-        (1.84, "1.8 s"),
-        (3600, "3,600.0 s"),
-    ],
-)
-def test_durations_have_as_many_digits_as_matter(seconds: float, words: str) -> None:
-    assert duration_words(seconds) == words

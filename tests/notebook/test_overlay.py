@@ -1,14 +1,7 @@
-import pytest
-
 from agentbench.notebook.overlay import read_states
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs
-
-
-async def test_a_finished_run_marks_what_it_executed():
-    result = await graphs.chain(["a", "b"]).run("x")
-    assert read_states(result) == {"a": "done", "b": "done"}
 
 
 async def test_whoever_asked_waits_until_it_works_again():
@@ -62,14 +55,6 @@ async def test_no_condition_is_asked_for_a_picture():
     assert read_states(run)["b"] == "queued"
 
 
-async def test_a_failed_executor_is_failed():
-    first, second = graphs.Step("a"), graphs.Fail("b")
-    run = WorkflowBuilder(start_executor=first).add_edge(first, second).build().start("x")
-    with pytest.raises(ValueError, match="x"):
-        await run.result()
-    assert read_states(run) == {"a": "done", "b": "failed"}
-
-
 def test_what_is_at_work_runs_and_what_a_finished_run_broke_off_does_not():
     events = [WorkflowEvent.executor_invoked("a"), WorkflowEvent.executor_invoked("b")]
     events.append(WorkflowEvent.executor_failed("b", WorkflowErrorDetails("E", "m")))
@@ -77,21 +62,3 @@ def test_what_is_at_work_runs_and_what_a_finished_run_broke_off_does_not():
     from agentbench.workflows.events.events import WorkflowRunState
 
     assert read_states([*events, WorkflowEvent.status(WorkflowRunState.FAILED)]) == {"b": "failed"}
-
-
-def test_given_states_are_checked():
-    assert read_states({"a": "done", ("a", "b"): "queued"}) == {"a": "done", ("a", "b"): "queued"}
-    with pytest.raises(ValueError, match="'a' has the state 'finished'"):
-        read_states({"a": "finished"})
-
-
-def test_nothing_and_workflows_tell_nothing():
-    assert read_states(None) == {}
-    assert read_states(graphs.research()) == {}
-
-
-def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="has no states of executors"):
-        read_states(3)
-    with pytest.raises(TypeError, match="has no states of executors"):
-        read_states("plan")

@@ -56,14 +56,6 @@ def test_the_last_change_of_a_flood_is_sent_too():
     assert len(clock.sent_at) == 2
 
 
-def test_flush_does_not_wait():
-    clock = Clockwork()
-    pacer = clock.pacer()
-    pacer.touch()
-    pacer.flush()
-    assert len(clock.sent_at) == 2
-
-
 def test_after_closing_nothing_is_sent():
     clock = Clockwork()
     pacer = clock.pacer()

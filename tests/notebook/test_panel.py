@@ -5,19 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import anywidget
-import ipywidgets
 import pytest
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook import panel as panel_module
 from agentbench.notebook import style
 from agentbench.notebook.html_panel import HtmlGraphPanel
 from agentbench.notebook.live_panel import GraphPanel
 from agentbench.notebook.panel import make_graph_panel
-from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.settings import configure
-from agentbench.notebook.states import STATES
 from tests.notebook import graphs
 
 
@@ -73,33 +68,7 @@ def test_a_missing_package_leads_to_the_next_best_thing(missing: str, expected: 
     assert issubclass(WidgetsUnavailable, ModuleNotFoundError)
 
 
-def test_another_broken_import_is_not_hidden(monkeypatch: pytest.MonkeyPatch):
-    def broken() -> None:
-        raise ModuleNotFoundError("no", name="something_else")
-
-    monkeypatch.setattr(panel_module, "_panel_class", broken)
-    with pytest.raises(ModuleNotFoundError, match="no"):
-        make_graph_panel(graphs.research())
-
-
-def test_no_name_of_ours_hides_one_of_the_widgets():
-    allowed = {"close", "_repr_mimebundle_"}
-    traits = {name for name in dir(ipywidgets.Widget) if "trait" in name or name.startswith("_static")}
-    for ours, theirs in ((GraphPanel, anywidget.AnyWidget), (HtmlGraphPanel, ipywidgets.VBox)):
-        names = {name for name in (*vars(PanelCommands), *vars(ours)) if not name.startswith("__")}
-        hidden = {name for name in names if hasattr(theirs, name)} - allowed - traits
-        assert hidden <= {"_descriptors", "_instance_inits"}
-
-
 # ---- what both do
-
-
-def test_states_are_merged_by_executor(panel):
-    panel.update({"plan": "running"})
-    panel.update({"plan": "done", ("plan", "search"): "done"})
-    assert panel.states == {"plan": "done", ("plan", "search"): "done"}
-    panel.reset()
-    assert panel.states == {}
 
 
 def test_a_selection_is_told_once_and_read_both_ways(panel):
@@ -114,12 +83,6 @@ def test_a_selection_is_told_once_and_read_both_ways(panel):
     stop()
     panel.select("plan")
     assert told == ["draft", None]
-
-
-def test_unknown_ids_are_refused(panel):
-    for call in (panel.select, lambda each: panel.set_breakpoints([each])):
-        with pytest.raises(ValueError, match="no executor 'nobody'"):
-            call("nobody")
 
 
 def test_breakpoints_are_shown_and_not_told_back(panel):
@@ -150,31 +113,6 @@ def test_the_text_form_and_the_snapshot_show_the_states(panel):
     assert "ab_s_waiting" in panel.snapshot().svg
 
 
-def test_what_is_folded_is_in_the_table(panel):
-    large = type(panel)(type(panel.model)(graphs.farm(400)))
-    large.update({"worker_7": "failed"})
-    assert len(large.table.splitlines()) == 404
-    assert "worker_7 [failed] -> join" in large.table
-    large.close()
-
-
-def test_the_repr_tells_name_and_size_and_no_address(panel):
-    assert repr(panel) == f"{type(panel).__name__}(research-flow, 5 nodes)"
-    bundle = panel._repr_mimebundle_()
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert data["text/plain"] == repr(panel)
-    assert "application/vnd.jupyter.widget-view+json" in data
-
-
-def test_closing_twice_is_fine_and_leaves_nothing_behind(panel):
-    panel.update({"plan": "done"})
-    panel.close()
-    panel.close()
-    panel.update({"search": "done"})
-    assert "<svg" not in json.dumps(panel.get_state(), default=str)
-    assert "research" not in json.dumps(panel.get_state(), default=str)
-
-
 # ---- the live one
 
 
@@ -190,17 +128,6 @@ def test_a_tick_is_one_message_with_what_changed(live: GraphPanel):
     assert live.stamp == stamp
 
 
-def test_the_picture_is_sent_once(live: GraphPanel):
-    sent: list[object] = []
-    live.observe(sent.append, "svg")
-    for index in range(20):
-        live.update({"plan": list(STATES)[index % 7]})
-    live.flush()
-    assert sent == []
-    assert "data-name" in live.svg
-    assert "<style" not in live.svg
-
-
 def test_a_tick_of_a_large_graph_stays_small():
     large = make_graph_panel(graphs.layers(500), max_nodes=500)
     assert isinstance(large, GraphPanel)
@@ -209,14 +136,6 @@ def test_a_tick_of_a_large_graph_stays_small():
     assert len(large.patch) == 500
     assert len(json.dumps(large.patch)) < 10_240
     large.close()
-
-
-def test_a_click_on_the_page_reaches_python(live: GraphPanel):
-    told: list[str | None] = []
-    live.on_select(told.append)
-    live.set_state({"selected": "n2"})
-    assert told == ["draft"]
-    assert live.selected_id == "draft"
 
 
 def test_a_breakpoint_set_on_the_page_reaches_python(live: GraphPanel):
@@ -253,15 +172,6 @@ def test_a_page_that_comes_late_gets_all_states(live: GraphPanel, sent: list[dic
     live.flush()
     from_page(live, kind="ready", stamp=0)
     assert sent == [{"kind": "full", "states": {"n0": "done", "n1": "running"}}]
-
-
-def test_zoom_and_place_travel_both_ways_and_are_never_saved(live: GraphPanel, sent: list[dict[str, object]]):
-    from_page(live, kind="view", view={"zoom": 2, "x": 10, "y": "<b>"})
-    assert live.view == {"zoom": 2, "x": 10}
-    assert sent == []
-    live.view = {"zoom": 1}
-    assert sent == [{"kind": "view", "view": {"zoom": 1}}]
-    assert "view" not in live.get_state()
 
 
 def test_a_click_on_a_selected_sub_workflow_opens_it():
@@ -347,28 +257,4 @@ def test_the_plain_panel_shows_all_that_the_live_one_shows():
     assert "<style" not in picture
     assert "prefers-color-scheme" in plain._style.value
     assert plain._list.options[1][0] == "plan (start, done, 2 visits, breakpoint)"
-    plain.close()
-
-
-def test_the_plain_panel_leaves_its_list_alone_when_nothing_in_it_changes():
-    configure(live_graph=False)
-    plain = make_graph_panel(graphs.research())
-    assert isinstance(plain, HtmlGraphPanel)
-    seen: list[object] = []
-    plain._list.observe(seen.append, "_options_labels")
-    plain.select("search")
-    plain.update({("plan", "search"): "done"})
-    plain.flush()
-    assert seen == []
-    plain.close()
-
-
-def test_the_plain_panel_draws_anew():
-    configure(live_graph=False)
-    plain = make_graph_panel(graphs.research())
-    assert isinstance(plain, HtmlGraphPanel)
-    plain.update({"review": "waiting"})
-    plain.flush()
-    assert "ab_s_waiting" in plain._picture.value
-    assert ("review (asks a person, waiting)", "n3") in plain._list.options
     plain.close()

@@ -25,10 +25,7 @@ from agentbench import (
     set_runtime_defaults,
 )
 from agentbench.notebook import settings
-from agentbench.notebook.plot import Plot
 from agentbench.notebook.plots import lineage, timeline
-from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 
@@ -91,33 +88,16 @@ def test_a_timeline_shows_lanes_supersteps_and_questions():
     assert "ask, superstep 0: completed; 3 ms; waited 10 ms for a person; 1 in, 0 out; 1 request" in titles
 
 
-def test_the_axis_has_room_for_its_name_beside_short_names():
-    root = ElementTree.fromstring(timeline(run_sync(reviewed(name="a")), by="step").svg)
-    (corner,) = [each for each in root.iter("{http://www.w3.org/2000/svg}text") if each.text == "superstep"]
-    assert float(corner.get("x", "0")) - text_width("superstep", float(corner.get("font-size", FONT_SIZE))) >= 0
-
-
 def test_the_same_run_gives_the_same_picture_byte_for_byte():
     first = timeline(run_sync(reviewed())).svg
     set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
     assert timeline(run_sync(reviewed())).svg == first
 
 
-def test_failures_are_hatched_and_say_why():
-    svg = timeline(events_of("broken", fails=True)).svg
-    assert svg.count('fill="url(#ab_hatch)"') == 2  # the bar and the legend
-    assert "broken, superstep 0: failed; 1 ms; 1 in, 0 out; ValueError: broken" in svg
-
-
 def test_runs_without_times_are_drawn_in_equal_steps():
     workflow = WorkflowBuilder(start_executor=Show("show"), name="w").build()
     assert "equal steps" in words(timeline(run_sync(workflow.run("x"))).svg)
     assert "equal steps" in words(timeline(run_sync(reviewed()), by="step").svg)
-
-
-def test_another_axis_than_time_or_step_is_refused():
-    with pytest.raises(ValueError, match="'time' or 'step'"):
-        timeline([], by="mood")  # type: ignore[arg-type]
 
 
 def test_names_of_executors_are_text_in_every_form():
@@ -183,13 +163,6 @@ def test_a_plot_is_saved_by_its_suffix(tmp_path: Path):
         plot.save(tmp_path / "t.png")
 
 
-def test_the_frame_behind_a_plot_is_new_each_time():
-    plot = timeline(run_sync(reviewed()))
-    assert list(plot.frame.index.names) == ["superstep", "executor"]
-    assert plot.frame is not plot.frame
-    assert list(lineage(run_sync(reviewed())).frame.columns) == ["parent_id", "checkpoint_id", "run_id", "is_fork"]
-
-
 def test_the_text_of_a_timeline_has_a_line_per_superstep():
     assert timeline(run_sync(reviewed())).text == (
         "timeline of run-1: 3 supersteps, 2 executors, 22 ms\n"
@@ -220,19 +193,3 @@ def test_long_texts_are_cut_to_sixty_lines():
     lines = timeline(events).text.split("\n")
     assert len(lines) <= 60
     assert any("more supersteps" in line for line in lines)
-
-
-def test_an_empty_plot_says_so():
-    assert "No executor has run yet." in words(timeline([]).svg)
-    assert "No checkpoint has been saved yet." in words(lineage([]).svg)
-    assert timeline([]).text == "timeline of a run: 0 supersteps, 0 executors"
-
-
-def test_many_executors_are_cut_and_counted():
-    events = [event for n in range(70) for event in events_of(f"executor {n}")]
-    assert "10 more executors are not drawn" in words(timeline(events).svg)
-
-
-def test_plots_are_named_in_one_line():
-    assert repr(timeline([])) == "Plot('timeline of a run: 0 supersteps, 0 executors')"
-    assert isinstance(lineage([]), Plot)

@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentbench._bridge import run_sync
-from agentbench.exceptions import NestedLoopError
 from agentbench.notebook import progress_displays, settings
 from agentbench.notebook.progress import Progress, progress
-from agentbench.notebook.progress_displays import Bar, Lines, Widget, progress_html
+from agentbench.notebook.progress_displays import Bar, Widget, progress_html
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.stepper import stepper
-from agentbench.notebook.stepper_messages import RunRequested
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
@@ -75,11 +72,6 @@ def test_a_script_gets_the_final_state_and_one_line(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "counting: done, 5 supersteps, 5 calls\n"
 
 
-async def test_a_cell_awaits_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await progress(counting().start(2), total=3) is WorkflowRunState.IDLE
-    assert capsys.readouterr().out == "counting: done, 3 of 3 supersteps, 3 calls\n"
-
-
 def test_the_error_of_a_run_is_raised_and_its_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="below zero"):
         progress(counting().start(-1)).wait()
@@ -100,18 +92,6 @@ def test_times_are_told_where_nobody_compares(
     clock = iter([10.0, 13.5])
     Progress(counting().start(0), now=lambda: next(clock)).wait()
     assert capsys.readouterr().out.endswith(", 3.5 s\n")
-
-
-def test_a_short_run_gets_no_bar_and_a_long_one_does() -> None:
-    recorder, time = Recorder(), [0.0]
-    shown = Progress(counting().start(0), open_display=lambda _: recorder, now=lambda: time[0])
-    time[0] = 0.4
-    shown.tick()
-    assert recorder.drawn == []
-    time[0] = 0.6
-    shown.tick()
-    shown.tick()
-    assert recorder.drawn == ["0 supersteps, 0 calls, 0.6 s"] * 2
 
 
 def test_the_bar_is_gone_when_the_run_is_over() -> None:
@@ -143,25 +123,6 @@ def test_who_is_at_work_is_named_and_many_are_counted() -> None:
     for number in range(6):
         state.see(WorkflowEvent.executor_completed(f"e{number}"))
     assert (state.at_work, state.share_here) == ((), (6, 6))
-
-
-def test_tokens_are_counted() -> None:
-    state = ProgressState()
-    state.see(WorkflowEvent("model_usage", {"usage": {"total_token_count": 1204}}))
-    assert "1,204 tokens" in state.words(times=False)
-
-
-def test_lines_come_every_five_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
-    for seconds in (1.0, 5.0, 7.0, 10.5):
-        lines.draw(ProgressState(elapsed_s=seconds))
-    assert lines.close("done") is False
-    assert capsys.readouterr().err.splitlines() == ["0 supersteps, 0 calls, 5.0 s", "0 supersteps, 0 calls, 10.5 s"]
-
-
-def test_long_times_are_told_in_minutes_and_hours() -> None:
-    for seconds, text in [(0, "0.0 s"), (59.94, "59.9 s"), (60, "1 min 0 s"), (125, "2 min 5 s"), (3720, "1 h 2 min")]:
-        assert ProgressState(elapsed_s=seconds).consumption(times=True) == [text]
 
 
 def test_a_terminal_gets_the_bar_of_tqdm(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,22 +221,6 @@ def test_names_in_the_page_are_escaped() -> None:
     assert "<script>" not in html
 
 
-def test_without_a_total_the_bar_moves_and_claims_no_share() -> None:
-    html = progress_html(ProgressState(supersteps=3, elapsed_s=1.2), "x")
-    supersteps = html.split('role="progressbar"')[1]
-    assert "aria-valuenow" not in supersteps
-    assert "left:36.0%" in html
-
-
-def test_nothing_is_drawn_any_more_when_the_run_is_over(capsys: pytest.CaptureFixture[str]) -> None:
-    recorder = Recorder()
-    shown = Progress(counting().start(1), open_display=lambda _: recorder, now=iter_of(0.0, 9.0))
-    shown.wait()
-    shown.tick()
-    assert recorder.drawn == []
-    assert capsys.readouterr().out.startswith("counting: done")
-
-
 def test_a_total_that_is_no_number_of_supersteps_is_refused_before_anything_runs() -> None:
     run = counting().start(1)
     wrong: Any
@@ -331,37 +276,6 @@ def test_the_limit_that_was_chosen_for_a_stepper_makes_a_full_bar(capsys: pytest
     assert Progress(stepper(counting(), 4, max_supersteps=20), total=5).state.count == "0 of 5 supersteps"
 
 
-def test_a_run_that_pauses_at_its_limit_says_how_many_it_took(capsys: pytest.CaptureFixture[str]) -> None:
-    progress(stepper(counting(), 9, max_supersteps=3)).wait()
-    assert capsys.readouterr().out == "counting: paused, 3 supersteps, 3 calls\n"
-
-
-def test_a_bar_fills_towards_a_limit() -> None:
-    html = progress_html(ProgressState(limit=8, supersteps=2), "counting")
-    assert 'aria-valuemax="8" aria-valuenow="2" aria-valuetext="2 of at most 8 supersteps"' in html
-    assert "width:25.0%" in html
-
-
-async def test_a_cell_awaits_a_stepper(capsys: pytest.CaptureFixture[str]) -> None:
-    panel = stepper(counting(), 4)
-    panel.step(2)
-    assert await progress(panel) is WorkflowRunState.IDLE
-    assert capsys.readouterr().out == "counting: done, 3 supersteps, 3 calls\n"
-
-
-async def test_a_stepper_on_the_kernels_loop_is_awaited_too(capsys: pytest.CaptureFixture[str]) -> None:
-    settings.configure(loop="kernel")
-    assert await progress(stepper(counting(), 1)) is WorkflowRunState.IDLE
-    assert await progress(counting().start(1)) is WorkflowRunState.IDLE
-    assert capsys.readouterr().out.count("counting: done, 2 supersteps, 2 calls") == 2
-
-
-def test_the_error_of_a_stepper_is_raised(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="below zero"):
-        progress(stepper(counting(), -1)).wait()
-    assert capsys.readouterr().out.startswith("counting: failed")
-
-
 def test_a_stop_ends_a_stepper_without_waiting() -> None:
     panel = stepper(counting(), 10**9, max_supersteps=10**9, options=RunOptions(max_iterations=10**9))
     shown = progress(panel)
@@ -374,34 +288,6 @@ def test_a_stop_ends_a_stepper_without_waiting() -> None:
 
     assert asyncio.run(stopped_soon()) is WorkflowRunState.CANCELLED
     assert panel.status == "cancelled"
-
-
-def test_a_run_that_is_stopped_before_its_first_superstep_is_cancelled() -> None:
-    panel = stepper(counting(), 1)
-    shown: Any = progress(panel)
-    panel._session.dispatch(RunRequested(limit=1))
-    vars(panel.handle)["stop"] = lambda: None  # the step had begun, and had done nothing yet
-    panel.stop()
-    assert panel.handle.status is WorkflowRunState.STARTED
-    assert shown._driver.status is WorkflowRunState.CANCELLED
-
-
-def test_a_stop_that_comes_too_late_is_no_error() -> None:
-    panel = stepper(counting(), 1)
-    shown: Any = progress(panel)
-    shown.wait()
-    shown.stop()
-    shown.stop()
-    shown._driver._stopping.join(WAIT_S)
-    assert panel.status == "done"
-
-
-def test_on_the_engine_thread_it_names_the_await_form() -> None:
-    async def nested() -> object:
-        return progress(counting().start(1)).wait()
-
-    with pytest.raises(NestedLoopError, match="await progress"):
-        run_sync(nested())
 
 
 @pytest.mark.parametrize("kind", ["run", "stepper"])

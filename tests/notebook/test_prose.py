@@ -4,7 +4,6 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,23 +100,3 @@ def test_whatever_is_written_is_shown_in_order_with_harmless_elements(text: str)
     # Letters are never lost or moved, but for the name of a language after a fence.
     if "```" not in text and "~~~" not in text:
         assert re.sub("[^ab]", "", "".join(read.words)) == re.sub("[^ab]", "", text)
-
-
-def test_odd_texts_are_read_all_the_same() -> None:
-    for text in ["**a " * 5_000, "[" * 20_000, "`a" * 9_000, "- a\n" * 5_000, " " * 9_000 + "x", "*_" * 9_000]:
-        assert Reader(prose(text, render="markdown").html).open == []
-
-
-def test_lists_within_lists_end_somewhere() -> None:
-    for nested in [400]:
-        text = "\n".join(" " * depth + "- x" for depth in range(nested))
-        assert "".join(Reader(prose(text, render="markdown", limit=200_000).html).words).count("x") == nested
-
-
-def test_wrong_use_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"text is a dict; expected a str"):
-        prose({})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Choose one of plain, markdown"):
-        prose("x", render="html")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Expected 1 or more"):
-        prose("x", limit=0)

@@ -40,16 +40,6 @@ def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
     }
 
 
-def test_counts_of_tokens_are_no_secrets():
-    counts = {"tokens_in": 3, "max_tokens": 9}
-    assert mask_secrets(counts) is counts
-
-
-def test_a_secret_that_is_not_there_is_not_masked():
-    assert mask_secrets({"token": None}) == {"token": None}
-    assert mask_secrets("x", key="token") == "•••"
-
-
 def test_objects_with_secret_fields_become_text_without_them():
     assert mask_secrets(Login("ann")) == "Login(user=ann, password=•••)"
     assert mask_secrets([Settings(url="u", api_key="k")]) == ["Settings(url=u, api_key=•••)"]
@@ -86,27 +76,10 @@ def test_containers_with_a_secret_stay_containers_of_their_kind():
     assert mask_secrets(plain) is plain
 
 
-def test_what_holds_no_secret_is_returned_itself():
-    class Plain:
-        pass
-
-    for value in ("text", 3, [1, [2]], {"a": (1,)}, Plain(), None):
-        assert mask_secrets(value) is value
-
-
 def test_a_value_inside_itself_ends_the_walk():
     loop: dict[str, Any] = {"token": "t"}
     loop["self"] = loop
     assert mask_secrets(loop) == {"token": "•••", "self": "…"}
-
-
-def test_shared_parts_are_walked_once():
-    layer: list[Any] = [{"password": "p"}]
-    for _ in range(40):
-        layer = [layer, layer]
-    masked = mask_secrets(layer)
-    assert isinstance(masked, list)
-    assert masked[0] is masked[1]
 
 
 @given(

@@ -41,15 +41,6 @@ def test_what_asks_something_else_under_the_same_id_gets_a_form_of_its_own(shown
     assert shown._forms["a"].raw == {}
 
 
-def test_a_draft_outlasts_a_failed_superstep_while_nothing_is_asked(shown):
-    shown.show(view(asked("a")), 1)
-    shown._forms["a"].set_raw("value", "a draft")
-    shown.show(view(), 1)
-    assert shown.box.children == ()
-    assert shown.show(view(asked("a")), 2)
-    assert shown._forms["a"].raw == {"value": "a draft"}
-
-
 def test_an_answered_form_stays_until_the_run_moves_on(shown):
     first = asked("a")
     shown.show(view(first), 1)
@@ -61,15 +52,6 @@ def test_an_answered_form_stays_until_the_run_moves_on(shown):
     assert shown.box.children == (form.widget,)
     shown.show(view(), 3)
     assert shown.box.children == ()
-
-
-def test_what_is_asked_again_after_its_answer_is_asked_on_an_empty_form(shown):
-    shown.show(view(asked("a")), 1)
-    shown._forms["a"].set_raw("value", "done")
-    shown._forms["a"].submit()
-    shown.show(view(asked("a")), 1)
-    assert shown._forms["a"].live
-    assert shown._forms["a"].raw == {}
 
 
 class Asks(Executor):

@@ -46,37 +46,16 @@ def test_the_response_type_and_the_options_decide_the_kind():
         assert request_kind(data, response_type) == kind
 
 
-def test_a_string_is_the_question_itself():
-    question = asked("Publish?", bool)
-    assert (question.prompt, question.context, question.executor) == ("Publish?", "", "review")
-
-
 def test_the_rest_of_the_data_is_the_context_with_secrets_masked():
     question = asked(Draft("Publish?", "Once upon a time"), bool)
     assert question.prompt == "Publish?"
     assert question.context == "text: Once upon a time\npassword: •••"
 
 
-def test_inner_mappings_stand_below_their_name():
-    assert asked({"a": {"b": {"c": 1}}, "d": {}}, bool).context == "a:\n  b:\n    c: 1\nd: {}"
-
-
-def test_a_given_context_replaces_the_rest_of_the_data():
-    assert asked({"prompt": "p", "details": "all of it", "other": 1}, str).context == "all of it"
-
-
 def test_data_without_a_question_is_shown_as_it_is():
     question = asked([1, 2], str)
     assert (question.prompt, question.context) == ("review asks for an answer", "[1, 2]")
     assert asked(None, str).context == ""
-
-
-def test_methods_are_not_taken_for_data():
-    class Report(list[int]):
-        def question(self) -> str:
-            return "no"
-
-    assert asked(Report(), str).prompt == "review asks for an answer"
 
 
 def test_options_come_as_values_pairs_or_a_mapping():
@@ -87,18 +66,9 @@ def test_options_come_as_values_pairs_or_a_mapping():
     assert asked({"options": [1, "1"]}, Any).options == (Option("1", 1), Option("'1'", "1"))
 
 
-def test_options_are_not_repeated_in_the_context_of_a_choice():
-    assert asked({"question": "?", "options": ["a"], "why": "w"}, str).context == "why: w"
-
-
 def test_enum_members_are_shown_by_name_and_returned_themselves():
     assert options_of_type(Mood | None) == (Option("GOOD", Mood.GOOD), Option("BAD", Mood.BAD))
     assert options_of_type(int) == ()
-
-
-def test_arguments_are_edited_only_where_the_request_says_so():
-    assert asked({"arguments": {"x": 1}}, Approval).arguments is None
-    assert asked({"arguments": {"x": 1}, "editable": True}, Approval).arguments == {"x": 1}
 
 
 def test_deadlines_are_read_as_utc():

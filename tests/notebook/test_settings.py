@@ -5,21 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentbench import _bridge, _clock
+from agentbench import _clock
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock
 from agentbench.notebook import settings
-from agentbench.notebook.settings import Settings, choices_of, configure, from_environment, names, parse_setting
-
-
-def test_settings_change_one_by_one_and_the_rest_stays():
-    configure(theme="dark")
-    assert configure(static_png=True) == Settings(theme="dark", static_png=True)
-    assert configure() == settings.current()
-
-
-def test_an_unknown_setting_is_told_its_neighbour():
-    with pytest.raises(TypeError, match="Did you mean 'renderer'"):
-        configure(renderr="pure")
+from agentbench.notebook.settings import Settings, configure, from_environment, names, parse_setting
 
 
 def test_a_wrong_value_changes_nothing():
@@ -44,36 +33,6 @@ def test_deterministic_replaces_clock_and_ids_and_gives_them_back():
     configure(deterministic=False)
     assert isinstance(_clock.runtime_defaults().clock, SystemClock)
     assert isinstance(_clock.runtime_defaults().ids, RandomIds)
-
-
-def test_observe_is_a_default_of_the_process():
-    configure(observe=True)
-    assert _clock.runtime_defaults().observe is True
-
-
-def test_the_loop_of_the_engine_is_chosen_where_it_is_made(monkeypatch: pytest.MonkeyPatch):
-    chosen: list[str] = []
-    monkeypatch.setattr(settings, "choose_engine_loop", chosen.append)
-    configure(loop="uvloop")
-    configure(loop="kernel")
-    configure(loop="engine")
-    assert chosen == ["uvloop", "asyncio"]
-    assert callable(_bridge.choose_engine_loop)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("static_png", "on", True),
-        ("live_graph", "False", False),
-        ("renderer", "auto", None),
-        ("renderer", "'builtin'", "builtin"),
-        ("theme", " dark ", "dark"),
-        ("render_timeout_s", "2.5", 2.5),
-    ],
-)
-def test_values_are_read_from_text(name: str, text: str, value: object):
-    assert parse_setting(name, text) == value
 
 
 def test_text_that_says_no_value_is_refused():
@@ -157,10 +116,3 @@ def test_a_loop_that_comes_too_late_is_told_and_not_taken():
     )
     assert done.stdout.strip() == "Settings()"
     assert "AGENTBENCH_LOOP was ignored" in done.stderr
-
-
-def test_the_choices_of_a_setting_are_values_that_it_takes():
-    for name in names():
-        for choice in choices_of(name):
-            configure(**{name: parse_setting(name, choice)} if name != "loop" else {})
-    assert choices_of("no such setting") == []

@@ -1,6 +1,5 @@
 import re
 
-from agentbench.notebook.folding import fit
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from agentbench.notebook.shape_text import MAX_LINES, shape_mermaid, shape_text
 from tests.notebook import graphs
@@ -16,19 +15,6 @@ def test_a_graph_reads_as_a_list_of_neighbours():
         "draft -> review [if needs_review]",
         "review (asks a person) [waiting] -> publish, draft [loop if score_low]",
         "publish (output)",
-    ]
-
-
-def test_what_lies_in_a_frame_is_indented():
-    assert shape_text(read_shape(graphs.nested(), expand=True)).splitlines()[1:] == [
-        "before (start) -> middle",
-        "middle (sub-workflow) -> after",
-        "  in (start) -> deep",
-        "  deep (sub-workflow) -> out",
-        "    x (start) -> y",
-        "    y",
-        "  out",
-        "after",
     ]
 
 
@@ -50,19 +36,6 @@ def test_a_long_list_keeps_what_wants_attention():
     assert lines[1].startswith("step_0000 (start)")
 
 
-def test_a_folded_group_says_how_many_it_stands_for():
-    assert shape_text(fit(read_shape(graphs.farm(400)), max_nodes=300)).splitlines()[1:3] == [
-        "split (start) -> worker (x400)",
-        "worker (x400) -> join",
-    ]
-
-
-def test_a_node_with_many_targets_stays_one_line():
-    text = shape_text(read_shape(graphs.farm(40)))
-    assert "worker_11, … 28 more" in text
-    assert max(map(len, text.splitlines())) < 300
-
-
 def test_mermaid_names_positions_and_shows_kinds():
     assert shape_mermaid(read_shape(graphs.research())).splitlines() == [
         "flowchart LR",
@@ -77,13 +50,6 @@ def test_mermaid_names_positions_and_shows_kinds():
         "  n3 --> n4",
         '  n3 -->|"if score_low"| n2',
     ]
-
-
-def test_mermaid_has_a_subgraph_for_each_frame():
-    text = shape_mermaid(read_shape(graphs.nested(), expand=True))
-    assert '  subgraph c0["middle"]\n    n1(["in"])' in text
-    assert '    subgraph c1["deep"]' in text
-    assert text.count("end") == 2
 
 
 def test_hostile_names_stay_inside_their_line_and_their_quotes():

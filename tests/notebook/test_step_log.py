@@ -7,14 +7,11 @@ from typing import Any
 
 from agentbench.notebook.step_log import (
     LogLine,
-    count_text,
     lines_of_event,
     lines_of_report,
-    run_names,
-    workflow_name,
 )
 from agentbench.notebook.usage_model import tokens_of
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
 
@@ -34,21 +31,12 @@ def test_a_superstep_is_told_as_who_got_what_and_what_came_of_it() -> None:
     ]
 
 
-def test_a_superstep_without_deliveries_says_so() -> None:
-    assert lines_of_report(report(1)) == [LogLine("step", "superstep 1: nothing was delivered")]
-
-
 def test_outputs_are_previewed_in_one_line_with_secrets_masked() -> None:
     output = WorkflowEvent("output", {"text": "a\nb", "api_key": "sk-1"}, executor_id="write")
     [_, line] = lines_of_report(report(1, output))
     assert line.text.startswith("output of write: ")
     assert "sk-1" not in line.text
     assert "\n" not in line.text
-
-
-def test_failures_name_executor_error_and_message() -> None:
-    failure = WorkflowEvent.executor_failed("plan", WorkflowErrorDetails("ValueError", "too short"))
-    assert lines_of_report(report(1, failure))[1] == LogLine("error", "plan failed: ValueError: too short")
 
 
 def test_events_in_flight_become_lines() -> None:
@@ -80,23 +68,3 @@ def test_tokens_of_a_turn_are_counted() -> None:
         ("something else", 0),
     ]:
         assert tokens_of(WorkflowEvent("model_usage", data)) == tokens
-
-
-def test_other_events_count_no_tokens() -> None:
-    assert tokens_of(WorkflowEvent("output", {"usage": {"total_token_count": 12}})) == 0
-
-
-def test_words_follow_their_number() -> None:
-    assert [count_text(n, "request") for n in (0, 1, 1200)] == ["0 requests", "1 request", "1,200 requests"]
-
-
-def test_runs_in_a_line_are_short_and_few() -> None:
-    assert run_names([]) == "a run"
-    assert run_names(["339cd8da-0000-4000-8000-123456789abc", "run-2"]) == "run 339cd8da, run-2"
-    assert run_names([f"run-{n}" for n in range(9)]) == "run-0, run-1, run-2, …"
-
-
-def test_a_workflow_that_nobody_named_is_a_workflow() -> None:
-    named = [SimpleNamespace(name=name) for name in ("WorkflowBuilder-339cd8da-0000-4000-8000-123456789abc", None)]
-    assert [workflow_name(each) for each in (*named, object())] == ["workflow"] * 3
-    assert workflow_name(SimpleNamespace(name="WorkflowBuilder-2")) == "WorkflowBuilder-2"

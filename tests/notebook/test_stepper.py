@@ -157,17 +157,6 @@ def test_a_step_takes_one_superstep_and_reports_it(panel: Stepper) -> None:
     assert repr(panel) == "Stepper(review-flow, superstep 0, paused)"
 
 
-def test_several_steps_return_the_last_report(panel: Stepper) -> None:
-    assert panel.step(2).superstep == 1
-    assert [report.superstep for report in panel.reports] == [0, 1]
-
-
-def test_a_number_of_steps_that_makes_no_sense_is_refused(panel: Stepper) -> None:
-    for count in [0, -1]:
-        with pytest.raises(ValueError, match=r"back\(\) shows earlier ones"):
-            panel.step(count)
-
-
 def test_a_run_in_a_cell_never_waits_for_a_person(panel: Stepper) -> None:
     assert panel.run() == "waiting"
     assert [request.source_executor_id for request in panel.pending] == ["review"]
@@ -202,26 +191,6 @@ def test_a_second_answer_is_told_of_the_first(panel: Stepper) -> None:
     assert refused.value.answered_at is not None
 
 
-def test_there_is_no_result_before_the_end(panel: Stepper) -> None:
-    panel.step()
-    assert panel.result is None
-
-
-def test_a_run_stops_where_it_was_told_to() -> None:
-    by_number = stepper(counting(), 9)
-    assert (by_number.run(until=3), by_number.superstep) == ("paused", 3)
-    assert (by_number.run(until=lambda report: report.superstep == 6), by_number.superstep) == ("paused", 6)
-    assert by_number.run() == "done"
-
-
-def test_a_condition_that_raises_pauses_the_run(panel: Stepper) -> None:
-    def broken(report: Any) -> bool:
-        raise KeyError("draft")
-
-    assert panel.run(until=broken) == "paused"
-    assert "until= raised KeyError: 'draft'" in panel._screen.view.banner.text
-
-
 def test_a_run_pauses_at_its_limit_and_can_be_resumed() -> None:
     panel = stepper(counting(), 9, max_supersteps=4)
     assert [panel.run(), panel.superstep] == ["paused", 3]
@@ -240,12 +209,6 @@ def test_a_slow_run_can_be_paused_between_its_supersteps() -> None:
     assert (panel.status, panel.superstep) == ("paused", 0)
 
 
-def test_a_speed_that_makes_no_sense_is_refused(panel: Stepper) -> None:
-    for speed in [0, -1.0]:
-        with pytest.raises(ValueError, match="supersteps a second"):
-            panel.run(speed=speed)
-
-
 # --- await ------------------------------------------------------------------------------------------------------------
 
 
@@ -261,15 +224,6 @@ async def test_an_awaited_run_waits_for_the_person_and_goes_on() -> None:
     assert await running == "done"
     assert panel.result is not None
     assert panel.result.outputs == ["rejected"]
-
-
-async def test_an_awaited_run_may_begin_while_a_person_is_asked() -> None:
-    panel = reproducible(review_flow(), "cats")
-    await panel.astep(3)
-    running = asyncio.ensure_future(panel.arun())
-    await asyncio.sleep(0)
-    await panel.arespond(panel.pending[0].request_id, True)
-    assert await running == "done"
 
 
 async def test_an_interrupt_while_a_person_is_asked_leaves_the_question_open() -> None:
@@ -299,17 +253,6 @@ async def test_an_interrupted_superstep_is_given_up_and_can_be_taken_again() -> 
     assert (panel.status, panel.superstep, panel.state) == ("ready", 0, {"topic": "cats"})
     hold.open = True
     assert await panel.arun() == "done"
-
-
-async def test_a_stop_from_elsewhere_ends_the_superstep_in_flight() -> None:
-    workflow, hold = holding()
-    panel = reproducible(workflow, "cats")
-    running = asyncio.ensure_future(panel.arun())
-    await asyncio.to_thread(hold.entered.wait, WAIT_S)
-    await asyncio.to_thread(panel.stop)
-    assert await running == "cancelled"
-    assert hold.cancelled
-    assert panel.checkpoints[-1].iteration == 0
 
 
 async def test_a_pause_lets_the_superstep_in_flight_end() -> None:
@@ -376,35 +319,6 @@ def test_a_step_from_the_past_is_a_new_run_and_the_old_one_is_kept_as_it_was() -
     assert fork.source == "fork"
 
 
-def test_a_run_from_the_past_asks_its_own_questions() -> None:
-    panel = reproducible(review_flow(), "cats")
-    panel.run()
-    panel.respond(panel.pending[0].request_id, True)
-    panel.run()
-    panel.goto(panel.checkpoints[2].checkpoint_id)
-    with pytest.raises(StepperStateError):
-        panel.step()  # the new run waits, as the old one did there
-    assert panel.status == "waiting"
-    panel.respond(panel.pending[0].request_id, False)
-    assert panel.run() == "done"
-    assert panel.result is not None
-    assert panel.result.outputs == ["rejected"]
-
-
-def test_a_page_asks_before_it_forks(panel: Stepper) -> None:
-    panel.run()
-    panel.back(2)
-    run_id = panel.run_id
-    panel._screen.press("step")
-    assert (panel.run_id, panel.status) == (run_id, "waiting")
-    assert [command for command, _ in panel._screen.view.banner.actions] == ["confirm", "cancel"]
-    forked = threading.Event()
-    panel.on("step", lambda report: forked.set())
-    panel._screen.press("confirm")
-    assert forked.wait(WAIT_S)
-    assert panel.run_id != run_id
-
-
 # --- failure ----------------------------------------------------------------------------------------------------------
 
 
@@ -419,15 +333,6 @@ def test_a_failure_is_kept_and_its_superstep_can_be_taken_again() -> None:
     assert panel.step().invoked == ["write"]
     assert panel.run() == "waiting"
     assert panel.reports[-1].failures == []
-
-
-def test_a_failure_in_a_single_step_is_in_its_report() -> None:
-    write = Write()
-    write.fail = ValueError("no paper")
-    panel = reproducible(review_flow(write), "cats")
-    panel.step()
-    assert [details.error_type for details in panel.step().failures] == ["ValueError"]
-    assert panel.status == "failed"
 
 
 def test_a_storage_that_loses_a_checkpoint_fails_the_fork_and_not_the_run() -> None:
@@ -483,14 +388,6 @@ def test_a_workflow_that_is_stepped_anew_is_taken_from_its_old_stepper() -> None
     old.step()
     new = stepper(workflow, "dogs")
     assert (old.status, new.step().invoked) == ("closed", ["plan"])
-
-
-def test_a_stepper_that_is_done_is_left_open_when_its_workflow_is_stepped_anew() -> None:
-    workflow = counting()
-    old = stepper(workflow, 2)
-    old.run()
-    new = stepper(workflow, 3)
-    assert (old.status, new.run()) == ("done", "done")
 
 
 def test_a_closed_stepper_lets_go_of_its_workflow_and_takes_no_more_calls(panel: Stepper) -> None:
@@ -554,12 +451,6 @@ def test_without_a_notebook_the_panel_is_printed(panel: Stepper, capsys: pytest.
     assert lines[0].startswith("review-flow  run-1  superstep 2  ⏸ waiting for a person")
     assert lines[1] == "review-flow: 3 nodes, 2 edges"
     assert "[waiting]" in "\n".join(lines)
-
-
-def test_a_snapshot_is_a_picture_of_now(panel: Stepper) -> None:
-    panel.run()
-    assert "review" in panel.snapshot().text
-    assert panel.snapshot().node_states["review"] == "waiting"
 
 
 def test_a_snapshot_marks_all_that_ran_on_the_way(panel: Stepper) -> None:

@@ -60,22 +60,10 @@ def test_what_makes_no_sense_is_refused_and_nothing_happens(panel: Stepper, name
     assert (panel.status, panel.superstep) == ("ready", None)
 
 
-def test_a_listener_that_cannot_be_called_is_refused(panel: Stepper) -> None:
-    with pytest.raises(TypeError, match=r"fn=None cannot be called"):
-        panel.on("step", None)  # type: ignore[arg-type]
-
-
 def test_a_stepper_that_waits_says_how_it_is_answered(panel: Stepper) -> None:
     panel.run()
     with pytest.raises(StepperStateError, match=r"Calls allowed now: respond\(request_id, answer\), stop\(\)"):
         panel.run()
-
-
-def test_its_line_of_text_spells_out_what_a_name_hides() -> None:
-    panel = stepper(asking(), "x", name="x\u202ey\nz")
-    assert repr(panel).isprintable()
-    assert "\u202e" not in repr(panel)
-    panel.close()
 
 
 # --- what it says by code ---------------------------------------------------------------------------------------------

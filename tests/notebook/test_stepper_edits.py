@@ -129,33 +129,6 @@ def test_a_refused_value_is_not_repeated_by_the_error() -> None:
     assert "sk-secret-123" not in str(refused.value)
 
 
-class Handmade:
-    def __init__(self, x: int) -> None:
-        self.x = x
-
-
-def test_a_value_of_a_class_that_only_this_storage_keeps_may_be_replaced_by_its_like() -> None:
-    held = checkpoint(tool=Handmade(1))
-    assert checked_edit(held, "tool", Handmade(2)).after.x == 2
-    with pytest.raises(InvalidEdit, match="it is of type int, expected Handmade"):
-        checked_edit(held, "tool", 2)
-
-
-def test_the_edit_keeps_its_own_copy() -> None:
-    mine = ["b"]
-    edit = checked_edit(checkpoint(tags=["a"]), "tags", mine)
-    mine.append("c")
-    assert edit.after == ["b"]
-
-
-def test_edits_build_on_each_other() -> None:
-    held = checkpoint(draft=Draft("Cats"))
-    first = checked_edit(held, "draft", Draft("Dogs", 0.1))
-    second = checked_edit(held, "draft.title", "Birds", [first])
-    assert second.before == "Dogs"
-    assert updates_of(held, [first, second]).state == {"draft": Draft("Birds", 0.1)}
-
-
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
@@ -171,21 +144,7 @@ def test_a_message_that_waits_is_edited_in_its_envelope() -> None:
     assert held.messages["plan"][1].data == "b"
 
 
-def test_a_key_of_the_state_that_is_called_messages_is_another_thing() -> None:
-    held = checkpoint({"plan": ["a"]}, messages=["x"])
-    edit = checked_edit(held, "messages.0", "y")
-    assert updates_of(held, [edit]) == updates_of(held, [Edit("messages.0", "x", "y", ("state", "messages", 0))])
-    assert updates_of(held, [edit]).messages is None
-
-
 # --- how they show ----------------------------------------------------------------------------------------------------
-
-
-def test_an_edit_shows_what_was_and_what_is_to_be() -> None:
-    edit = checked_edit(checkpoint(**HELD), "draft.title", "Dogs")
-    assert repr(edit) == "Edit(draft.title: 'Cats' -> 'Dogs')"
-    assert str(edit) == "~ draft.title: 'Cats' -> 'Dogs'"
-    assert edit._repr_mimebundle_()["text/plain"] == repr(edit)
 
 
 def test_staged_edits_show_as_a_diff() -> None:

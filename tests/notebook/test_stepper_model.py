@@ -13,27 +13,21 @@ from hypothesis import strategies as st
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.activity import Activity
-from agentbench.notebook.breakpoints import Breakpoint, Hit, breakpoint_at
+from agentbench.notebook.breakpoints import Hit
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
-    ALLOWED,
     AnswerTaken,
     BackRequested,
     BranchRequested,
-    BreakpointsChecked,
-    BreakpointSet,
     CloseRequested,
-    EditsDiscarded,
     EditStaged,
     EventEmitted,
     Fork,
     Forked,
     ForwardRequested,
     GotoRequested,
-    Interrupted,
     LiveRequested,
     PauseRequested,
-    Release,
     Rest,
     Rested,
     Restore,
@@ -53,7 +47,7 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import view_of
-from agentbench.workflows.events.events import EventStamps, WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
@@ -230,22 +224,7 @@ def test_a_closed_stepper_takes_no_more_calls(model: StepperModel) -> None:
             model.handle(requested)
 
 
-def test_closing_twice_releases_the_run_once(engine: Engine) -> None:
-    assert engine.model.handle(CloseRequested()) == Release()
-    assert engine.model.handle(CloseRequested()) is None
-
-
-def test_every_state_has_a_row() -> None:
-    assert set(ALLOWED) == set(S)
-
-
 # --- stepping and running ---------------------------------------------------------------------------------------------
-
-
-def test_steps_that_are_left_when_the_run_ends_are_not_taken(engine: Engine) -> None:
-    engine.model.handle(StepRequested(3))
-    assert engine.ended("IDLE") is None
-    assert status_of(engine.model) is S.DONE
 
 
 @pytest.mark.parametrize(
@@ -270,26 +249,11 @@ def test_a_run_goes_on_until_something_ends_it(
     assert engine.model.status is rests_as
 
 
-def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engine) -> None:
-    engine.model.handle(RunRequested(limit=2))
-    assert [engine.ended(planned=GOES_ON) for _ in range(2)] == [TakeStep(), None]
-    banner = view_of(engine.model).banner
-    assert banner.text == "max_supersteps=2 were taken. Run goes on."
-
-
 def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
     assert engine.model.handle(RunRequested(speed=4)) == TakeStep()
     rest = engine.ended(planned=GOES_ON)
     assert rest == Rest(0.25)
     assert engine.model.handle(Rested(rest.turn)) == TakeStep()
-
-
-def test_a_pause_between_two_supersteps_of_a_slow_run_is_a_pause_at_once(engine: Engine) -> None:
-    engine.model.handle(RunRequested(speed=4))
-    rest = engine.ended(planned=GOES_ON)
-    engine.model.handle(PauseRequested())
-    assert engine.model.handle(Rested(rest.turn)) is None
-    assert status_of(engine.model) is S.PAUSED
 
 
 def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
@@ -302,34 +266,6 @@ def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine
     assert status_of(engine.model) is S.CANCELLED
 
 
-def test_a_pause_ends_the_run_after_the_superstep_in_flight(engine: Engine) -> None:
-    engine.model.handle(RunRequested())
-    engine.model.handle(PauseRequested())
-    assert "pausing after this superstep" in view_of(engine.model).header.line
-    assert engine.ended(planned=GOES_ON) is None
-    assert status_of(engine.model) is S.PAUSED
-    assert engine.model.handle(RunRequested()) == TakeStep()
-    assert engine.ended(planned=GOES_ON) == TakeStep()
-
-
-def test_a_stop_ends_the_superstep_in_flight_too(engine: Engine) -> None:
-    engine.model.handle(RunRequested())
-    assert engine.model.handle(StopRequested()) == StopRun()
-    assert "stopping" in view_of(engine.model).header.line
-    engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
-    assert status_of(engine.model) is S.CANCELLED
-
-
-def test_an_interrupt_leaves_the_stepper_usable_and_says_what_was_lost(engine: Engine) -> None:
-    engine.step(planned=GOES_ON)
-    engine.model.handle(RunRequested())
-    engine.model.handle(Interrupted(engine.facts))
-    assert status_of(engine.model) is S.PAUSED
-    banner = view_of(engine.model).banner
-    assert "interrupted" in banner.text
-    assert engine.model.handle(StepRequested()) == TakeStep()
-
-
 def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
     engine.step(planned=GOES_ON)
     engine.model.handle(StepRequested())
@@ -339,23 +275,6 @@ def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> Non
 
 
 # --- people in the loop -----------------------------------------------------------------------------------------------
-
-
-def test_a_run_that_waits_is_not_stepped_while_nothing_is_queued(model: StepperModel) -> None:
-    engine = after(S.WAITING, model)
-    assert not {"step", "run"} & set(model.allowed)
-    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
-    model.handle(AnswerTaken("q1", answered))
-    assert status_of(model) is S.PAUSED
-    assert {"step", "run"} <= set(model.allowed)
-
-
-def test_one_answer_of_two_lets_the_run_be_stepped_while_it_waits_for_the_other(engine: Engine) -> None:
-    engine.step("IDLE_WITH_PENDING_REQUESTS", requests=[request("plan", "q1"), request("review", "q2")])
-    left = replace(engine.facts, requests=(request("review", "q2"),), planned=(delivery("internal:plan", "plan"),))
-    assert engine.model.handle(AnswerTaken("q1", left)) is None
-    assert status_of(engine.model) is S.WAITING
-    assert engine.model.handle(StepRequested()) == TakeStep()
 
 
 def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
@@ -379,89 +298,9 @@ def looked_back(model: StepperModel, steps: int = 4, back: int = 2) -> Engine:
     return engine
 
 
-def test_back_shows_and_executes_nothing(model: StepperModel) -> None:
-    engine = Engine(model).start()
-    for _ in range(7):
-        engine.step(planned=GOES_ON)
-    assert model.handle(BackRequested(4)) is None
-    view = view_of(model)
-    assert view.banner.text.startswith("Viewing 3 of 7 (superstep 2).")
-    assert view.scrubber.position == "3/7"
-    assert view.announcement == "viewing 3 of 7"
-    assert status_of(model) is S.PAUSED
-
-
-def test_back_stops_at_the_first_checkpoint_and_forward_at_the_present(model: StepperModel) -> None:
-    looked_back(model, back=99)
-    assert (viewing_of(model), "back" in model.allowed) == (0, False)
-    model.handle(ForwardRequested(2))
-    assert model.viewing == 2
-    model.handle(ForwardRequested())
-    assert (viewing_of(model), "forward" in model.allowed) == (None, False)
-
-
-def test_a_checkpoint_that_is_not_on_the_line_is_refused_with_those_that_are(model: StepperModel) -> None:
-    looked_back(model, steps=2, back=1)
-    with pytest.raises(LookupError, match=r"'cp-9' does not lead to.*cp-0-run-1, cp-1-run-1"):
-        model.handle(GotoRequested("cp-9"))
-    model.handle(GotoRequested("cp-1-run-1"))
-    assert model.viewing is None
-
-
-def test_looking_elsewhere_takes_the_question_back(model: StepperModel) -> None:
-    looked_back(model)
-    model.handle(StepRequested())
-    model.handle(LiveRequested())
-    assert model.confirming is None
-    assert view_of(model).banner.text == "Superstep 4 is next: review gets 1 message."
-
-
-def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(model: StepperModel) -> None:
-    engine = looked_back(model)
-    model.handle(StepRequested(confirmed=True))
-    engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
-    assert model.handle(Forked(engine.facts)) == TakeStep()
-    engine.ended("IDLE")
-    view = view_of(model)
-    assert [checkpoint_id for _, checkpoint_id in view.scrubber.stops] == ["cp-0-run-1", "cp-1-run-1", "cp-0-run-2"]
-    assert "run-2 goes on from superstep 1 of run-1" in " ".join(line.text for line in view.log)
-    assert model.viewing is None
-
-
-def test_the_picture_of_a_checkpoint_is_the_one_of_its_moment(model: StepperModel) -> None:
-    engine = Engine(model).start()
-    model.handle(StepRequested())
-    engine.saw(INVOKED("plan"), COMPLETED("plan"))
-    engine.ended(planned=GOES_ON)
-    model.handle(StepRequested())
-    engine.saw(INVOKED("review"), COMPLETED("review"))
-    engine.ended("IDLE")
-    assert view_of(model).states == {"plan": "idle", "review": "done", ("plan", "review"): "done"}
-    model.handle(BackRequested())
-    assert view_of(model).states == {"plan": "done", "review": "queued", ("plan", "review"): "queued"}
-
-
 # --- branches and edits -----------------------------------------------------------------------------------------------
 
 EDIT = Edit("score", 1, 2, ("state", "score"))
-
-
-def test_a_branch_is_a_new_run_that_rests_where_it_began(model: StepperModel) -> None:
-    engine = looked_back(model)
-    assert model.handle(BranchRequested()) == Fork(engine.facts.checkpoints[1])
-    assert (status_of(model), model.allowed) == (S.STEPPING, ("pause", "stop"))
-    copy = info("cp-copy", 1)
-    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) is None
-    assert (status_of(model), viewing_of(model)) == (S.READY, None)
-    assert [past.info.checkpoint_id for past in model.past] == ["cp-0-run-1", "cp-1-run-1", "cp-copy"]
-    assert "run-2 goes on from superstep 1 of run-1" in (model.note or "")
-
-
-def test_a_branch_can_be_asked_of_another_checkpoint_than_the_one_that_is_shown(model: StepperModel) -> None:
-    engine = looked_back(model)
-    assert model.handle(BranchRequested("cp-0-run-1")) == Fork(engine.facts.checkpoints[0])
-    with pytest.raises(StepperStateError):
-        model.handle(BranchRequested("cp-0-run-1"))
 
 
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
@@ -491,42 +330,7 @@ def test_staged_edits_make_a_new_run_after_one_question(
     assert model.log[-1].text == "edited score: 1 -> 2"
 
 
-def test_edits_are_those_of_the_checkpoint_that_is_shown(model: StepperModel) -> None:
-    looked_back(model)
-    model.handle(EditStaged("cp-1-run-1", EDIT))
-    model.handle(BackRequested())
-    assert list(model.edits) == []
-    assert model.staged_at("cp-1-run-1") == (EDIT,)
-    model.handle(ForwardRequested())
-    model.handle(EditsDiscarded("other"))
-    assert list(model.edits) == [EDIT]
-    model.handle(EditsDiscarded())
-    assert list(model.edits) == []
-
-
-def test_an_edit_of_a_checkpoint_that_is_not_there_is_refused(model: StepperModel) -> None:
-    after(S.PAUSED, model)
-    with pytest.raises(LookupError):
-        model.handle(EditStaged("cp-9", EDIT))
-
-
 # --- showing again ----------------------------------------------------------------------------------------------------
-
-
-def test_showing_again_moves_what_is_shown_to_the_present_and_nothing_else(model: StepperModel) -> None:
-    looked_back(model)
-    model.handle(BackRequested())
-    before = status_of(model)
-    rest = model.handle(ShowAgainRequested(4.0))
-    assert rest == Rest(0.25)
-    shown = [viewing_of(model)]
-    while isinstance(rest, Rest):
-        assert model.playing
-        assert "pause" in model.allowed
-        rest = model.handle(Rested(rest.turn))
-        shown.append(viewing_of(model))
-    assert shown == [0, 1, 2, None]
-    assert (rest, model.playing, status_of(model)) == (None, False, before)
 
 
 @pytest.mark.parametrize(
@@ -566,29 +370,6 @@ def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_asked_meanwhil
 # --- breakpoints ------------------------------------------------------------------------------------------------------
 
 
-def set_at(model: StepperModel, where: Any, *, once: bool = False) -> Breakpoint:
-    made = breakpoint_at(model.board.next_id, where, once=once, executors=("plan", "review"))
-    model.handle(BreakpointSet(made))
-    return made
-
-
-def test_a_pause_while_breakpoints_are_asked_is_heeded(engine: Engine) -> None:
-    set_at(engine.model, "review")
-    engine.model.handle(RunRequested())
-    engine.model.handle(PauseRequested())
-    assert engine.model.handle(BreakpointsChecked()) is None
-    assert status_of(engine.model) is S.READY
-
-
-def test_a_breakpoint_that_is_reached_where_a_person_is_asked_ends_an_awaited_run(engine: Engine) -> None:
-    model = engine.model
-    made = set_at(model, "request")
-    model.handle(RunRequested(through=True))
-    model.handle(BreakpointsChecked())
-    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()], hits=[Hit(made)])
-    assert (status_of(model), model.going_through, model.hit) == (S.WAITING, False, made)
-
-
 # --- failure ----------------------------------------------------------------------------------------------------------
 
 
@@ -604,59 +385,7 @@ def failed(model: StepperModel) -> Engine:
     return engine
 
 
-def test_a_failure_is_told_with_who_what_and_what_to_do(model: StepperModel) -> None:
-    failed(model)
-    view = view_of(model)
-    assert view.banner.tone == "error"
-    assert view.banner.text == "review failed: ValueError: too short. Retry step takes the superstep again."
-    assert view.banner.details.startswith("Traceback")
-    assert next(button.label for button in view.buttons if button.enabled) == "Retry step"
-    assert view.states["review"] == "failed"
-
-
-def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine) -> None:
-    engine.model.handle(StepRequested())
-    engine.model.handle(
-        StepEnded(report(0), replace(engine.facts, status="FAILED", error=ValueError("no"), planned=()))
-    )
-    assert "step" not in engine.model.allowed
-    assert "No checkpoint was saved before it." in view_of(engine.model).banner.text
-
-
 # --- what is shown ----------------------------------------------------------------------------------------------------
-
-
-def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
-    engine = Engine(model).start()
-    assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ○ ready"
-    model.handle(StepRequested())
-    engine.saw(INVOKED("plan"))
-    assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ▶ stepping: plan"
-    engine.ended(planned=GOES_ON, pause_reason="breakpoint: review")
-    assert view_of(model).header.line == "research-flow  run-1  superstep 0  ● paused (breakpoint: review)"
-
-
-def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
-    engine.model.handle(StepRequested())
-    took = WorkflowEvent.superstep_completed(0)
-    took._stamps = EventStamps(1, "run-1", 0, 0)
-    took._stamps.duration_s = 1.84
-    engine.model.handle(StepEnded(report(0, took), engine.facts))
-    assert view_of(engine.model).header.figures == ("1.8 s",)
-    assert view_of(engine.model, times=False).header.figures == ()
-
-
-def test_many_executors_at_work_are_counted_not_listed() -> None:
-    nodes = [f"e{i}" for i in range(5)]
-    engine = Engine(StepperModel("wide", Activity(nodes))).start()
-    engine.model.handle(StepRequested())
-    engine.saw(*(INVOKED(node) for node in nodes))
-    assert "stepping: e0, e1, e2 and 2 more" in view_of(engine.model).header.line
-
-
-def test_tokens_are_summed_up(engine: Engine) -> None:
-    engine.saw(*(WorkflowEvent("model_usage", {"usage": {"total_token_count": 602}}) for _ in range(2)))
-    assert view_of(engine.model).header.figures[0].startswith("1,204 tok")
 
 
 def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None:
@@ -674,12 +403,6 @@ def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
     engine.saw(*(WorkflowEvent("log", f"line {i}", executor_id="plan") for i in range(300)))
     log = view_of(engine.model).log
     assert (len(log), log[0].text, log[-1].text) == (200, "plan: line 100", "plan: line 299")
-
-
-def test_the_result_is_told_when_all_is_done(engine: Engine) -> None:
-    output = WorkflowEvent("output", "HELLO", executor_id="review")
-    engine.step("IDLE", events=(output,))
-    assert view_of(engine.model).banner.text == "Done. Output: HELLO"
 
 
 # --- a law ------------------------------------------------------------------------------------------------------------

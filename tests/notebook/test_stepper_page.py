@@ -134,13 +134,6 @@ def test_a_press_on_step_takes_a_superstep_and_the_page_is_told(panel: Stepper, 
     assert panel.superstep == 0
 
 
-def test_callbacks_may_come_on_any_thread(panel: Stepper, wire: Wire) -> None:
-    caller = threading.Thread(target=say, args=(panel, "press"), kwargs={"name": "run"})
-    caller.start()
-    caller.join(WAIT_S)
-    wire.last("top", "view", status_is("waiting"))
-
-
 def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_reminded(panel: Stepper, wire: Wire) -> None:
     before = len(wire.sent)
     say(panel, "press", name="back")
@@ -184,14 +177,6 @@ def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
     ]:
         panel._screen._page._hear(message)
     assert panel.step().superstep == 0
-
-
-def test_what_is_no_message_at_all_is_passed_over(panel: Stepper) -> None:
-    part: StepperPart = panel._screen._page._parts["top"]
-    nothings: list[object] = [None, "step", {"kind": 3}, []]
-    for content in nothings:
-        part._receive(part, content, [])
-    assert panel.status == "ready"
 
 
 def stops_seen(wire: Wire) -> list[tuple[str, str]]:
@@ -251,38 +236,6 @@ def test_a_level_of_values_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wi
     assert level["level"]["rows"][0][:3] == ("200", "int", "200")
 
 
-def test_the_whole_of_a_long_value_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wire) -> None:
-    panel.step()
-    say(panel, "tab", name="messages")
-    side = wire.last("side", "side", lambda m: m["tab"] == "messages")
-    assert side["title"] == "1 message for the next superstep, after superstep 0"
-    assert side["level"]["rows"][0][0] == "plan → review"
-    say(panel, "full", path=[0, 1], stamp=side["stamp"])
-    assert wire.last("side", "full")["text"] == "x" * 5000
-
-
-def test_a_selected_node_is_shown_in_its_tab(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    panel._screen.select("review")
-    side = wire.last("side", "side", lambda m: m["tab"] == "node" and m["title"] == "review")
-    facts = dict(side["facts"])
-    assert facts["kind"] == "Review (output, asks a person)"
-    assert facts["now"].startswith("waiting")
-    assert facts["visits"] == "1, the last in superstep 1"
-    assert facts["in"] == "1 message (dict)"
-    assert {"last input", "last request"} <= {row[0] for row in side["level"]["rows"]}
-
-
-def test_events_are_shown_newest_first_and_those_of_a_checkpoint_alone(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    say(panel, "tab", name="events")
-    side = wire.last("side", "side", lambda m: m["tab"] == "events" and "newest first" in m["title"])
-    assert side["level"]["rows"][0][0].endswith("status IDLE_WITH_PENDING_REQUESTS")
-    panel.back()
-    side = wire.last("side", "side", lambda m: "of superstep 0" in m["title"])
-    assert any("executor_invoked" in row[0] for row in side["level"]["rows"])
-
-
 # --- breakpoints ------------------------------------------------------------------------------------------------------
 
 
@@ -301,21 +254,6 @@ def test_a_breakpoint_is_offered_set_listed_ringed_and_removed(panel: Stepper, w
     say(panel, "unbreak", id=breakpoint_id)
     settled(panel)
     assert panel._screen._panel.breakpoint_ids == ()
-
-
-def test_a_breakpoint_that_cannot_be_read_is_told_where_it_was_typed(panel: Stepper, wire: Wire) -> None:
-    say(panel, "break", sort="superstep", choice=0, value="soon", once=False)
-    problem = wire.last("top", "problem")
-    assert problem["text"] == "Type the number of a superstep, 0 or above."
-    assert problem["view"] == "view-1"
-
-
-def test_a_ring_that_is_set_in_the_picture_is_a_breakpoint(panel: Stepper, wire: Wire) -> None:
-    graph = panel._screen._panel
-    graph._breakpoints_are([graph.model.element("review")])
-    wire.last("top", "view", lambda m: [each[1] for each in m["breakpoints"]] == ["before review"])
-    graph._breakpoints_are([])
-    wire.last("top", "view", lambda m: not m["breakpoints"])
 
 
 def test_the_node_tab_has_a_box_for_before_and_after(panel: Stepper, wire: Wire) -> None:
@@ -391,20 +329,6 @@ def test_what_was_typed_comes_back_with_the_page(panel: Stepper, wire: Wire) -> 
     assert state_side(wire)["level"]["rows"][0][6] == 1
 
 
-def test_what_was_typed_before_another_tab_opened_is_kept_where_it_was_typed(panel: Stepper, wire: Wire) -> None:
-    panel.step()
-    settled(panel)
-    stamp = state_side(wire)["stamp"]
-    say(panel, "tab", name="messages")
-    messages = wire.last("side", "side", lambda m: m["tab"] == "messages")
-    say(panel, "typed", path=[0], stamp=stamp, text='{"half": ')  # it has crossed with the other tab
-    say(panel, "ready")
-    settled(panel)
-    assert wire.last("side", "side", lambda m: m["stamp"] == messages["stamp"])["level"]["rows"][0][6] != 2
-    say(panel, "tab", name="state")
-    assert wire.last("side", "side", lambda m: m["tab"] == "state" and m["stamp"] > stamp)["level"]["rows"][0][6] == 2
-
-
 def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepper, wire: Wire) -> None:
     panel.run()
     panel.respond(panel.pending[0].request_id, True)
@@ -425,27 +349,6 @@ def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepp
     assert model.staged_at(first) == ()
 
 
-def test_a_box_of_a_node_breaks_at_the_node_that_its_page_showed(panel: Stepper, wire: Wire) -> None:
-    panel._screen.select("plan")
-    seen = wire.last("side", "side", lambda m: m["title"] == "plan")
-    panel._screen.select("review")
-    wire.last("side", "side", lambda m: m["title"] == "review")
-    say(panel, "breakNode", when="before", on=True, stamp=seen["stamp"])
-    assert [each.where for each in panel.breakpoints] == ["plan"]
-
-
-def test_who_has_typed_and_not_staged_is_told_so_before_going_on(panel: Stepper, wire: Wire) -> None:
-    panel.step()
-    settled(panel)
-    stamp = state_side(wire)["stamp"]
-    told = "1 typed value not staged yet, so not used."
-    say(panel, "typed", path=[0, 0], stamp=stamp, text="do")
-    wire.last("top", "view", lambda m: m["banner"]["text"].endswith(told))
-    say(panel, "typed", path=[0, 0], stamp=stamp, text=None)
-    settled(panel)
-    assert told not in wire.last("top", "view")["banner"]["text"]
-
-
 def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:
     panel.step()
     settled(panel)
@@ -456,40 +359,6 @@ def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire
     settled(panel)
     assert panel._session.model.edits == ()
     assert SECRET not in json.dumps(wire.sent)
-
-
-def test_while_a_run_waits_nothing_can_be_edited(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    settled(panel)
-    side = state_side(wire)
-    assert side["level"]["rows"][0][6] == 0
-    say(panel, "draft", path=[0], stamp=side["stamp"])
-    settled(panel)
-    assert not any(message["kind"] == "draft" for _, message in wire.sent)
-
-
-def test_a_message_of_an_earlier_checkpoint_can_be_edited(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    panel.back()
-    say(panel, "tab", name="messages")
-    side = wire.last("side", "side", lambda m: m["tab"] == "messages" and bool(m["level"]["rows"]))
-    say(panel, "edit", path=[0, 0], stamp=side["stamp"], text="dogs", key="k")
-    assert wire.last("side", "edited")["problem"] == ""
-    assert [(edit.path, edit.after) for edit in panel._session.model.edits] == [("messages[0].topic", "dogs")]
-    settled(panel)
-    say(panel, "level", path=[0], start=0, stamp=wire.last("side", "side")["stamp"])
-    level = wire.last("side", "level", lambda m: m["path"] == [0])["level"]
-    assert level["rows"][0][2:4] == ("dogs", "staged")
-
-
-def test_the_diff_tab_tells_what_a_checkpoint_changed(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    say(panel, "tab", name="diff")
-    side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
-    assert side["title"].startswith("Checkpoint 2 (superstep 1) against 1: ")
-    assert any(row[2].startswith("messages") for row in side["changes"][0][1])
-    panel.back()
-    wire.last("side", "side", lambda m: m["title"].endswith("is the first checkpoint: nothing is before it"))
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -507,16 +376,6 @@ def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Ste
     panel.run()
     settled(panel)
     assert requests.box.children == ()
-
-
-def test_an_answer_that_the_engine_refuses_puts_the_text_back(panel: Stepper, wire: Wire) -> None:
-    panel.run()
-    settled(panel)
-    [form] = panel._screen._page._requests._forms.values()
-    panel.respond(panel.pending[0].request_id, True)
-    form.set_raw("approved", "Reject")
-    assert not form.submit()
-    assert form.state == "answered"  # by somebody else, and told so
 
 
 # --- what is kept, and what is not ------------------------------------------------------------------------------------
@@ -584,14 +443,6 @@ def test_a_closed_panel_leaves_no_widget_in_the_kernel(wire: Wire, live: bool) -
     assert left == []
 
 
-def test_closing_takes_every_widget_away(panel: Stepper) -> None:
-    panel.run()
-    page = panel._screen._page
-    panel.close()
-    assert page.widget.comm is None
-    assert all(part.comm is None for part in page._parts.values())
-
-
 def test_script_and_style_fetch_nothing_and_stay_small() -> None:
     script, style = str(StepperPart._esm), str(StepperPart._css)
     assert len(script.encode()) < 44_000
@@ -599,22 +450,6 @@ def test_script_and_style_fetch_nothing_and_stay_small() -> None:
     for text in (script, style):
         for sign in ("http:", "https:", "//cdn", "@import", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("):
             assert sign not in text
-
-
-def test_the_graph_keeps_the_width_of_its_picture_where_there_is_room(panel: Stepper, wire: Wire) -> None:
-    graph = panel._screen._page._panel
-    width = int(graph.svg.partition(' width="')[2].partition('"')[0])
-    assert width > 100
-    assert graph.layout.min_width == f"min({width + 18}px, 70%)"
-
-
-@pytest.mark.parametrize("layout", ["auto", "wide", "stacked", "graph", "minimal"])
-def test_layouts_differ_in_the_parts_they_have(wire: Wire, layout: Any) -> None:
-    panel = stepper(flow(), "cats", layout=layout)
-    parts = set(panel._screen.widget and panel._screen._page._parts)
-    assert parts == {"minimal": {"top"}, "graph": {"top", "log"}}.get(layout, {"top", "side", "log"})
-    assert f"abs-{layout}" in panel._screen.widget._dom_classes
-    panel.close()
 
 
 # --- without anywidget ------------------------------------------------------------------------------------------------
@@ -667,30 +502,6 @@ def test_plain_widgets_go_back_and_ask_before_they_fork(plain: Stepper) -> None:
     assert plain._session.model.confirming is None
     page._tabs.value = "messages"
     assert plain._screen.tab == "messages"
-
-
-def test_plain_widgets_forget_their_texts_when_they_are_closed(plain: Stepper) -> None:
-    plain.run()
-    page = drawn(plain)
-    plain.close()
-    assert [text.value for text in (page._header, page._banner, page._log, page._side)] == [""] * 4
-
-
-def test_plain_widgets_have_breakpoints_too(plain: Stepper) -> None:
-    tool = drawn(plain)._breaks
-    tool._sort.value = "after"
-    tool._place.value = 0
-    tool._add()
-    drawn(plain)
-    assert [each.text for each in plain._screen.view.breakpoints] == ["after plan"]
-    assert [label for label, _ in tool._there.options] == ["after plan"]
-    tool._sort.value = "superstep"
-    tool._value.value = "soon"
-    tool._add()
-    drawn(plain)
-    assert tool._problem.value == "Type the number of a superstep, 0 or above."
-    tool._remove.click()
-    assert plain._screen.view.breakpoints == ()
 
 
 def test_plain_widgets_stage_edits_and_keep_what_is_refused(plain: Stepper, wire: Wire) -> None:

@@ -142,24 +142,10 @@ def test_a_run_pauses_where_it_was_told_to_and_then_goes_on(panel: Stepper, wher
     assert (panel.status, panel.hit if superstep < 2 else None) == ("waiting", None)
 
 
-def test_a_run_pauses_before_its_first_superstep_too(panel: Stepper) -> None:
-    panel.break_at("plan")
-    assert (panel.run(), panel.superstep, panel.reports) == ("paused", None, [])
-    assert "paused (breakpoint: plan)" in panel.text
-    assert panel.run() == "waiting"
-
-
 def test_going_on_from_a_breakpoint_does_not_stop_at_the_same_one_again() -> None:
     panel = made(counting(), 6, breakpoints=["other"])
     stops = [(panel.run(), panel.superstep) for _ in range(4)]
     assert stops == [("paused", 0), ("paused", 2), ("paused", 4), ("done", 6)]
-
-
-def test_a_breakpoint_that_is_set_where_the_run_stands_pauses_it_before_anything_is_executed(panel: Stepper) -> None:
-    panel.step()
-    added = panel.break_at("write")
-    assert (panel.run(), panel.superstep, panel.hit) == ("paused", 0, added)
-    assert panel.run() == "waiting"
 
 
 def test_a_single_step_is_taken_whatever_is_set_and_tells_what_it_reached(panel: Stepper) -> None:
@@ -169,11 +155,6 @@ def test_a_single_step_is_taken_whatever_is_set_and_tells_what_it_reached(panel:
     assert panel.hit == write
     assert panel.step().invoked == ["write"]
     assert panel.hit is None
-
-
-def test_several_steps_pause_at_a_breakpoint_between_them(panel: Stepper) -> None:
-    panel.break_at("review")
-    assert panel.step(3).superstep == 1
 
 
 def test_a_failure_is_a_breakpoint_too(storage: InMemoryCheckpointStorage) -> None:
@@ -217,14 +198,6 @@ def test_the_same_breakpoint_is_set_once_and_found_by_place_id_or_itself(panel: 
         panel.clear("reviw")
 
 
-def test_breakpoints_can_be_given_at_the_beginning() -> None:
-    panel = made(counting(), 5, breakpoints=["other", 4])
-    assert [each.text for each in panel.breakpoints] == ["other", "superstep 4"]
-    assert [each.text for each in made(counting(), 5, breakpoints="one").breakpoints] == ["one"]
-    with pytest.raises(ValueError, match="no executor 'nobody'"):
-        made(counting(), 5, breakpoints=["nobody"])
-
-
 def test_a_breakpoint_can_be_set_while_a_run_is_in_flight() -> None:
     panel = made(counting(), 50)
     panel.on("step", lambda report: report.superstep == 3 and panel.break_at("other"))
@@ -232,11 +205,6 @@ def test_a_breakpoint_can_be_set_while_a_run_is_in_flight() -> None:
 
 
 # --- until ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_to_the_next_request_stops_there_even_where_it_may_wait(panel: Stepper) -> None:
-    assert panel.run(until="request") == "waiting"
-    assert not panel._session.model.going_through
 
 
 async def test_an_awaited_run_to_the_next_request_does_not_wait_for_the_answer() -> None:
@@ -251,13 +219,6 @@ def test_a_run_to_the_next_breakpoint_needs_one(panel: Stepper) -> None:
         panel.run(until="breakpoint")
     panel.break_at("review")
     assert (panel.run(until="breakpoint"), panel.superstep) == ("paused", 1)
-
-
-def test_an_end_that_makes_no_sense_is_refused(panel: Stepper) -> None:
-    until: Any
-    for until in ["end", True]:
-        with pytest.raises(ValueError, match="'request', 'breakpoint'"):
-            panel.run(until=until)
 
 
 def test_an_end_that_is_over_is_refused_and_nothing_is_executed() -> None:
@@ -284,15 +245,6 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
     assert (panel.status, panel.reports, panel.allowed[0]) == ("done", reports, "back")
 
 
-def test_in_the_present_it_begins_with_the_first_checkpoint() -> None:
-    panel = made(counting(), 3)
-    panel.run()
-    shown: list[int | None] = []
-    panel._session._on_change = lambda: shown.append(panel._session.model.displayed)
-    panel.show_again(speed=1e6)
-    assert list(dict.fromkeys(shown)) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("ended_by", ["pause", "back"])
 def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
     panel = made(counting(), 4)
@@ -308,27 +260,6 @@ def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
     shown.join(WAIT_S)
     assert not shown.is_alive()
     assert panel.checkpoint_id == panel.checkpoints[2 if ended_by == "pause" else 1].checkpoint_id
-    assert "pause" not in panel.allowed
-
-
-def test_a_speed_of_showing_that_makes_no_sense_is_refused(panel: Stepper) -> None:
-    with pytest.raises(ValueError, match="checkpoints a second"):
-        panel.show_again(speed=0)
-
-
-async def test_an_interrupt_while_a_stopped_run_is_shown_again_does_not_revive_it() -> None:
-    panel = made(counting(), 4)
-    await panel.astep(3)
-    await asyncio.to_thread(panel.stop)
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-    panel._session._on_change = lambda: loop.call_soon_threadsafe(begun.set)
-    showing = asyncio.ensure_future(panel.ashow_again(speed=0.001))
-    await asyncio.wait_for(begun.wait(), WAIT_S)
-    assert "pause" in panel.allowed
-    showing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await showing
-    assert (panel.status, panel.superstep) == ("cancelled", 2)
     assert "pause" not in panel.allowed
 
 
@@ -348,14 +279,6 @@ def test_a_branch_is_a_new_run_and_nothing_is_executed(panel: Stepper, storage: 
     assert {key: chain(storage)[key] for key in before} == before
 
 
-def test_a_branch_of_a_run_that_waits_waits_too(panel: Stepper) -> None:
-    panel.run()
-    panel.branch()
-    assert (panel.status, panel.run_id) == ("waiting", "run-2")
-    panel.respond(panel.pending[0].request_id, True)
-    assert panel.run() == "done"
-
-
 def test_a_branch_of_the_present_keeps_the_answers_that_were_given_since(panel: Stepper) -> None:
     panel.run()
     panel.respond(panel.pending[0].request_id, False)
@@ -364,16 +287,6 @@ def test_a_branch_of_the_present_keeps_the_answers_that_were_given_since(panel: 
     assert panel.run() == "done"
     assert panel.result is not None
     assert panel.result.outputs == ["Publish cats about cats? False"]
-
-
-def test_a_branch_from_a_checkpoint_that_is_lost_leaves_the_run_as_it_was(
-    panel: Stepper, storage: InMemoryCheckpointStorage
-) -> None:
-    panel.run()
-    run_sync(storage.delete(panel.checkpoints[0].checkpoint_id))
-    with pytest.raises(Exception, match=panel.checkpoints[0].checkpoint_id):
-        panel.branch(panel.checkpoints[0].checkpoint_id)
-    assert (panel.status, panel.run_id) == ("waiting", "run-1")
 
 
 def test_a_checkpoint_that_is_not_on_the_line_is_refused(panel: Stepper) -> None:
@@ -388,14 +301,6 @@ def test_before_the_first_checkpoint_there_is_nothing_to_branch_from(panel: Step
         with pytest.raises(StepperStateError) as refused:
             call()
         assert refused.value.allowed == ("step", "run")
-
-
-def test_a_stopped_run_can_be_resumed_as_a_new_one(panel: Stepper) -> None:
-    panel.step(2)
-    panel.stop()
-    assert panel.status == "cancelled"
-    panel.branch()
-    assert (panel.status, panel.superstep, panel.run()) == ("ready", 1, "waiting")
 
 
 # --- fork -------------------------------------------------------------------------------------------------------------
@@ -441,22 +346,6 @@ def test_a_fork_takes_the_staged_edits_along_and_leaves_none(panel: Stepper) -> 
     other.close()
 
 
-def test_a_fork_without_the_staged_edits_leaves_them_where_they_are(panel: Stepper) -> None:
-    panel.step()
-    edit = panel.edit("topic", "dogs")
-    other = panel.fork(edits={})
-    assert (other.state["topic"], panel.edits()) == ("cats", [edit])
-    other.close()
-
-
-def test_an_edit_that_does_not_fit_makes_no_fork(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
-    panel.step()
-    before = chain(storage)
-    with pytest.raises(InvalidEdit):
-        panel.fork(edits={"topic": 3})
-    assert chain(storage) == before
-
-
 def test_a_fork_can_be_given_further_input_and_a_workflow(panel: Stepper) -> None:
     panel.step()
     other_flow = flow()
@@ -466,15 +355,6 @@ def test_a_fork_can_be_given_further_input_and_a_workflow(panel: Stepper) -> Non
     with pytest.raises(GraphMismatchError):
         panel.fork(workflow=counting())
     assert panel.run() == "waiting"
-    other.close()
-
-
-def test_a_fork_inherits_the_breakpoints(panel: Stepper) -> None:
-    panel.break_at("review")
-    panel.run()
-    other = panel.fork()
-    assert [each.text for each in other.breakpoints] == ["review"]
-    assert other.run() == "waiting"  # it stands there already
     other.close()
 
 
@@ -586,12 +466,6 @@ def test_a_message_that_waits_can_be_edited(panel: Stepper) -> None:
     assert panel.pending[0].data == Question("Publish Birds about cats?")
 
 
-def test_a_message_that_nobody_takes_is_refused_by_the_fork_and_the_edit_stays(panel: Stepper) -> None:
-    panel.step(2)
-    with pytest.raises(InvalidEdit, match="valid string"):
-        panel.edit("messages[0]", 3)
-
-
 def test_edits_belong_to_their_checkpoint(panel: Stepper) -> None:
     panel.run()
     panel.back()
@@ -631,14 +505,6 @@ def test_an_edit_that_does_not_fit_stages_nothing(panel: Stepper) -> None:
     assert panel.edits() == []
 
 
-def test_a_page_asks_before_it_applies_edits(panel: Stepper) -> None:
-    panel.step(2)
-    panel.edit("score", 0.9)
-    panel._screen.press("step")
-    assert (panel.status, panel.run_id) == ("paused", "run-1")
-    assert panel._session.model.confirming is not None
-
-
 def test_a_failed_step_can_be_retried_with_an_edit(storage: InMemoryCheckpointStorage) -> None:
     panel = made(flow(), "bad", storage=storage)
     assert panel.run() == "failed"
@@ -647,18 +513,6 @@ def test_a_failed_step_can_be_retried_with_an_edit(storage: InMemoryCheckpointSt
     assert panel.step().invoked == ["write"]
     assert (panel.status, panel.error, panel.run_id) == ("paused", None, "run-2")
     assert {key: chain(storage)[key] for key in before} == before
-
-
-def test_an_edit_survives_in_a_file(tmp_path: Any) -> None:
-    storage = FileCheckpointStorage(tmp_path)
-    panel = made(flow(), "cats", storage=storage)
-    panel.step(2)
-    panel.edit("draft", {"title": "Dogs", "tags": ["x"]})
-    panel.branch()
-    panel.close()
-    again = made(flow(), checkpoint=panel.checkpoints[-1], storage=storage)
-    assert again.state["draft"] == Draft("Dogs", tags=["x"])
-    again.close()
 
 
 # --- another graph ----------------------------------------------------------------------------------------------------
@@ -753,15 +607,6 @@ def test_an_event_is_told_while_its_superstep_is_in_flight_and_without_any_clock
     assert panel.run() == "done"
 
 
-def test_events_are_told_as_they_come_each_once_and_in_order(panel: Stepper) -> None:
-    told: list[Any] = []
-    panel.on("event", told.append)
-    panel.run()
-    panel.respond(panel.pending[0].request_id, True)
-    panel.run()
-    assert told == panel.handle.events
-
-
 class Strict(Executor):
     """Fails for one topic, too."""
 
@@ -769,24 +614,6 @@ class Strict(Executor):
     async def check(self, text: str, ctx: WorkflowContext) -> None:
         if ctx.get_state("topic") == "worse":
             raise ValueError("no sense")
-
-
-def test_a_branch_whose_first_superstep_fails_stands_where_it_began() -> None:
-    strict = WorkflowBuilder(start_executor=(plan := Plan(id="plan")), name="strict")
-    panel = stepper(strict.add_chain([plan, Write(id="write"), Strict(id="strict")]).build(), "tea")
-    panel.step(2)
-    panel.edit("topic", "worse")
-    panel.step()
-    assert repr(panel) == "Stepper(strict, superstep 1, failed)"
-    panel.close()
-
-
-def test_a_stepper_that_shows_the_past_says_so() -> None:
-    panel = stepper(flow(), "tea")
-    panel.run()
-    panel.back()
-    assert repr(panel) == "Stepper(flow, superstep 2, waiting, viewing 2 of 3)"
-    panel.close()
 
 
 def test_a_stepper_keeps_its_checkpoints_where_its_workflow_does(tmp_path: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,15 +13,11 @@ from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
     BackRequested,
-    BreakpointsCleared,
     BreakpointSet,
     CloseRequested,
-    EditsDiscarded,
     EditStaged,
-    GotoRequested,
     RunFacts,
     RunRequested,
-    ShowAgainRequested,
     Started,
     StepEnded,
     StepperStatus,
@@ -30,7 +25,6 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import SIGNS, StepperView, view_of
-from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 
@@ -76,15 +70,6 @@ def test_every_status_has_a_sign_of_its_own_or_shares_that_of_being_at_work() ->
     assert len(set(SIGNS.values())) == len(StepperStatus) - 1  # stepping and running
 
 
-def test_a_run_at_rest_says_what_is_next() -> None:
-    assert view_of(model()).banner.text == "Superstep 3 is next: review gets 1 message."
-
-
-def test_many_receivers_still_make_one_line() -> None:
-    told = facts(planned=plan("a", "b", "c", "d", "e", "e"))
-    assert view_of(model(told)).banner.text == "Superstep 3 is next: a, b, c and 2 more get 6 messages."
-
-
 def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", "review", executors=("review",))
@@ -110,30 +95,6 @@ def test_a_condition_that_raised_is_told() -> None:
     assert "raised KeyError: 'x'" in view_of(made).banner.text
 
 
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        ("before:review", "before review"),
-        ("after:review", "after review"),
-        (4, "before superstep 4"),
-        (str, "before a message of type str is delivered"),
-        ("failure", "at a failure"),
-        ("request", "at a request"),
-    ],
-)
-def test_breakpoints_are_listed_in_words(where: Any, words: str) -> None:
-    made = model()
-    made.handle(BreakpointSet(breakpoint_at("bp-1", where, once=True, executors=("review",))))
-    assert view_of(made).breakpoints[0].text == f"{words}, once"
-
-
-@pytest.mark.parametrize(("paths", "words"), [(("a",), "1 edit staged"), (("a", "b"), "2 edits staged")])
-def test_staged_edits_are_told_with_what_applies_them(paths: tuple[str, ...], words: str) -> None:
-    banner = view_of(edited(model(), *paths)).banner
-    assert banner.text.startswith(f"{words}: Step, Run or Fork applies ")
-    assert [command for command, _ in banner.actions] == ["see_edits", "discard_edits"]
-
-
 def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
     made.handle(BackRequested())
@@ -157,20 +118,6 @@ def test_a_new_run_is_asked_for_in_one_line() -> None:
     assert banner.text == "Going on from here with 1 edit starts a new run; run-1 stays as it is."
 
 
-def test_while_it_shows_again_nothing_else_is_said() -> None:
-    made = model()
-    made.handle(ShowAgainRequested())
-    assert view_of(made).banner.text == "Showing again: 1 of 3. Nothing is executed."
-    assert view_of(made).banner.actions == (("live", "Stop"),)
-
-
-def test_an_open_question_says_who_asks() -> None:
-    asks = WorkflowEvent.request_info("q1", "review", "Publish?", bool)
-    view = view_of(model(facts(status="IDLE_WITH_PENDING_REQUESTS", requests=(asks,))))
-    assert view.banner.text == "review asks for an answer, below. After it Step or Run goes on."
-    assert view.requests_title == "1 request"
-
-
 @pytest.mark.parametrize(
     ("supersteps", "words"),
     [
@@ -186,43 +133,7 @@ def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: s
     assert ("back" in offered, "fork" in offered) == (supersteps > 1, supersteps > 0)
 
 
-def test_staged_edits_can_be_seen_and_discarded() -> None:
-    assert view_of(edited(model())).banner.actions == (("see_edits", "See it"), ("discard_edits", "Discard"))
-    assert view_of(edited(model(), "score", "title")).banner.actions[0] == ("see_edits", "See them")
-
-
 # --- buttons and menus ------------------------------------------------------------------------------------------------
-
-
-def test_in_the_past_step_says_that_it_goes_on_from_there() -> None:
-    made = model()
-    assert labels(view_of(made))["step"] == "Step"
-    made.handle(BackRequested())
-    view = view_of(made)
-    assert labels(view)["step"] == "Step from here"
-    assert view.run_menu[0].label == "Run again from here to the end"
-
-
-def test_after_a_failure_step_is_a_retry() -> None:
-    assert labels(view_of(model(facts(status="FAILED"))))["step"] == "Retry step"
-
-
-def test_ways_to_run_are_there_when_run_is() -> None:
-    made = model()
-    assert enabled(view_of(made).run_menu) == ["run", "run_request", "ask_steps", "run_slow"]
-    made.handle(BreakpointSet(breakpoint_at("bp-1", "failure", executors=())))
-    assert "run_breakpoint" in enabled(view_of(made).run_menu)
-    assert enabled(view_of(model(facts(status="CANCELLED"))).run_menu) == []
-
-
-def test_the_other_menu_offers_what_there_is() -> None:
-    made = model()
-    assert enabled(view_of(made).more_menu) == ["show_again", "breakpoints", "break", "see_edits", "help"]
-    made.handle(BackRequested())
-    made.handle(BreakpointSet(breakpoint_at("bp-1", "failure", executors=())))
-    edited(made)
-    more = enabled(view_of(made).more_menu)
-    assert {"live", "clear_breakpoints", "discard_edits"} <= set(more)
 
 
 def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
@@ -253,37 +164,3 @@ def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
     on_the_page = {"help", "breakpoints", "ask_steps", "break"}
     for name in shown - on_the_page - set(TAB_COMMANDS):
         assert stimulus_of(name, made, limit=9) is not None, name
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "stimulus"),
-    [
-        ("step", None, StepRequested()),
-        ("run", None, RunRequested(limit=9, through=True)),
-        ("run_request", None, RunRequested(limit=9, until="request")),
-        ("run_breakpoint", None, RunRequested(limit=9, until="breakpoint", through=True)),
-        ("run_steps", 3, StepRequested(3)),
-        ("run_steps", 0, None),
-        ("run_steps", True, None),
-        ("run_steps", "3", None),
-        ("confirm", None, None),
-        ("cancel", None, None),
-        ("nonsense", None, None),
-        ("discard_edits", None, EditsDiscarded()),
-        ("clear_breakpoints", None, BreakpointsCleared(frozenset())),
-    ],
-)
-def test_a_command_asks_one_thing(name: str, value: object, stimulus: object) -> None:
-    assert stimulus_of(name, model(), limit=9, value=value) == stimulus
-
-
-def test_a_question_is_confirmed_or_taken_away() -> None:
-    made = model()
-    made.handle(BackRequested())
-    made.handle(StepRequested(2))
-    assert stimulus_of("confirm", made, limit=9) == replace(StepRequested(2), confirmed=True)
-    cancel: Any = stimulus_of("cancel", made, limit=9)
-    assert cancel == GotoRequested("cp-1")
-    made.handle(cancel)
-    assert made.confirming is None
-    assert made.viewing == 1

@@ -44,14 +44,6 @@ def test_chains_are_told_with_their_counts_and_last_times(tmp_path: Path):
     database.close()
 
 
-def test_at_most_twenty_chains_are_looked_at():
-    storage = InMemoryCheckpointStorage()
-    fill(storage, *(f"chain-{number:02d}" for number in range(25)))
-    told = lines(storage)
-    assert told[0].endswith(": 25 chains, the first 20")
-    assert len(told) == 22
-
-
 def test_a_view_leaves_nothing_behind(tmp_path: Path):
     database = SQLCheckpointStorage(tmp_path / "none.db")
     assert lines(database) == [repr(database)]
@@ -83,11 +75,3 @@ def test_what_cannot_be_listed_is_shown_by_its_address(tmp_path: Path):
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"SQLite format 3\0 agentbench_schema and nothing else")
     assert len(lines(SQLCheckpointStorage(damaged))) == 1
-
-
-async def test_a_storage_alone_in_a_cell_shows_itself():
-    storage = InMemoryCheckpointStorage()
-    await storage.save(WorkflowCheckpoint("flow", "h", "flow-1", timestamp=TIME))
-    shown = await asyncio.to_thread(storage._repr_mimebundle_)
-    assert "flow" in shown["text/html"]
-    assert shown["text/plain"].startswith(repr(storage))

@@ -62,29 +62,6 @@ def test_a_long_pause_is_cut_out_and_named():
     assert all(not cut.x < x < cut.x + cut.width for x, _ in layout.ticks)
 
 
-def test_a_short_pause_is_drawn_as_long_as_it_was():
-    layout = lay_out([bar(0, "a", 0, 90 * MS), bar(1, "a", 100 * MS, 200 * MS)], width=200)
-    assert layout.breaks == []
-    assert [mark.x for mark in layout.marks] == pytest.approx([0, 100])
-
-
-def test_the_shortest_work_is_still_seen():
-    layout = lay_out([bar(0, "a", 0, 1), bar(1, "b", 1, 10**9)], width=600)
-    assert min(mark.width for mark in layout.marks) >= 2.5
-
-
-def test_runs_without_times_are_drawn_in_equal_steps():
-    layout = lay_out([bar(0, "a", None, None), bar(1, "b", None, None)], width=200)
-    assert layout.by == "step"
-    assert [band.width for band in layout.bands] == [100, 100]
-    assert lay_out([bar(0, "a", 5, 5)], width=200).by == "step"
-
-
-def test_equal_steps_can_be_asked_for():
-    layout = lay_out([bar(0, "a", 0, 1), bar(1, "a", 1, 10**9)], width=200, by="step")
-    assert len({mark.width for mark in layout.marks}) == 1
-
-
 def test_work_that_has_not_ended_lasts_to_the_end_of_what_is_known():
     layout = lay_out([bar(0, "a", 0, None, "running"), bar(0, "b", 0, 50, "completed")], width=100)
     assert [mark.width for mark in layout.marks] == [100, 100]
@@ -98,8 +75,3 @@ def test_many_bars_are_folded_into_columns_with_the_status_that_asks_for_attenti
     assert layout.per_column > 1
     assert [mark.status for mark in layout.marks].count("failed") == 1
     assert (layout.bands[0].first, layout.bands[-1].last) == (0, 4999)
-
-
-def test_an_empty_run_has_no_lanes():
-    layout = lay_out([], width=600)
-    assert (list(layout.lanes), list(layout.marks), list(layout.bands)) == ([], [], [])

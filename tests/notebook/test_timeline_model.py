@@ -34,33 +34,11 @@ def test_a_bar_spans_all_calls_of_an_executor_in_a_superstep():
     assert (bar.messages_in, bar.messages_out, bar.status) == (2, 3, "completed")
 
 
-def test_outputs_are_no_messages():
-    output = stamped(WorkflowEvent("output", "x", executor_id="a"), 1, 12)
-    bar = one([invoked("a", 1, 10), output, completed("a", 1, 14, ["sent", "x"])])
-    assert bar.messages_out == 1
-
-
-def test_bars_are_ordered_by_plan_and_not_by_time():
-    events = [invoked("b", 1, 10, 1), invoked("a", 1, 11, 0), completed("a", 1, 12), completed("b", 1, 13)]
-    assert [bar.executor for bar in bars_of(events, over=True)] == ["a", "b"]
-
-
 def test_a_failure_of_one_call_makes_the_bar_failed():
     details = WorkflowErrorDetails("ValueError", "broken")
     failed = stamped(WorkflowEvent.executor_failed("a", details), 1, 12)
     bar = one([invoked("a", 1, 10), invoked("a", 1, 10), failed, completed("a", 1, 13)])
     assert (bar.status, bar.error) == ("failed", "ValueError: broken")
-
-
-def test_a_call_without_an_end_is_running_until_the_run_is_over():
-    assert one([invoked("a", 1, 10)], over=False).status == "running"
-    assert one([invoked("a", 1, 10)], over=True).status == "cancelled"
-    assert one([invoked("a", 1, 10)]).duration_ns is None
-
-
-def test_a_bypassed_executor_was_never_called():
-    bar = one([stamped(WorkflowEvent.executor_bypassed("a", 1), 1, 10)])
-    assert (bar.status, bar.messages_in) == ("bypassed", 0)
 
 
 def test_a_question_waits_until_it_is_answered():
@@ -80,7 +58,3 @@ def test_unstamped_events_are_placed_by_the_supersteps_around_them():
     assert supersteps_of(continued) == [3, 4, 4]
     assert supersteps_of([WorkflowEvent.warning("w")]) == [0]
     assert supersteps_of([]) == []
-
-
-def test_events_of_nobody_make_no_bar():
-    assert bars_of([WorkflowEvent.started(), WorkflowEvent("custom", 1, executor_id="a")], over=True) == []

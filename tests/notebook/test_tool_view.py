@@ -49,13 +49,6 @@ def test_everything_that_a_model_may_fill_in_is_listed() -> None:
     ]
 
 
-def test_html_says_the_same() -> None:
-    html = tool(FunctionTool(book))["text/html"]
-    for word in ("no approval needed", "not called yet", "Asks back when", "place.city", "as on a map", "•••"):
-        assert word in html
-    assert "sk-123" not in html
-
-
 def test_the_badge_tells_whether_a_person_is_asked() -> None:
     assert lines(FunctionTool(book, approval_mode="always_require"))[0] == "book: asks for approval, not called yet"
     assert "ab_is_waiting" in tool(FunctionTool(book, approval_mode="always_require"))["text/html"]
@@ -88,17 +81,6 @@ def test_types_are_told_in_words() -> None:
         assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
 
 
-def test_objects_in_lists_are_listed_too() -> None:
-    def f(places: list[Place]) -> None: ...
-
-    assert [line.split()[0] for line in lines(FunctionTool(f))[2:]] == ["places", "places[].city", "places[].near"]
-
-
-def test_a_schema_that_is_none_of_a_kind_that_we_know_is_no_reason_to_fail() -> None:
-    made = FunctionTool(name="f", input_model={"properties": {"a": True, "b": {"items": True, "default": object}}})
-    assert lines(made)[-1].startswith("  b  anything  ")
-
-
 def test_a_tool_without_schema_tells_why() -> None:
     class Connection: ...
 
@@ -115,10 +97,3 @@ def test_what_others_wrote_is_inert() -> None:
         made = FunctionTool(name="made", description=attack, kind=attack, input_model=schema)
         made.name = attack
         check_bundle(tool(made))
-
-
-def test_a_tool_shows_itself_and_looking_changes_nothing() -> None:
-    made = FunctionTool(book)
-    bundle = made._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html"}
-    assert made.invocation_count == 0

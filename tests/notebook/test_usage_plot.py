@@ -9,8 +9,6 @@ import pytest
 
 from agentbench import WorkflowEvent
 from agentbench.notebook.plots import usage
-from agentbench.notebook.settings import configure
-from agentbench.notebook.usage_text import cost_digits, cost_text, short_count, token_text
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 
@@ -48,41 +46,12 @@ def test_the_text_is_a_table_with_a_sum():
     )
 
 
-def test_by_executor_or_model_there_is_a_line_each():
-    told = [*events(1), *events(2, executor="b", model="large")]
-    assert [line.split()[:2] for line in usage(told, by="executor").text.splitlines()[2:]] == [
-        ["a", "1"],
-        ["b", "2"],
-        ["all", "3"],
-    ]
-    assert [line.split()[0] for line in usage(told, by="model").text.splitlines()[2:]] == ["small", "large", "all"]
-
-
 def test_a_cost_that_is_not_known_of_every_call_is_not_drawn():
     told = [*events(2), *events(1, executor="b", model="unheard-of")]
     svg = usage(told, prices=PRICES).svg
     assert 'class="ab_cost' not in svg
     assert "no cost: not every price is known" in words(svg)
     assert 'class="ab_cost' in usage(events(2), prices=PRICES).svg
-
-
-def test_prices_may_come_from_the_settings():
-    configure(prices=PRICES)
-    assert usage(events(1)).title.endswith("cost 0.000200")
-    assert usage(events(1), prices={"small": (0, 0)}).title.endswith("cost 0.00")
-
-
-@pytest.mark.parametrize("by", ["superstep", "executor", "model"])
-def test_no_calls_are_said_to_be_none(by: Any):
-    plot = usage([], by=by)
-    assert "No model was called." in words(plot.svg)
-    assert plot.text == "usage of a run: 0 model calls"
-    assert len(plot.frame) == 0
-
-
-def test_another_kind_of_bar_is_refused():
-    with pytest.raises(ValueError, match="'superstep', 'executor' or 'model'"):
-        usage([], by="mood")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [1, 3, 30, 300, 5000])
@@ -94,12 +63,6 @@ def test_columns_never_leave_the_picture_or_run_into_each_other(count: int):
     assert 1 <= len(ends) <= 150
     assert all(x >= 0 and end <= 600 for x, end in ends)
     assert all(end < x for (_, end), (x, _) in itertools.pairwise(ends))
-
-
-def test_folded_columns_say_which_supersteps_they_hold():
-    svg = usage(events(300)).svg
-    titles = [each.text or "" for each in elements(svg, "title")]
-    assert any(re.match(r"supersteps \d+ to \d+: \d+ calls; [\d,]+ tokens in", title) for title in titles)
 
 
 def test_cached_tokens_are_hatched_within_the_input():
@@ -124,15 +87,3 @@ def test_long_texts_keep_the_first_and_the_last_lines():
     assert len(lines) <= 60
     assert any("more" in line for line in lines)
     assert lines[-1].split()[0] == "all"
-
-
-def test_numbers_have_one_form():
-    assert [short_count(n) for n in (0, 800, 1500, 20_000, 3_000_000, 2e9)] == ["0", "800", "1.5k", "20k", "3M", "2G"]
-    assert [token_text(n) for n in (None, 0, 12_345)] == ["\N{EN DASH}", "0", "12,345"]
-    assert [cost_text(cost, cost_digits(cost)) for cost in (0.0, 12.5, 0.0425, 0.00002)] == [
-        "0.00",
-        "12.50",
-        "0.0425",
-        "0.000020",
-    ]
-    assert cost_text(None, 2) == "\N{EN DASH}"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,26 +26,11 @@ def test_a_level_names_its_values_with_type_and_text() -> None:
     assert [row.text for row in tree.level([1, 1]).rows] == ["a", "b"]
 
 
-def test_fields_of_objects_are_a_level_too() -> None:
-    @dataclass
-    class Draft:
-        title: str
-        score: float
-
-    assert [(row.name, row.text) for row in rows(Draft("T", 0.5))] == [("title", "T"), ("score", "0.5")]
-
-
 def test_a_long_level_comes_in_portions() -> None:
     tree = ValueTree([Entry("all", list(range(450)))])
     first, last = tree.level([0]), tree.level([0], 400)
     assert (len(first.rows), first.more) == (200, 250)
     assert ([row.name for row in last.rows][:2], last.more) == (["400", "401"], 0)
-
-
-@pytest.mark.parametrize("path", [[1], [0, 5], [-1], [0, 0, 0]])
-def test_a_place_that_is_not_there_is_refused(path: list[int]) -> None:
-    with pytest.raises(LookupError, match="no row"):
-        ValueTree([Entry("root", ["x"])]).level(path)
 
 
 def test_secrets_are_neither_shown_nor_opened_nor_copied() -> None:
@@ -69,19 +52,6 @@ def test_items_of_a_named_tuple_are_shown_by_their_names_and_secret_ones_masked(
         ("user", "ann", "login.user"),
         ("password", "•••", None),
     ]
-
-
-def test_long_text_is_cut_and_can_be_had_whole() -> None:
-    tree = ValueTree([Entry("text", "x" * 5000)])
-    [row] = tree.level().rows
-    assert row.cut
-    assert len(row.text) < 2200
-    assert tree.full_text([0]) == "x" * 5000
-
-
-def test_odd_characters_are_spelled_out() -> None:
-    [row] = ValueTree([Entry("k\u202e", "a\x00b\u202ec")]).level().rows
-    assert (row.name, row.text) == ("k\\u202e", "a\\u0000b\\u202ec")
 
 
 JSON: Any = st.recursive(

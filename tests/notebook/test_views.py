@@ -6,10 +6,8 @@ import pytest
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
-from agentbench.notebook.run_reading import superstep_rows, warning_rows
 from agentbench.notebook.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run import WorkflowRun
 from tests.notebook import graphs
 
@@ -42,11 +40,6 @@ async def test_a_result_tells_state_outputs_requests_and_supersteps():
     ]
 
 
-async def test_outputs_name_their_executor():
-    result = await WorkflowBuilder(start_executor=graphs.Yield("a")).build().run("fine")
-    assert "  a  output  fine" in lines(result._repr_mimebundle_())
-
-
 async def test_a_run_shows_where_it_stands_with_a_picture():
     run, _ = await stopped_at_a_question()
     bundle = run._repr_mimebundle_()
@@ -75,13 +68,6 @@ async def test_a_failure_tells_executor_error_and_message():
     assert "  0  a (failed)" in lines(bundle)
 
 
-async def test_a_report_is_one_superstep():
-    run = graphs.research().start("x")
-    bundle = views.report_bundle(await run.step())
-    assert lines(bundle)[0].startswith("StepReport: IN_PROGRESS, superstep 0")
-    assert lines(bundle)[-1].startswith("  0  plan")
-
-
 async def test_times_are_left_out_of_outputs_that_have_to_be_equal():
     for deterministic in (True, False):
         configure(deterministic=deterministic)
@@ -89,21 +75,6 @@ async def test_times_are_left_out_of_outputs_that_have_to_be_equal():
         await run.step()
         await run.step()
         assert (" ms" in run._repr_mimebundle_()["text/plain"]) is not deterministic
-
-
-async def test_an_event_is_a_few_facts():
-    run, _ = await stopped_at_a_question()
-    request = run.pending_requests[0]
-    assert lines(views.event_bundle(request)) == [
-        "WorkflowEvent: request_info",
-        "event",
-        "  executor     review",
-        "  superstep    3",
-        "  request      request-1",
-        "  answer type  bool",
-        "  data         Question(text='x')",
-    ]
-    assert lines(views.event_bundle(WorkflowEvent.superstep_started(4)))[-1] == "  superstep  4"
 
 
 async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
@@ -117,26 +88,6 @@ async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
     for form in bundle.values():
         assert "sk-123" not in form
         assert "hunter2" not in form
-
-
-async def test_a_checkpoint_shows_no_empty_books_of_the_engine():
-    run, storage = await stopped_at_a_question()
-    checkpoint = await storage.load(run.checkpoints[-1].checkpoint_id)
-    checkpoint.state.clear()
-    checkpoint.state.update({"_executor_state": {}, "notes": [], "_own": {}})
-    assert "_executor_state" not in (text := "\n".join(lines(views.checkpoint_bundle(checkpoint))))
-    assert "notes" in text
-    assert "_own" in text
-    checkpoint.state["_executor_state"] = {"plan": {"seen": 1}}
-    assert "_executor_state  {'plan': {'seen': 1}}" in "\n".join(lines(views.checkpoint_bundle(checkpoint)))
-
-
-async def test_the_info_of_a_checkpoint_is_its_facts():
-    run, _ = await stopped_at_a_question()
-    text = lines(views.checkpoint_info_bundle(run.checkpoints[-1]))
-    assert text[0] == "CheckpointInfo: step, cp-0004, chain research-flow, superstep 3"
-    assert "  went on from  cp-0003" in text
-    assert "  requests      1" in text
 
 
 async def test_two_runs_of_one_notebook_look_the_same():
@@ -165,18 +116,6 @@ async def test_warnings_are_told_with_their_superstep_and_reason():
         assert "&lt;b&gt;no&lt;/b&gt; room" in bundle["text/html"]
         assert "<b>no</b> room" not in bundle["text/html"]
         assert text[text.index("supersteps") + 1 :] == ["  0  a  1 output"]
-
-
-def test_errors_that_end_nothing_are_told_with_the_warnings():
-    assert warning_rows([WorkflowEvent.error(ValueError("odd")), WorkflowEvent.warning("late")]) == [
-        ("0", "ValueError: odd"),
-        ("0", "late"),
-    ]
-
-
-def test_what_came_before_the_first_superstep_of_a_resumed_run_is_the_one_before():
-    events: list[Any] = [WorkflowEvent.request_info("r", "a", "?", str), WorkflowEvent.superstep_started(4)]
-    assert [row.number for row in superstep_rows(events)] == [3]
 
 
 def test_times_and_long_ids_are_short_in_html_and_whole_in_text_and_title():

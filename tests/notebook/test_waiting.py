@@ -8,14 +8,13 @@ import subprocess
 import sys
 import textwrap
 import threading
-from concurrent.futures import Future
 
 import pytest
 
 from agentbench._bridge import submit
 from agentbench.exceptions import NestedLoopError
 from agentbench.notebook import waiting
-from agentbench.notebook.waiting import nest_state, run_sync, wait
+from agentbench.notebook.waiting import run_sync, wait
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -82,40 +81,6 @@ def test_an_interrupted_cell_cancels_the_work_and_waits_for_its_clean_up() -> No
         return ended.is_set()
 
     assert asyncio.run(cell())
-
-
-def test_work_that_was_cancelled_elsewhere_ends_the_await() -> None:
-    began, ended = threading.Event(), threading.Event()
-
-    async def cell() -> None:
-        future = submit(for_ever(began, ended))
-        await asyncio.to_thread(began.wait, WAIT_S)
-        future.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await wait(future)
-
-    asyncio.run(cell())
-
-
-def test_plain_futures_of_other_executors_can_be_awaited_too() -> None:
-    async def cell() -> int:
-        future: Future[int] = Future()
-        threading.Thread(target=future.set_result, args=(7,)).start()
-        return await wait(future)
-
-    assert asyncio.run(cell()) == 7
-
-
-def test_run_sync_without_nesting_is_the_bridges() -> None:
-    assert run_sync(asyncio.sleep(0, "x")) == "x"
-    with pytest.raises(TimeoutError):
-        run_sync(asyncio.Event().wait(), timeout=0)
-
-
-def test_nesting_without_a_running_loop_loads_nothing() -> None:
-    before = nest_state()
-    assert run_sync(asyncio.sleep(0, "x"), nested=True) == "x"
-    assert nest_state() == before
 
 
 def test_a_loop_that_cannot_be_patched_is_named() -> None:

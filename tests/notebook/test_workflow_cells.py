@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-import agentbench.notebook as front
-from agentbench.exceptions import TypeCompatibilityError, WorkflowTextError
+from agentbench.exceptions import WorkflowTextError
 from agentbench.notebook.executor_cells import define_executor
 from agentbench.notebook.stepper import stepper
 from agentbench.notebook.workbench import older_code, workbench
 from agentbench.notebook.workflow_cells import define_workflow
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
@@ -47,24 +45,6 @@ def test_a_function_of_one_parameter_sends_what_it_returns(variables: dict[str, 
     assert variables["double"] is defined.executor
     workflow = define_workflow("double -> last", variables)
     assert asyncio.run(workflow.run("ab")).get_outputs() == ["abab"]
-
-
-def test_a_function_that_returns_nothing_sends_nothing(variables: dict[str, Any]) -> None:
-    assert str(define_executor("def look(text: str) -> None: ...", variables)) == (
-        "look: takes str, sends nothing, yields nothing"
-    )
-
-
-def test_other_statements_may_stand_beside_the_function(variables: dict[str, Any]) -> None:
-    define_executor(f"import string\nLIMIT = 3\n\n{DOUBLE}", variables)
-    assert variables["LIMIT"] == 3
-
-
-def test_a_function_that_is_decorated_is_taken_as_it_is(variables: dict[str, Any]) -> None:
-    defined = define_executor("@executor(id='own')\ndef shout(text: str) -> str: return text", variables)
-    assert (defined.executor.id, list(workbench().executors)) == ("own", ["own"])
-    with pytest.raises(ValueError, match="Pass id and types to its decorator"):
-        define_executor("@executor(id='own')\ndef shout(text: str): ...", variables, id="x")
 
 
 @pytest.mark.parametrize(
@@ -128,29 +108,10 @@ def test_a_run_shows_that_its_code_is_older(variables: dict[str, Any]) -> None:
     assert "older code: double" in run._repr_mimebundle_()["text/plain"]
 
 
-def test_a_stepper_shows_that_its_code_is_older(variables: dict[str, Any]) -> None:
-    define_executor(DOUBLE, variables)
-    panel = stepper(define_workflow("double", variables), "x")
-    assert "older code" not in panel.text
-    define_executor(DOUBLE.replace("2", "3"), variables)
-    assert "older code: double" in panel.text.splitlines()[0]
-    panel.close()
-
-
 def test_ports_are_shown_escaped(variables: dict[str, Any]) -> None:
     shown = define_executor(DOUBLE, variables, id="<b>x</b>")._repr_mimebundle_()
     assert "<b>x</b>" not in shown["text/html"]
     assert shown["text/plain"].startswith("<b>x</b>: takes str")
-
-
-def test_the_workbench_shows_its_executors(variables: dict[str, Any]) -> None:
-    assert repr(front.workbench()) == "Workbench(empty)"
-    define_executor(DOUBLE, variables)
-    assert repr(front.workbench()) == "Workbench(double)"
-    assert front.workbench()._repr_mimebundle_()["text/plain"].splitlines()[1:] == [
-        "executors",
-        "  double  takes str  sends str  yields nothing",
-    ]
 
 
 def test_strangers_are_asked_nothing_when_older_code_is_looked_for(variables: dict[str, Any]) -> None:
@@ -184,11 +145,6 @@ def test_each_form_becomes_its_kind_of_edges() -> None:
     assert type(workflow) is Workflow
 
 
-def test_executors_of_the_workbench_are_found_by_their_ids(variables: dict[str, Any]) -> None:
-    define_executor(DOUBLE, variables, id="twice")
-    assert list(define_workflow("twice -> last", {"last": variables["last"]}).executors) == ["twice", "last"]
-
-
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
@@ -212,12 +168,6 @@ def test_names_that_do_not_fit_are_told_with_their_place(text: str, column: int,
     assert problem in caught.value.problem
 
 
-def test_executors_that_do_not_fit_together_are_the_builders_business(variables: dict[str, Any]) -> None:
-    define_executor("async def count(text: str) -> int:\n    return len(text)", variables)
-    with pytest.raises(TypeCompatibilityError, match="count"):
-        define_workflow("count -> last", variables)
-
-
 def test_nothing_of_the_text_is_evaluated() -> None:
     class Trap(dict[str, Any]):
         def __missing__(self, key: str) -> Any:
@@ -236,7 +186,3 @@ def test_the_code_calls_executors_by_their_variables(variables: dict[str, Any]) 
     exec(code, variables)
     assert variables["flow"].graph_signature == workflow.graph_signature
     assert variables["flow"].edge_groups[0].edges[0].condition is low
-
-
-def test_every_executor_is_an_ordinary_one(variables: dict[str, Any]) -> None:
-    assert isinstance(define_executor(DOUBLE, variables).executor, Executor)

@@ -152,15 +152,6 @@ def test_the_code_reads_as_a_person_would_write_it() -> None:
     )
 
 
-def test_long_lists_stand_one_below_the_other() -> None:
-    lines = to_python(farm(40)).splitlines()
-    assert "            worker_39," in lines
-
-
-def test_a_workflow_tells_its_code_itself() -> None:
-    assert research().to_python() == to_python(research())
-
-
 def test_variables_that_are_given_are_used() -> None:
     first, last = Step("a"), Yield("b")
     workflow = WorkflowBuilder(name="flow").connect(first, last, needs_review).build()

@@ -8,24 +8,6 @@ from agentbench.workflows.draw.drawing import WorkflowViz
 from tests.notebook import graphs
 
 
-def test_nodes_have_their_defaults_and_their_own_attributes():
-    graph = read_dot('digraph G { node [shape=box]; a; node [color="red"]; b [shape=ellipse, label="B"] }')
-    assert graph.nodes == {"a": {"shape": "box"}, "b": {"shape": "ellipse", "color": "red", "label": "B"}}
-
-
-def test_chains_and_groups_of_edges_are_taken_apart():
-    graph = read_dot("digraph { a -> b -> {c d} [label=x]; }")
-    assert [(edge.source, edge.target) for edge in graph.edges] == [("a", "b"), ("b", "c"), ("b", "d")]
-    assert all(edge.attributes == {"label": "x"} for edge in graph.edges)
-
-
-def test_clusters_nest_and_hold_the_nodes_named_in_them():
-    graph = read_dot('digraph { subgraph cluster_a { label="A"; x; subgraph cluster_b { y } } z -> x }')
-    assert [(cluster.name, cluster.parent) for cluster in graph.clusters] == [("cluster_a", None), ("cluster_b", 0)]
-    assert graph.clusters[0].attributes == {"label": "A"}
-    assert graph.cluster_of == {"x": 0, "y": 1}
-
-
 def test_escapes_entities_comments_and_ports_are_understood():
     graph = read_dot('/* c */ strict digraph { a:port -> b; // note\n a [label="x\\ny &lt;b&gt; \\"q\\" \\\\"] }')
     assert graph.nodes["a"]["label"] == 'x\ny <b> "q" \\'
