@@ -43,13 +43,7 @@ def test_a_client_is_needed_and_has_to_be_one(kind: Any) -> None:
             kind(*given)
     with pytest.raises(TypeError, match="two names"):
         kind(Model(), chat_client=Model())
-
-
-def test_chat_client_is_another_name_for_client() -> None:
-    client = Model()
-
-    assert Agent(chat_client=client).client is client
-    assert Agent(client=client).client is client
+    assert kind(chat_client=(client := Model())).client is client
 
 
 def test_explicit_arguments_beat_the_options_and_tools_are_united() -> None:
@@ -65,16 +59,6 @@ def test_explicit_arguments_beat_the_options_and_tools_are_united() -> None:
         "tool_choice": "none",
         "tools": [],
     }
-
-
-def test_functions_become_tools() -> None:
-    def get_weather(city: str) -> str:
-        """Tell the weather."""
-        return city
-
-    [made] = Agent(Model(), tools=get_weather).default_options["tools"]
-
-    assert (made.name, made.description) == ("get_weather", "Tell the weather.")
 
 
 def test_the_client_is_told_whom_it_works_for() -> None:
@@ -104,14 +88,6 @@ def test_providers_that_share_a_source_are_warned_of(caplog: pytest.LogCaptureFi
     assert caplog.records == []
     Agent(Model(), context_providers=[ContextProvider("a"), ContextProvider("a")])
     assert "'a'" in caplog.text
-
-
-def test_sessions_are_made_by_agents() -> None:
-    agent = Agent(Model())
-
-    assert agent.create_session(session_id="s").session_id == "s"
-    kept = agent.get_session("svc", session_id="s")
-    assert (kept.service_session_id, kept.session_id) == ("svc", "s")
 
 
 def test_the_repr_says_what_it_is_made_of() -> None:
@@ -193,16 +169,6 @@ async def test_the_error_of_a_stream_is_raised_again_by_its_final_response() -> 
     with pytest.raises(AgentInvalidAuthException) as second:
         await stream.get_final_response()
     assert first.value is second.value
-
-
-@BOTH
-async def test_an_error_of_a_provider_after_the_run_is_also_one_of_the_agent(stream: bool) -> None:
-    class Bad(ContextProvider):
-        async def after_run(self, **given: Any) -> None:
-            raise ChatClientInvalidAuthException("memory")
-
-    with pytest.raises(AgentInvalidAuthException, match="memory"):
-        await answer(Agent(Model(), context_providers=[Bad("bad")]), stream=stream)
 
 
 # ----------------------------------------------------------------------------------------------- questions to a person
@@ -298,15 +264,6 @@ async def test_a_tool_that_needs_approval_runs_once_a_person_agreed(stream: bool
 
 
 # -------------------------------------------------------------------------------------------------------- many at once
-
-
-async def test_a_run_can_be_gathered_made_a_task_and_waited_for() -> None:
-    agent = Agent(Model())
-    one, two = await asyncio.gather(agent.run("1"), agent.run("2"))
-    three = await asyncio.create_task(agent.run("3"))
-    four = await asyncio.wait_for(agent.run("4"), 5)
-
-    assert [each.text for each in (one, two, three, four)] == [f"answer {number}" for number in (1, 2, 3, 4)]
 
 
 async def test_an_agent_runs_many_times_at_once() -> None:

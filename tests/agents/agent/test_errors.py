@@ -1,23 +1,20 @@
-"""Errors of a chat client that leave an agent, tables of section "both families"."""
+"""Errors of a chat client as a person catches them around a run of an agent."""
 
 from __future__ import annotations
 
 import copy
 import logging
 import pickle
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from agentbench import exceptions as errors
+from agentbench.agents.agent.agent import Agent
 from agentbench.agents.agent.errors import as_agent_error
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.exceptions import CassetteMissError, ChatClientContentFilterException, ChatClientException
-
-PAIRS = [
-    (errors.ChatClientInvalidAuthException, errors.AgentInvalidAuthException),
-    (errors.ChatClientInvalidRequestException, errors.AgentInvalidRequestException),
-    (errors.ChatClientInvalidResponseException, errors.AgentInvalidResponseException),
-    (errors.ChatClientContentFilterException, errors.AgentContentFilterException),
-]
 
 
 class Filtered(ChatClientContentFilterException):
@@ -28,15 +25,41 @@ class Filtered(ChatClientContentFilterException):
         super().__init__(message)
 
 
-@pytest.mark.parametrize(("client_side", "agent_side"), PAIRS)
-def test_an_error_is_caught_by_the_classes_of_both_families(
-    client_side: type[ChatClientException], agent_side: type[errors.AgentException]
-) -> None:
-    both = as_agent_error(client_side("no"))
+async def outcome(run: Callable[[], Awaitable[Any]]) -> str:
+    """What a person writes around a run: from the most precise error to the root, with one `try` inside another."""
+    try:
+        try:
+            await run()
+        except errors.ChatClientInvalidAuthException:
+            return "refresh the credentials"
+        except errors.AgentContentFilterException:
+            return "say sorry"
+    except errors.AgentFrameworkException as exc:
+        return f"log: {exc}"
+    return "fine"
 
-    assert isinstance(both, client_side)
-    assert isinstance(both, agent_side)
-    assert str(both) == "no"
+
+PAIRS = [
+    (errors.ChatClientInvalidAuthException, errors.AgentInvalidAuthException, "refresh the credentials"),
+    (errors.ChatClientContentFilterException, errors.AgentContentFilterException, "say sorry"),
+    (errors.ChatClientInvalidRequestException, errors.AgentInvalidRequestException, "log: m"),
+    (errors.ChatClientInvalidResponseException, errors.AgentInvalidResponseException, "log: m"),
+]
+
+
+@pytest.mark.parametrize(("clients", "agents", "done"), PAIRS, ids=lambda value: getattr(value, "__name__", value))
+async def test_a_nested_ladder_around_a_run_meets_the_right_rung(
+    clients: type[ChatClientException], agents: type[Exception], done: str
+) -> None:
+    async def run() -> Any:
+        return await Agent(ScriptedChatClient([clients("m")])).run("q", stream=True).get_final_response()
+
+    assert await outcome(run) == done
+    for family in (clients, agents):
+        with pytest.raises(family) as caught:
+            await run()
+        assert type(caught.value.__cause__) is clients
+        assert str(caught.value) == "m"
 
 
 def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None:
@@ -53,12 +76,6 @@ def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None
 )
 def test_what_has_no_twin_among_agents_stays_itself(error: ChatClientException) -> None:
     assert as_agent_error(error) is error
-
-
-def test_an_error_of_both_families_stays_itself() -> None:
-    both = as_agent_error(errors.ChatClientInvalidAuthException("no"))
-
-    assert as_agent_error(both) is both
 
 
 def test_copies_are_of_both_families_and_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -52,28 +52,6 @@ def test_the_conversation_of_the_session_beats_the_option() -> None:
     assert merge_options({}, {"conversation_id": "o"}) == {"conversation_id": "o"}
 
 
-def test_a_client_may_change_the_options_it_gets() -> None:
-    defaults = {"metadata": {"a": [1]}, "stop": ["x"]}
-
-    merged = merge_options(defaults, None)
-    merged["metadata"]["a"].append(2)
-    merged["stop"].append("y")
-
-    assert defaults == {"metadata": {"a": [1]}, "stop": ["x"]}
-
-
-def test_a_default_that_cannot_be_copied_is_shared() -> None:
-    lock = __import__("threading").Lock()
-
-    assert merge_options({"lock": lock}, None)["lock"] is lock
-
-
-def test_the_same_tool_twice_is_one() -> None:
-    one = tool(add)
-
-    assert merge_tools([one], [one], one) == [one]
-
-
 def test_a_function_is_the_tool_that_was_made_of_it() -> None:
     one = tool(add)
 
@@ -97,11 +75,6 @@ def test_a_client_may_change_what_it_gets() -> None:
     assert defaults == {"stop": ["a"], "metadata": {"a": [1]}}
     assert given == {"mine": {"x": [1]}, "metadata": {"b": [2]}, "form": form}
     assert merged["form"] is form
-
-
-def test_two_tools_of_one_name_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'add'"):
-        merge_tools([tool(add)], [tool(lambda x: x, name="add")])
 
 
 def test_tools_come_in_order_and_those_without_a_name_are_kept() -> None:

@@ -29,16 +29,6 @@ def test_a_function_context_takes_its_parts_by_position() -> None:
     assert (context.metadata, context.result, context.kwargs) == ({"m": 1}, "result", {"k": 1})
 
 
-def test_a_chat_context_takes_its_first_four_parts_by_position() -> None:
-    context = ChatContext("client", ["m"], {"model": "x"}, True)
-    assert (context.client, context.messages, context.options, context.stream) == (
-        "client",
-        ["m"],
-        {"model": "x"},
-        True,
-    )
-
-
 @pytest.mark.parametrize(
     "context", [AgentContext(agent=1), ChatContext(1), FunctionInvocationContext(1, {})], ids=lambda c: type(c).__name__
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -13,7 +12,6 @@ from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
-from tests.ids import steady
 
 
 class Trace:
@@ -51,24 +49,6 @@ async def test_a_plain_function_may_set_the_result_or_hand_on() -> None:
 
     await trace.run(hands_on, sets)
     assert (trace.seen, trace.context.result) == (["plain"], "set")
-
-
-async def test_a_middleware_may_try_again_after_failures() -> None:
-    context = ChatContext("client")
-    failures = [RuntimeError("first"), RuntimeError("second")]
-
-    async def innermost() -> None:
-        if failures:
-            raise failures.pop()
-        context.result = "at last"
-
-    async def retry(context: ChatContext, call_next: CallNext) -> None:
-        while context.result is None:
-            with contextlib.suppress(RuntimeError):
-                await call_next()
-
-    await run_pipeline([retry], context, innermost)
-    assert context.result == "at last"
 
 
 # ---------------------------------------------------------------------------------------------------------- termination
@@ -154,12 +134,6 @@ async def test_a_middleware_may_end_what_the_call_wanted_to_end() -> None:
     assert trace.context.result == "outer"
 
 
-def test_a_termination_without_words_has_the_usual_ones_and_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(0, logger="agentbench"):
-        assert MiddlewareTermination().args == ("Middleware terminated execution.",)
-    assert caplog.records == []
-
-
 # -------------------------------------------------------------------------------------------------------------- streams
 
 
@@ -179,9 +153,3 @@ async def test_the_hooks_of_a_context_are_put_on_the_stream() -> None:
     assert [update async for update in hooked] == [10, 20, 30]
     assert await hooked.get_final_response() == 7
     assert seen == ["cleaned up"]
-
-
-@pytest.mark.parametrize("result", ["text", None], ids=steady)
-def test_a_result_that_is_no_stream_is_refused(result: object) -> None:
-    with pytest.raises(ValueError, match=r"Expected a ResponseStream: when context\.stream is true"):
-        with_stream_hooks(result, ChatContext("client", stream=True))

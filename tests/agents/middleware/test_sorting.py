@@ -117,14 +117,6 @@ def test_each_decorator_marks_its_kind() -> None:
     assert sort_middleware(a, by_decorator, f) == ((a,), (by_decorator,), (f,))
 
 
-def test_text_annotations_of_every_kind_are_understood() -> None:
-    async def a(context: AgentContext, call_next: CallNext) -> None: ...
-
-    async def f(context: "FunctionInvocationContext", call_next: CallNext) -> None: ...  # noqa: UP037 - twice text
-
-    assert sort_middleware(a, f) == ((a,), (), (f,))
-
-
 def test_a_name_that_only_a_type_checker_knows_needs_the_decorator_when_it_is_no_context_name() -> None:
     async def renamed(context: Chat, call_next: CallNext) -> None: ...
 
@@ -139,15 +131,6 @@ def test_order_is_kept_within_each_kind_and_nesting_is_taken_apart() -> None:
     third = OnChat()
     found = sort_middleware(by_annotation, None, [[second], (third,)], [by_annotation])
     assert found.chat == (by_annotation, second, third.process, by_annotation)
-
-
-def test_an_object_of_two_classes_stands_around_both() -> None:
-    class Log(AgentMiddleware, FunctionMiddleware):
-        async def process(self, context: Any, call_next: CallNext) -> None:
-            await call_next()
-
-    log = Log()
-    assert sort_middleware(log) == ((log.process,), (), (log.process,))
 
 
 def test_a_decorator_chooses_between_the_contexts_of_a_union() -> None:

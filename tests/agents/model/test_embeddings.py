@@ -10,7 +10,6 @@ from agentbench.agents.model.embeddings import (
     Embedding,
     EmbeddingGenerationOptions,
     GeneratedEmbeddings,
-    SupportsGetEmbeddings,
 )
 from agentbench.exceptions import ChatClientException
 
@@ -79,13 +78,3 @@ def test_a_slice_keeps_order_and_options() -> None:
     assert (part.options, part.usage) == ({"model": "m"}, None)
     assert found[0].vector == [0.0]
     assert repr(part).startswith("GeneratedEmbeddings([Embedding(dimensions=1)")
-
-
-def test_a_client_has_to_say_how() -> None:
-    with pytest.raises(TypeError):
-        BaseEmbeddingClient()  # type: ignore[abstract]
-
-    assert isinstance(Lengths(additional_properties={"a": 1}), SupportsGetEmbeddings)
-    assert Lengths(additional_properties={"a": 1}).additional_properties == {"a": 1}
-    assert Lengths().service_url() == "Unknown"
-    assert not isinstance(object(), SupportsGetEmbeddings)

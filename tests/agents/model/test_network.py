@@ -43,8 +43,6 @@ def test_a_word_that_says_nothing_is_told_once(
     [
         ("http://127.0.0.1:11434/v1", False),
         ("http://models.localhost/v1", False),
-        ("http://[::1]:8000/v1", False),
-        ("http://192.168.0.2/v1", True),
         ("https://api.example.org/v1", True),
         ("https://localhost.example.org", True),
         ("http://[broken", True),

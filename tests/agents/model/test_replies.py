@@ -27,29 +27,6 @@ async def promised(value: Any) -> Any:
     return value
 
 
-SHAPES = [
-    lambda: ChatResponse(text="ab"),
-    lambda: promised(ChatResponse(text="ab")),
-    updates,
-    lambda: promised(updates()),
-    lambda: build_response_stream(updates()),
-    lambda: ResponseStream.from_awaitable(promised(build_response_stream(updates()))),
-]
-
-
-@pytest.mark.parametrize("reply", SHAPES)
-async def test_every_shape_of_a_reply_is_a_response(reply: Any) -> None:
-    assert (await response_of(reply(), build_response_stream)).text == "ab"
-
-
-@pytest.mark.parametrize("reply", SHAPES)
-async def test_every_shape_of_a_reply_is_a_stream(reply: Any) -> None:
-    stream = await stream_of(reply(), build_response_stream)
-
-    assert "".join([update.text async for update in stream]) == "ab"
-    assert (await stream.get_final_response()).text == "ab"
-
-
 @pytest.mark.parametrize("reply", [lambda: None, lambda: promised(7)])
 async def test_anything_else_is_refused_by_its_type(reply: Any) -> None:
     with pytest.raises(ChatClientInvalidResponseException, match=r"NoneType|str|int"):

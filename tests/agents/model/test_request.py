@@ -86,32 +86,6 @@ async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-async def test_middleware_that_retries_gets_the_answer_of_the_last_try() -> None:
-    @chat_middleware
-    async def retry(context: ChatContext, call_next: Any) -> None:
-        for _ in range(2):
-            try:
-                await call_next()
-            except RuntimeError:
-                continue
-            return
-        await call_next()
-
-    client = Script(RuntimeError("1"), RuntimeError("2"), says("third"), middleware=retry)
-
-    assert (await ask("streamed", client)).text == "third"
-
-
-async def test_an_error_of_middleware_is_the_callers() -> None:
-    @chat_middleware
-    async def broken(context: ChatContext, call_next: Any) -> None:
-        await call_next()
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        await ask("streamed", Script(says("hi"), middleware=broken))
-
-
 @both_ways
 async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: str) -> None:
     @chat_middleware
@@ -288,20 +262,6 @@ async def test_while_the_service_keeps_the_conversation_nothing_is_left_out() ->
     await ask("streamed", Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"})
 
     assert strategy.sizes == []
-
-
-@both_ways
-async def test_without_strategy_and_tokenizer_the_model_gets_the_callers_messages_themselves(mode: str) -> None:
-    class Identity(Script):
-        def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
-            self.same = [one is other for one, other in zip(messages, HISTORY, strict=True)]
-            return super()._inner_get_response(messages=messages, **kwargs)
-
-    client = Identity(says("hi"))
-
-    await ask(mode, client, HISTORY)
-
-    assert client.same == [True, True, True]
 
 
 @both_ways

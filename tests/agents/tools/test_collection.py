@@ -9,7 +9,7 @@ import pytest
 
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.clients.scripted.offline import EchoChatClient
-from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, validate_tools
+from agentbench.agents.tools.collection import enter_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 
 
@@ -47,34 +47,14 @@ TOOL = FunctionTool(listen)
 DECLARATION = {"type": "web_search"}
 
 
-def test_nothing_gives_nothing() -> None:
-    assert normalize_tools() == normalize_tools([[], [()]]) == []
-
-
-def test_one_tool_gives_a_list_of_it() -> None:
-    assert normalize_tools(TOOL) == [TOOL]
-    assert normalize_tools(DECLARATION) == [DECLARATION]
-    server = Server(look)
-    assert normalize_tools(server) == [server]
-
-
-def test_functions_become_tools() -> None:
-    [made] = normalize_tools(look)
-    assert isinstance(made, FunctionTool)
-    assert made.func is look
-
-
-def test_nested_iterables_and_boxes_of_tools_are_taken_apart_in_order() -> None:
-    server = Server()
-    given = [look, [TOOL, (DECLARATION,)], Toolbox([listen]), iter([server])]
+def test_tools_of_all_forms_are_one_flat_list_in_order() -> None:
+    server, unknown = Server(), object()
+    given = [look, [TOOL, (DECLARATION,)], Toolbox([listen]), iter([server]), unknown]
     found = normalize_tools(given)
-    assert [getattr(item, "name", item) for item in found] == ["look", "listen", DECLARATION, "listen", server]
-
-
-def test_an_object_of_an_unknown_class_is_kept() -> None:
-    unknown = object()
-    assert normalize_tools(unknown) == [unknown]
-    assert normalize_tools([[unknown]]) == [unknown]
+    assert [getattr(item, "name", item) for item in found] == ["look", "listen", DECLARATION, "listen", server, unknown]
+    assert found[0].func is look
+    assert normalize_tools(TOOL) == [TOOL]
+    assert normalize_tools() == normalize_tools([[], [()]]) == []
 
 
 async def pending() -> None: ...
@@ -101,12 +81,6 @@ def test_what_is_no_tool_is_refused_with_a_hint(make: Callable[[], Any], told: s
 def test_a_class_is_refused_with_a_hint() -> None:
     with pytest.raises(TypeError, match="Toolbox is a class, which cannot be a tool"):
         normalize_tools([Toolbox])
-
-
-def test_what_is_given_is_not_changed() -> None:
-    given: list[Any] = [look, [TOOL]]
-    normalize_tools(given)
-    assert given == [look, [TOOL]]
 
 
 class Service:
@@ -151,20 +125,8 @@ def test_a_tool_with_a_say_of_its_own_is_not_taken_for_a_plain_function_given_be
 # ----------------------------------------------------------------------------------------------------- tools on servers
 
 
-def test_a_server_is_known_by_what_it_has_without_connecting_it() -> None:
-    assert is_mcp_tool(Server())
-    assert not is_mcp_tool(TOOL)
-    assert not is_mcp_tool(Toolbox())
-    assert not is_mcp_tool(None)
-
-
 async def test_servers_are_connected_once_and_replaced_by_their_functions() -> None:
     server = Server(look, listen)
     found = await validate_tools([TOOL, server, DECLARATION])
     assert [getattr(item, "name", item) for item in found] == ["listen", "look", "listen", DECLARATION]
     assert await validate_tools(server) == found[1:3]
-
-
-async def test_without_servers_tools_are_only_normalised() -> None:
-    assert await validate_tools(None) == []
-    assert [item.name for item in await validate_tools([look])] == ["look"]

@@ -48,11 +48,8 @@ def test_with_arguments() -> None:
     assert subtract.result_parser is SKIP_PARSING
 
 
-def test_with_empty_parentheses() -> None:
-    assert tool()(add).name == "add"
-
-
 def test_as_a_plain_call() -> None:
+    assert tool()(add).name == "add"
     made = tool(add, name="plus")
     assert (made.name, made.description, made.func) == ("plus", "Add numbers.", add)
 
@@ -64,7 +61,3 @@ def test_a_schema_describes_the_arguments() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
     assert tool(add, schema=Numbers).input_model is Numbers
     assert tool(schema=schema)(add).parameters() == schema
-
-
-def test_without_docstring_there_is_no_description() -> None:
-    assert tool(lambda: 1).description == ""

@@ -138,12 +138,6 @@ async def test_static_methods_and_plain_tools_are_not_bound() -> None:
     assert await text_of(library.plain, city="Oslo") == "seen Oslo"
 
 
-async def test_a_bound_method_given_as_a_function_tells_no_self() -> None:
-    made = FunctionTool(Library("Oslo").undecorated)
-    assert (made.name, list(made.parameters()["properties"])) == ("undecorated", ["title"])
-    assert await text_of(made, title="Emma") == "Emma of Oslo"
-
-
 def test_an_instance_with_tools_can_be_pickled() -> None:
     library = Library("Oslo")
     library.find("Emma")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import pickle
 from typing import Any
 
@@ -66,31 +64,11 @@ async def test_with_another_function_the_stored_schema_counts() -> None:
         await made.invoke(arguments={"a": "x"})
 
 
-async def test_a_function_that_has_no_schema_goes_by_the_stored_one() -> None:
-    def opaque(a: Opaque) -> str:
-        return str(a)
-
-    class Opaque: ...
-
-    made = FunctionTool.from_dict(FunctionTool(add).to_dict(), dependencies={"function_tool": {"func": opaque}})
-    assert (await made.invoke(arguments={"a": 1}))[0].text == "1"
-
-
 def test_dependencies_may_be_for_one_tool_only() -> None:
     data = [FunctionTool(func).to_dict() for func in (add, other)]
     dependencies: Any = {"function_tool": {"name:add": {"func": add}}}
     made = [FunctionTool.from_dict(one, dependencies=dependencies) for one in data]
     assert [one.declaration_only for one in made] == [False, True]
-
-
-def test_a_tool_goes_through_json() -> None:
-    tool = FunctionTool(add, additional_properties={"k": [1]})
-    assert FunctionTool.from_json(tool.to_json()).to_dict() == json.loads(tool.to_json())
-
-
-def test_another_type_is_refused() -> None:
-    with pytest.raises(ValueError, match="of type 'agent'"):
-        FunctionTool.from_dict({"type": "agent", "name": "x"})
 
 
 async def test_a_tool_of_a_module_function_can_be_pickled() -> None:
@@ -99,9 +77,3 @@ async def test_a_tool_of_a_module_function_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(tool))
     assert (again.invocation_count, again.parameters()) == (1, tool.parameters())
     assert (await again.invoke(a="5"))[0].text == "7"
-
-
-def test_writing_it_logs_nothing_that_could_be_private(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="agentbench"):
-        FunctionTool(add, token=object()).to_dict()
-    assert [record.getMessage() for record in caplog.records] == ["FunctionTool.token is a object and is not written."]

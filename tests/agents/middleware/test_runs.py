@@ -96,15 +96,6 @@ async def test_middleware_of_providers_stands_inside_of_the_runs() -> None:
     assert log == ["agent", "run", "provider"]
 
 
-async def test_middleware_of_a_run_is_gone_with_it() -> None:
-    log: list[str] = []
-    agent = Agent(Model())
-    await agent.run("q", middleware=[around(log, "once"), before(log, "chat", chat_middleware)])
-    await agent.run("q")
-
-    assert log == ["once>", "chat", "<once"]
-
-
 async def test_an_object_of_two_kinds_stands_in_both_places() -> None:
     log: list[str] = []
 
@@ -213,29 +204,6 @@ async def test_termination_ends_the_run_with_its_result(sets_result: bool, caplo
     assert response.text == ("set" if sets_result else "tr")
     assert log == ["outer>"]
     assert caplog.records == []
-
-
-async def test_termination_without_a_result_is_none() -> None:
-    async def stop(context: AgentContext, call_next: Any) -> None:
-        raise MiddlewareTermination
-
-    agent = Agent(Model(), middleware=[stop])
-
-    assert await agent.run("q") is None
-    assert [update async for update in agent.run("q", stream=True)] == []
-
-
-@BOTH
-async def test_chat_middleware_that_ends_a_call_without_a_result_gives_an_empty_answer(
-    stream: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def stop(context: ChatContext, call_next: Any) -> None:
-        raise MiddlewareTermination
-
-    response = await answer(Agent(Model(), middleware=[stop]), stream=stream)
-
-    assert response.messages == []
-    assert "WARNING" in [record.levelname for record in caplog.records]
 
 
 @BOTH

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.agent.raw_agent import RawAgent
-from agentbench.agents.clients.scripted.offline import EchoChatClient, OfflineChatClient
-from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.agents.history.history import InMemoryHistoryProvider
 from agentbench.agents.middleware.bases import agent_middleware
 from agentbench.agents.model.client import validate_chat_options
@@ -61,20 +60,14 @@ def test_what_is_no_session_is_refused_at_the_call(given: Any, told: str) -> Non
     ("given", "error", "told"),
     [
         ('{"session_id": "s"}', TypeError, r"stored session.*json\.loads"),
-        (None, TypeError, r"is None\. Expected the mapping"),
-        (["s"], TypeError, "of type list"),
         ({"session_id": "s", "state": 5}, TypeError, "state of a stored session is 5"),
         ({"session_id": "s", "type": "workflow"}, ValueError, "type 'workflow'. Expected 'session'"),
     ],
-    ids=["text", "None", "a list", "a state of 5", "another type"],
+    ids=["text", "a state of 5", "another type"],
 )
 def test_what_is_no_stored_session_is_told(given: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         AgentSession.from_dict(given)
-
-
-def test_a_stored_session_needs_no_type_and_no_state() -> None:
-    assert AgentSession.from_dict({"session_id": "s", "state": None}) == AgentSession(session_id="s")
 
 
 # -------------------------------------------------------------------------------------------------------- of an agent
@@ -123,7 +116,7 @@ def test_a_limit_of_a_tool_is_a_whole_number(name: str) -> None:
             FunctionTool(add, **arguments)
 
 
-@pytest.mark.parametrize(("name", "proposal"), [("my tool!", "my_tool"), ("größe", "gr_e"), ("!", "tool")])
+@pytest.mark.parametrize(("name", "proposal"), [("my tool!", "my_tool"), ("!", "tool")])
 def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, proposal: str) -> None:
     makers: list[Callable[..., Any]] = [lambda name: FunctionTool(add, name=name), made(name="inner").as_tool]
     for make in makers:
@@ -131,22 +124,9 @@ def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, pr
             make(name=name)
 
 
-def test_a_name_of_a_tool_is_text() -> None:
-    arguments: Any = {"name": 5}
-    with pytest.raises(TypeError, match=r"The name of a tool is 5\."):
-        FunctionTool(add, **arguments)
-
-
-def test_names_that_some_service_takes_stay() -> None:
-    for name in ("my-tool_2", "server.tool", "server:tool"):
-        assert FunctionTool(add, name=name).name == name
-
-
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"max_iterations": "3"}, TypeError, "max_iterations is '3'. Expected a whole number"),
     ({"max_function_calls": 1.5}, TypeError, "max_function_calls is 1.5"),
     ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'. Expected a number of seconds"),
-    ({"enabled": "no"}, TypeError, "enabled is 'no'. Expected True or False"),
     ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls is 'yes'. Expected True or False"),
     ({"max_iterations": 0}, ValueError, "max_iterations is 0"),
     ({"max_iteration": 3}, ValueError, "unknown key 'max_iteration'. Did you mean 'max_iterations'"),
@@ -161,11 +141,6 @@ def test_a_configuration_is_checked_by_agents_and_clients(
     for make in (made, EchoChatClient):
         with pytest.raises(error, match=told):
             make(function_invocation_configuration=configuration)
-
-
-def test_a_rule_that_is_no_pattern_is_named() -> None:
-    with pytest.raises(ValueError, match=r"condition '\(' of a rule is no regular expression: .*re\.escape"):
-        OfflineChatClient(rules=[("(", "b")])
 
 
 @pytest.mark.parametrize("name", ["temperature", "max_tokens"])
@@ -196,13 +171,6 @@ def test_what_describes_no_form_of_an_answer_is_refused_at_the_call(form: Any, t
         made(default_options={"response_format": form})
 
 
-async def test_models_and_schemas_describe_the_form_of_an_answer() -> None:
-    client = ScriptedChatClient(['{"name": "Oslo"}', '{"name": "Oslo"}'])
-    assert (await client.get_response("q", options={"response_format": City})).value == City(name="Oslo")
-    schema = City.model_json_schema()
-    assert (await client.get_response("q", options={"response_format": schema})).value == {"name": "Oslo"}
-
-
 # ------------------------------------------------------------------------------------------------------------- keywords
 
 
@@ -230,12 +198,6 @@ def test_an_unknown_keyword_names_what_was_called_and_what_was_meant(
 ) -> None:
     with pytest.raises(TypeError, match=told):
         call(EchoChatClient(), **{keyword: 1})
-
-
-def test_an_unknown_keyword_of_a_client_names_its_class() -> None:
-    client: Callable[..., Any] = EchoChatClient
-    with pytest.raises(TypeError, match=r"^EchoChatClient\(\) got .* 'midleware'\. Did you mean 'middleware'\?$"):
-        client(midleware=[])
 
 
 def test_an_unknown_keyword_of_a_service_names_its_class() -> None:

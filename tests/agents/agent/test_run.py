@@ -12,7 +12,6 @@ from agentbench import (
     Agent,
     AgentSession,
     Content,
-    ContextProvider,
     FunctionInvocationContext,
     Message,
     RawAgent,
@@ -58,21 +57,6 @@ async def test_providers_run_in_order_and_in_reverse_and_see_what_came_before(st
     assert client.asked[0].texts == ["m1", "m2", "q"]
 
 
-async def test_hooks_may_be_plain_functions_that_take_less() -> None:
-    class Small(ContextProvider):
-        def before_run(self, *, context: Any, **kwargs: Any) -> None:  # type: ignore[override]
-            context.extend_instructions(self, "small")
-
-        async def after_run(self, *, state: Any) -> None:  # type: ignore[override]
-            state["ran"] = True
-
-    client, session = Model(), AgentSession()
-    await Agent(client, context_providers=[Small("small")]).run("q", session=session)
-
-    assert client.asked[0].options["instructions"] == "small"
-    assert session.state["small"] == {"ran": True}
-
-
 async def test_options_of_the_run_go_over_the_agents_and_none_of_both_is_changed() -> None:
     client = Model()
     defaults, given = (
@@ -93,13 +77,6 @@ async def test_the_clients_model_is_the_default_and_an_option_beats_it() -> None
     assert Agent(client).default_options["model"] == "small"
     assert Agent(client, default_options={"model": "big"}).default_options["model"] == "big"
     assert "model" not in Agent(Model()).default_options
-
-
-async def test_only_arguments_that_have_a_value_reach_the_hook() -> None:
-    client = Model()
-    await Agent(client).run("q", client_kwargs={"extra": 1})
-
-    assert client.asked[0].more == {"extra": 1}
 
 
 # ------------------------------------------------------------------------------------------------------------ tools
