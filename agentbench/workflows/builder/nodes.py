@@ -47,10 +47,8 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
         hint = "Pass the object itself; connect(), fan_out(), fan_in() and switch() also take the id of an added one."
     elif callable(obj) and hasattr(obj, "__name__"):
         hint = f"Make it a node with @executor, or FunctionExecutor({obj.__name__})."
-    elif callable(getattr(obj, "run", None)):
-        hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that awaits its run()."
     else:
-        hint = "Wrap it in an executor, or derive its class from Executor."
+        hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that calls it."
     msg = f"{obj!r} is a {type(obj).__name__}, not a node. Expected an Executor. {hint}"
     raise TypeError(msg)
 

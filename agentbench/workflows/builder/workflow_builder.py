@@ -26,7 +26,7 @@ from agentbench.workflows.graph.edge_groups import (
 from agentbench.workflows.graph.edges import Case, Default, EdgeCondition
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SelectionFunction, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.type_fit import with_fan_in_mode
-from agentbench.workflows.graph.validation import check_graph, infer_starts, raise_first
+from agentbench.workflows.graph.validation import WorkflowGraphValidator, infer_starts, raise_first
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -386,7 +386,8 @@ class WorkflowBuilder:
             starts = infer_starts(executors, self._groups, check_roots=checks_reachability)
         groups = [with_fan_in_mode(group, executors) for group in self._groups]
         designation = resolve_designation(self._outputs, self._intermediate, executors, self._nodes.id_of)
-        raise_first(check_graph(groups, executors, starts, designation, check_reachability=checks_reachability))
+        check = WorkflowGraphValidator().check
+        raise_first(check(groups, executors, starts, designation, check_reachability=checks_reachability))
         if on_validated is not None:
             on_validated()
         if not copy_executors:

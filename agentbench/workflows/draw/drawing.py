@@ -41,10 +41,8 @@ class WorkflowViz:
 
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
         if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
-            is_builder = callable(getattr(workflow, "build", None))
-            expected = "what its build() returns" if is_builder else "a Workflow, such as WorkflowBuilder.build() makes"
             got = f"{reprlib.repr(workflow)} of type {type(workflow).__name__}"
-            msg = f"WorkflowViz draws a workflow, and got {got}. Pass {expected}."
+            msg = f"WorkflowViz draws a workflow, and got {got}. Pass a Workflow, as build() returns it."
             raise TypeError(msg)
         self._workflow = workflow
         self._overlay = RunOverlay.of({} if overlay is None else overlay)

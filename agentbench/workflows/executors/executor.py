@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -224,20 +224,21 @@ class Executor:
         return f"{self.__class__.__name__}({self.id!r})"
 
 
-def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    try:
-        return list(_cached_flat(groups))
-    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
-        return list(_flat(groups))
-
-
-def _flat(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+def distinct_types(groups: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the members of all types, unions flattened, each once."""
     found: list[Any] = []
     for member in [member for group in groups for declared in group for member in flatten_union(declared)]:
         if member not in found:
             found.append(member)
-    return tuple(found)
+    return found
 
 
 # Building asks every executor for its types, and a graph has many executors of few classes.
-_cached_flat = lru_cache(maxsize=1024)(_flat)
+_cached_types = lru_cache(maxsize=1024)(distinct_types)
+
+
+def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
+    try:
+        return _cached_types(groups).copy()
+    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
+        return distinct_types(groups)

@@ -132,7 +132,8 @@ def executor(
             `timeout`, `retries`, `max_concurrency`.
 
     Raises:
-        ValueError: A staticmethod or classmethod object, or a signature that is not `(message)` or `(message, ctx)`.
+        ValueError: A signature that is not `(message)` or `(message, ctx)`.
+        TypeError: No function, such as a staticmethod object.
 
     Example:
         ```python

@@ -101,44 +101,34 @@ class WorkflowGraphValidator:
         edge_groups: Sequence[EdgeGroup],
         executors: Mapping[str, Executor],
         start_executor_ids: Sequence[str],
-        designation: OutputDesignation,
+        designation: OutputDesignation = EVERY_YIELD_IS_OUTPUT,
+        *,
+        check_reachability: bool = True,
     ) -> list[WorkflowValidationError]:
-        """Return every breach, in the order of the rules."""
-        return check_graph(edge_groups, executors, start_executor_ids, designation)
+        """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
+        groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
+        edges = [edge for group in groups for edge in group.edges]
+        errors = _missing_executors(edges, executors, start_executor_ids)
+        ends_are_known = not errors
+        pairs = [(edge.source_id, edge.target_id) for edge in edges]
+        if len(set(pairs)) < len(pairs):
+            errors += [EdgeDuplicationError(f"{a}->{b}") for (a, b), count in Counter(pairs).items() if count > 1]
+        errors += _incompatible_types(groups, edges, executors)
+        if check_reachability and ends_are_known:
+            unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
+            if unreachable:
+                message = (
+                    f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them "
+                    "to an executor that can be reached, or leave them out."
+                )
+                errors.append(GraphConnectivityError(message))
+        _log_oddities(edges, executors)
+        if designation is not EVERY_YIELD_IS_OUTPUT:
+            errors += designation_errors(executors, designation)
+        return errors
 
 
 validate_workflow_graph = WorkflowGraphValidator().validate_workflow
-
-
-def check_graph(
-    edge_groups: Sequence[EdgeGroup],
-    executors: Mapping[str, Executor],
-    start_executor_ids: Sequence[str],
-    designation: OutputDesignation = EVERY_YIELD_IS_OUTPUT,
-    *,
-    check_reachability: bool = True,
-) -> list[WorkflowValidationError]:
-    """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
-    groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
-    edges = [edge for group in groups for edge in group.edges]
-    errors = _missing_executors(edges, executors, start_executor_ids)
-    ends_are_known = not errors
-    pairs = [(edge.source_id, edge.target_id) for edge in edges]
-    if len(set(pairs)) < len(pairs):
-        errors += [EdgeDuplicationError(f"{a}->{b}") for (a, b), count in Counter(pairs).items() if count > 1]
-    errors += _incompatible_types(groups, edges, executors)
-    if check_reachability and ends_are_known:
-        unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
-        if unreachable:
-            message = (
-                f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them to "
-                "an executor that can be reached, or leave them out."
-            )
-            errors.append(GraphConnectivityError(message))
-    _log_oddities(edges, executors)
-    if designation is not EVERY_YIELD_IS_OUTPUT:
-        errors += designation_errors(executors, designation)
-    return errors
 
 
 def raise_first(errors: Sequence[WorkflowValidationError]) -> None:

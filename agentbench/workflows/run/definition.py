@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
-from agentbench._signatures import flatten_union
+from agentbench.workflows.executors.executor import Executor, distinct_types
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
 
 if TYPE_CHECKING:
-    from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
 
@@ -58,10 +57,7 @@ class WorkflowDefinition(Displayable):
     @property
     def output_types(self) -> list[Any]:
         """What the executors may yield, unions flattened, in builder order."""
-        found: list[Any] = []
-        for declared in (t for executor in self.executors.values() for t in executor.workflow_output_types):
-            found += [t for t in flatten_union(declared) if t not in found]
-        return found
+        return distinct_types([executor.workflow_output_types for executor in self.executors.values()])
 
     def get_start_executor(self) -> Executor:
         """Return the start executor."""

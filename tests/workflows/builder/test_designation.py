@@ -79,11 +79,10 @@ def test_nodes_can_be_added_to_a_list_and_a_word_where_nothing_was_named():
     designation = outputs([A])
     designation.add([B])
     designation.add([C])
-    assert designation.entries == [A, B, C]
+    assert designation.value == [A, B, C]
     word = intermediate()
-    assert word.is_open
     word.add(["all_other"])
-    assert (word.is_open, word.word) == (False, "all_other")
+    assert word.value == "all_other"
 
 
 def test_a_list_cannot_be_added_to_a_word_nor_a_word_to_a_list():

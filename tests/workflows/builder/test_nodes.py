@@ -88,7 +88,7 @@ def test_something_that_is_no_node_is_refused_with_advice(thing, hint):
 
 
 def test_an_agent_is_refused_with_the_way_to_make_it_a_node():
-    with pytest.raises(TypeError, match=r"Agent, not a node.*Wrap it in an executor.*awaits its run\(\)"):
+    with pytest.raises(TypeError, match=r"Agent, not a node.*Wrap it in an executor"):
         as_executor(Agent(EchoChatClient(), name="writer"))
 
 

@@ -318,11 +318,6 @@ def test_what_is_no_workflow_is_refused_by_its_type(thing):
         WorkflowViz(thing)
 
 
-def test_a_builder_in_place_of_its_workflow_gets_the_advice_to_build():
-    with pytest.raises(TypeError, match=r"of type WorkflowBuilder\. Pass what its build\(\) returns\."):
-        WorkflowViz(WorkflowBuilder(begin))  # type: ignore[arg-type]
-
-
 def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeypatch):
     calls = []
 

@@ -116,7 +116,7 @@ async def test_a_plain_function_that_takes_too_long_is_left_behind():
     go_on.set()
     await asyncio.get_running_loop().run_in_executor(None, done.wait, PLENTY)
     assert workflow.run_state.messages == {}
-    assert not workflow.state.has_pending
+    assert not workflow.state.pending
 
 
 async def test_a_run_that_is_cancelled_cancels_a_handler_that_is_timed():

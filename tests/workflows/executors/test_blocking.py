@@ -135,7 +135,7 @@ async def test_a_context_of_a_plain_function_is_closed_with_it():
         with pytest.raises(RuntimeError, match="had ended"):
             await asyncio.to_thread(late)
     assert workflow.run_state.messages == {}
-    assert not workflow.state.has_pending
+    assert not workflow.state.pending
 
 
 async def test_a_plain_function_may_poll_whether_its_run_shall_stop():

@@ -333,7 +333,7 @@ async def test_a_context_is_of_no_use_after_its_handler_has_ended(member, fails)
         await workflow.run("x")
     with pytest.raises(RuntimeError, match=r"after the handler of 'node' had ended"):
         await called(LATE[member], kept[0])
-    assert not workflow.state.has_pending
+    assert not workflow.state.pending
     assert workflow.run_state.messages == {}
     assert workflow.run_state.requests == {}
 
@@ -361,7 +361,7 @@ async def test_a_context_is_of_no_use_after_its_handler_was_cancelled():
         await workflow.run("x")
     with pytest.raises(RuntimeError, match="'cancelled' had ended"):
         kept[0].set_state("late", 1)
-    assert not workflow.state.has_pending
+    assert not workflow.state.pending
 
 
 # ---- shared state --------------------------------------------------------------------------------

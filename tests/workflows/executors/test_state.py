@@ -29,7 +29,7 @@ def test_commit_makes_a_write_part_of_the_exported_state():
     state.set("a", 1)
     state.commit()
     assert state.export_state() == {"a": 1}
-    assert not state.has_pending
+    assert not state.pending
 
 
 def test_discard_brings_the_committed_value_back():
@@ -37,7 +37,7 @@ def test_discard_brings_the_committed_value_back():
     state.set("a", 2)
     state.discard()
     assert state.get("a") == 1
-    assert not state.has_pending
+    assert not state.pending
 
 
 def test_a_deleted_key_reads_as_default_but_stays_exported_until_the_commit():
@@ -62,7 +62,7 @@ def test_a_key_set_and_deleted_in_one_superstep_leaves_no_trace():
     state = State()
     state.set("a", 1)
     state.delete("a")
-    assert not state.has_pending
+    assert not state.pending
     state.commit()
     assert state.export_state() == {}
 
@@ -114,7 +114,7 @@ def test_clear_forgets_both_layers():
     state.clear()
     assert not state.has("a")
     assert not state.has("b")
-    assert not state.has_pending
+    assert not state.pending
     assert state.export_state() == {}
 
 
@@ -216,7 +216,7 @@ def test_a_write_in_the_middle_of_a_commit_wins_over_the_one_being_committed():
     state.set("a", "first")
     state.commit()
     assert state.get("a") == "second"
-    assert not state.has_pending
+    assert not state.pending
 
 
 class DeletesWhileItIsCommitted(dict[str, object]):
@@ -239,7 +239,7 @@ def test_a_key_taken_back_in_the_middle_of_a_commit_is_not_committed():
     state.set("b", 2)
     state.commit()
     assert state.export_state() == {"a": 1}
-    assert not state.has_pending
+    assert not state.pending
 
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
@@ -314,7 +314,7 @@ class StateAgainstTwoDictionaries(RuleBasedStateMachine):
     def changes_lead_from_the_committed_to_the_visible_values(self):
         changes = self.state.pending_changes()
         assert set(changes) == self.written
-        assert self.state.has_pending == bool(self.written)
+        assert bool(self.state.pending) == bool(self.written)
         for key, (old, new) in changes.items():
             assert old == self.committed.get(key, ABSENT)
             assert new == self.visible.get(key, ABSENT)

@@ -18,7 +18,6 @@ from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCase
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.validation import (
     WorkflowGraphValidator,
-    check_graph,
     infer_starts,
     validate_workflow_graph,
 )
@@ -205,13 +204,13 @@ def test_several_starts_reach_more_than_one():
 def test_a_long_chain_is_walked_without_recursion():
     ids = [f"n{number}" for number in range(3000)]
     groups = [SingleEdgeGroup(one, other) for one, other in pairwise(ids)]
-    assert check_graph(groups, by_id(*map(node, ids)), ("n0",)) == []
+    assert WorkflowGraphValidator().check(groups, by_id(*map(node, ids)), ("n0",)) == []
 
 
 def test_reachability_can_be_left_to_the_caller():
     executors = by_id(node("a"), node("b"))
-    assert check_graph([], executors, ("a",), check_reachability=False) == []
-    assert len(check_graph([], executors, ("a",))) == 1
+    assert WorkflowGraphValidator().check([], executors, ("a",), check_reachability=False) == []
+    assert len(WorkflowGraphValidator().check([], executors, ("a",))) == 1
 
 
 # ----------------------------------------------------------------------------------------------------- logs, outputs

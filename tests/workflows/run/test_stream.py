@@ -217,7 +217,7 @@ async def test_closing_a_stream_breaks_its_run_off_and_frees_the_instance():
     assert brief(read) == CHAIN[:3]
     assert ended == ["ab"]
     assert [e async for e in stream] == []
-    assert not workflow.state.has_pending
+    assert not workflow.state.pending
     assert (await workflow.run("again")).outputs == ["AGAIN"]
     partial = await stream.get_final_response()
     assert partial.final_state is WorkflowRunState.CANCELLED
