@@ -386,8 +386,8 @@ class WorkflowBuilder:
             starts = infer_starts(executors, self._groups, check_roots=checks_reachability)
         groups = [with_fan_in_mode(group, executors) for group in self._groups]
         designation = resolve_designation(self._outputs, self._intermediate, executors, self._nodes.id_of)
-        check = WorkflowGraphValidator().check
-        raise_first(check(groups, executors, starts, designation, check_reachability=checks_reachability))
+        validator = WorkflowGraphValidator(check_reachability=checks_reachability)
+        raise_first(validator.check(groups, executors, starts, designation))
         if on_validated is not None:
             on_validated()
         if not copy_executors:

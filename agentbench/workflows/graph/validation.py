@@ -61,6 +61,9 @@ class WorkflowGraphValidator:
         ```
     """
 
+    def __init__(self, *, check_reachability: bool = True) -> None:
+        self._check_reachability = check_reachability
+
     def validate_workflow(
         self,
         edge_groups: Iterable[EdgeGroup],
@@ -101,9 +104,7 @@ class WorkflowGraphValidator:
         edge_groups: Sequence[EdgeGroup],
         executors: Mapping[str, Executor],
         start_executor_ids: Sequence[str],
-        designation: OutputDesignation = EVERY_YIELD_IS_OUTPUT,
-        *,
-        check_reachability: bool = True,
+        designation: OutputDesignation,
     ) -> list[WorkflowValidationError]:
         """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
         groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
@@ -114,7 +115,7 @@ class WorkflowGraphValidator:
         if len(set(pairs)) < len(pairs):
             errors += [EdgeDuplicationError(f"{a}->{b}") for (a, b), count in Counter(pairs).items() if count > 1]
         errors += _incompatible_types(groups, edges, executors)
-        if check_reachability and ends_are_known:
+        if self._check_reachability and ends_are_known:
             unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
             if unreachable:
                 message = (

@@ -17,6 +17,7 @@ from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, In
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.validation import (
+    EVERY_YIELD_IS_OUTPUT,
     WorkflowGraphValidator,
     infer_starts,
     validate_workflow_graph,
@@ -204,13 +205,13 @@ def test_several_starts_reach_more_than_one():
 def test_a_long_chain_is_walked_without_recursion():
     ids = [f"n{number}" for number in range(3000)]
     groups = [SingleEdgeGroup(one, other) for one, other in pairwise(ids)]
-    assert WorkflowGraphValidator().check(groups, by_id(*map(node, ids)), ("n0",)) == []
+    assert WorkflowGraphValidator().check(groups, by_id(*map(node, ids)), ("n0",), EVERY_YIELD_IS_OUTPUT) == []
 
 
 def test_reachability_can_be_left_to_the_caller():
     executors = by_id(node("a"), node("b"))
-    assert WorkflowGraphValidator().check([], executors, ("a",), check_reachability=False) == []
-    assert len(WorkflowGraphValidator().check([], executors, ("a",))) == 1
+    assert WorkflowGraphValidator(check_reachability=False).check([], executors, ("a",), EVERY_YIELD_IS_OUTPUT) == []
+    assert len(WorkflowGraphValidator().check([], executors, ("a",), EVERY_YIELD_IS_OUTPUT)) == 1
 
 
 # ----------------------------------------------------------------------------------------------------- logs, outputs
