@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from agentbench.agents.clients.openai.wire import (
@@ -78,126 +78,85 @@ def failure_of(answer: Any) -> Any:
 
 
 def _output_contents(item: Any) -> Iterator[Content]:
-    """The contents of an item of the output."""
-    kind = text(item, "type")
-    read = _READERS.get(kind or "")
-    if read is None:
-        logger.debug("An output item of type %r is only in raw_representation.", kind)
-        return
-    yield from read(item)
+    """Yield the contents of an item of the output."""
+    for content in _read_item(item):
+        if content.raw_representation is None:
+            content.raw_representation = item
+        yield content
 
 
-def _message(item: Any) -> Iterator[Content]:
-    for part in items(item, "content"):
-        words = text(part, "text")
-        refusal = refusal_content(part)
-        if words:
-            notes = [citation(note) for note in items(part, "annotations")]
-            yield Content.from_text(words, annotations=notes or None, raw_representation=part)
-        elif refusal is not None:
-            yield refusal
+def _read_item(item: Any) -> Iterator[Content]:
+    match text(item, "type"):
+        case "message":
+            for part in items(item, "content"):
+                words, refusal = text(part, "text"), refusal_content(part)
+                if words:
+                    notes = [citation(note) for note in items(part, "annotations")]
+                    yield Content.from_text(words, annotations=notes or None, raw_representation=part)
+                elif refusal is not None:
+                    yield refusal
+        case "reasoning":
+            parts = items(item, "summary") or items(item, "content")
+            thought = "\n".join(line for part in parts if (line := text(part, "text")))
+            hidden = text(item, "encrypted_content")
+            if thought or hidden:
+                yield Content.from_text_reasoning(id=text(item, "id"), text=thought or None, protected_data=hidden)
+        case "function_call" | "custom_tool_call":
+            arguments = json_text(field(item, "arguments")) or text(item, "input") or ""
+            call_id = text(item, "call_id") or new_call_id()
+            yield Content.from_function_call(call_id, text(item, "name") or "", arguments=arguments)
+        case "mcp_approval_request":
+            name, server, arguments = (text(item, name) for name in ("name", "server_label", "arguments"))
+            call = Content.from_function_call(
+                text(item, "id") or "",
+                name or "",
+                arguments=arguments,
+                additional_properties={"server_label": server},
+                raw_representation=item,
+            )
+            yield Content.from_function_approval_request(call.call_id or "", call)
+        case _:
+            yield from _read_hosted_call(item)
 
 
-def _reasoning(item: Any) -> Iterator[Content]:
-    parts = items(item, "summary") or items(item, "content")
-    thought = "\n".join(line for part in parts if (line := text(part, "text")))
-    hidden = text(item, "encrypted_content")
-    if thought or hidden:
-        yield Content.from_text_reasoning(
-            id=text(item, "id"), text=thought or None, protected_data=hidden, raw_representation=item
-        )
-
-
-def _function_call(item: Any) -> Iterator[Content]:
-    yield Content.from_function_call(
-        text(item, "call_id") or new_call_id(),
-        text(item, "name") or "",
-        arguments=json_text(field(item, "arguments")) or text(item, "input") or "",
-        raw_representation=item,
-    )
-
-
-def _code_interpreter(item: Any) -> Iterator[Content]:
-    call_id, code = text(item, "id"), text(item, "code")
-    yield Content.from_code_interpreter_tool_call(
-        call_id=call_id, inputs=[Content.from_text(code)] if code else [], raw_representation=item
-    )
-    outputs = []
-    for output in items(item, "outputs"):
-        logs, url = text(output, "logs"), text(output, "url") or ""
-        media_type = None if url.startswith("data:") else "image/png"
-        outputs.append(Content.from_uri(url, media_type=media_type) if logs is None else Content.from_text(logs))
-    yield Content.from_code_interpreter_tool_result(call_id=call_id, outputs=outputs, raw_representation=item)
-
-
-def _image_generation(item: Any) -> Iterator[Content]:
-    image_id = text(item, "id")
-    yield Content.from_image_generation_tool_call(image_id=image_id, raw_representation=item)
-    drawn = text(item, "result")
-    if drawn:
-        made = Content.from_uri(f"data:image/{text(item, 'output_format') or 'png'};base64,{drawn}")
-        yield Content.from_image_generation_tool_result(image_id=image_id, outputs=made, raw_representation=item)
-
-
-def _mcp_call(item: Any) -> Iterator[Content]:
-    call_id = text(item, "id") or ""
-    yield Content.from_mcp_server_tool_call(
-        call_id,
-        text(item, "name") or "",
-        server_name=text(item, "server_label"),
-        arguments=text(item, "arguments"),
-        raw_representation=item,
-    )
-    output, error = field(item, "output"), field(item, "error")
-    if output is not None or error is not None:
-        result = json_text(plain(error)) if output is None else output
-        yield Content.from_mcp_server_tool_result(
-            call_id, output=[Content.from_text(str(result))], raw_representation=item
-        )
-
-
-def _mcp_approval_request(item: Any) -> Iterator[Content]:
-    request_id = text(item, "id") or ""
-    call = Content.from_function_call(
-        request_id,
-        text(item, "name") or "",
-        arguments=text(item, "arguments"),
-        additional_properties={"server_label": text(item, "server_label")},
-        raw_representation=item,
-    )
-    yield Content.from_function_approval_request(request_id, call, raw_representation=item)
-
-
-def _search(item: Any) -> Iterator[Content]:
-    call_id, status = text(item, "id") or "", text(item, "status")
-    name = (text(item, "type") or "").removesuffix("_call")
-    arguments = plain(field(item, "action") or {"queries": items(item, "queries")})
-    yield Content.from_search_tool_call(
-        call_id,
-        tool_name=name,
-        arguments=arguments if isinstance(arguments, Mapping) else None,
-        status=status,
-        raw_representation=item,
-    )
-    found = plain(items(item, "results")) or plain(items(field(item, "action"), "sources"))
-    if found:
-        yield Content.from_search_tool_result(
-            call_id, tool_name=name, result=found, status=status, raw_representation=item
-        )
-
-
-_READERS: dict[str, Callable[[Any], Iterator[Content]]] = {
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _function_call,
-    "custom_tool_call": _function_call,
-    "code_interpreter_call": _code_interpreter,
-    "image_generation_call": _image_generation,
-    "mcp_call": _mcp_call,
-    "mcp_approval_request": _mcp_approval_request,
-    "web_search_call": _search,
-    "file_search_call": _search,
-}
+def _read_hosted_call(item: Any) -> Iterator[Content]:
+    """Yield call and result of a tool that the service ran itself."""
+    item_id = text(item, "id") or ""
+    match text(item, "type"):
+        case "code_interpreter_call":
+            code, outputs = text(item, "code"), []
+            for output in items(item, "outputs"):
+                logs, url = text(output, "logs"), text(output, "url") or ""
+                media_type = None if url.startswith("data:") else "image/png"
+                made = Content.from_uri(url, media_type=media_type) if logs is None else Content.from_text(logs)
+                outputs.append(made)
+            inputs = [Content.from_text(code)] if code else []
+            yield Content.from_code_interpreter_tool_call(call_id=text(item, "id"), inputs=inputs)
+            yield Content.from_code_interpreter_tool_result(call_id=text(item, "id"), outputs=outputs)
+        case "image_generation_call":
+            yield Content.from_image_generation_tool_call(image_id=text(item, "id"))
+            drawn = text(item, "result")
+            if drawn:
+                made = Content.from_uri(f"data:image/{text(item, 'output_format') or 'png'};base64,{drawn}")
+                yield Content.from_image_generation_tool_result(image_id=text(item, "id"), outputs=made)
+        case "mcp_call":
+            name, server, arguments = (text(item, name) for name in ("name", "server_label", "arguments"))
+            yield Content.from_mcp_server_tool_call(item_id, name or "", server_name=server, arguments=arguments)
+            output, error = field(item, "output"), field(item, "error")
+            if output is not None or error is not None:
+                result = str(json_text(plain(error)) if output is None else output)
+                yield Content.from_mcp_server_tool_result(item_id, output=[Content.from_text(result)])
+        case "web_search_call" | "file_search_call" as kind:
+            name, status = kind.removesuffix("_call"), text(item, "status")
+            query = plain(field(item, "action") or {"queries": items(item, "queries")})
+            yield Content.from_search_tool_call(
+                item_id, tool_name=name, arguments=query if isinstance(query, Mapping) else None, status=status
+            )
+            found = plain(items(item, "results")) or plain(items(field(item, "action"), "sources"))
+            if found:
+                yield Content.from_search_tool_result(item_id, tool_name=name, result=found, status=status)
+        case kind:
+            logger.debug("An output item of type %r is only in raw_representation.", kind)
 
 
 class EventReader:
