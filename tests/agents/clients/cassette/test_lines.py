@@ -45,7 +45,7 @@ def test_the_first_line_says_what_made_the_file() -> None:
     ]
 
 
-def test_a_message_stands_once_and_is_then_named() -> None:
+def test_a_message_is_written_once_and_then_named() -> None:
     read = new_lines()
     first = write(read, request("a", temperature=0))
     second = write(read, request("a", "b", "b"))
@@ -57,7 +57,7 @@ def test_a_message_stands_once_and_is_then_named() -> None:
     assert len(second) == 2
 
 
-def test_a_set_of_tools_stands_once_and_is_then_named() -> None:
+def test_a_set_of_tools_is_written_once_and_then_named() -> None:
     read, tools = new_lines(), [{"name": "add", "description": "", "parameters": {}}]
     first = [json.loads(line) for line in write(read, request("a", tools=tools))]
     second = [json.loads(line) for line in write(read, request("a", tools=tools))]

@@ -42,7 +42,7 @@ def test_replay_needs_the_file(path: Path) -> None:
         CassetteChatClient(path, EchoChatClient(), mode="replay")
 
 
-async def test_replay_never_asks_and_never_writes(path: Path) -> None:
+async def test_replay_never_calls_the_model_and_never_writes(path: Path) -> None:
     await recorded(path, ["hi"], "hello")
     before = path.read_bytes()
     client = CassetteChatClient(path, ScriptedChatClient(["never"]), mode="replay")
@@ -65,9 +65,8 @@ async def test_a_read_only_file_in_a_read_only_folder_is_replayed(path: Path) ->
         path.parent.chmod(0o755)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_asked(
-    path: Path, monkeypatch: pytest.MonkeyPatch, *, stream: bool
+async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_called(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await recorded(path, ["hi"], "hello")
 
@@ -80,13 +79,13 @@ async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_aske
     model = ScriptedChatClient(["never"])
     client = CassetteChatClient(path, model)
     with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not called"):
-        await ask(client, "something else", stream=stream)
+        await ask(client, "something else")
     assert model.calls == []
-    assert (await ask(client, "hello", stream=stream)).text == "hi"
+    assert (await ask(client, "hello")).text == "hi"
 
 
 @pytest.mark.parametrize("mode", ["auto", "record"])
-async def test_a_folder_that_cannot_be_written_is_noticed_before_the_model_is_asked(
+async def test_a_folder_that_cannot_be_written_is_noticed_before_the_model_is_called(
     path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
     monkeypatch.setattr(os, "access", lambda place, mode: not os.path.isdir(place))
@@ -105,7 +104,7 @@ async def test_auto_makes_the_file_and_adds_to_it(path: Path) -> None:
     assert [call["call"] for call in calls(path)] == [1, 2, 3]
 
 
-async def test_record_starts_anew_with_the_first_call_and_asks_for_every_call(path: Path) -> None:
+async def test_record_starts_anew_with_the_first_call_and_records_every_call(path: Path) -> None:
     await recorded(path, ["old"], "hello")
     before = path.read_bytes()
     client = CassetteChatClient(path, ScriptedChatClient(["new", "newer"]), mode="record")
@@ -172,7 +171,7 @@ async def test_a_class_is_a_function_that_makes_a_client(path: Path) -> None:
     assert (await ask(CassetteChatClient(path, EchoChatClient))).text == "Echo: hello"
 
 
-async def test_a_function_that_makes_no_client_is_told(path: Path) -> None:
+async def test_a_function_that_makes_no_client_is_refused(path: Path) -> None:
     with pytest.raises(TypeError, match="the function that makes the client returned int; expected a chat client"):
         await ask(CassetteChatClient(path, lambda: 3))
 
@@ -185,7 +184,7 @@ async def test_an_agent_made_before_the_model_is_known_is_replayed_by_one_made_a
     assert (await second.run("hello")).text == "hi"
 
 
-async def test_the_model_may_be_given(path: Path) -> None:
+async def test_the_model_may_be_an_argument(path: Path) -> None:
     client = CassetteChatClient(path, EchoChatClient(), model="other")
     await ask(client)
     assert lines(path)[0]["model"] == "other"
@@ -216,7 +215,7 @@ async def test_layers_are_taken_over_from_the_client_and_run_once(path: Path) ->
     assert CassetteChatClient(path, original, middleware=[]).middleware == []
 
 
-async def test_any_other_client_is_asked_as_a_whole(path: Path) -> None:
+async def test_any_other_client_is_called_through_get_response(path: Path) -> None:
     class Foreign:
         def __init__(self) -> None:
             self.additional_properties: dict[str, Any] = {}
@@ -239,7 +238,7 @@ async def test_any_other_client_is_asked_as_a_whole(path: Path) -> None:
     assert (await ask(CassetteChatClient(path), "more")).text == "from afar"
 
 
-async def test_a_service_that_keeps_conversations_is_remembered(path: Path) -> None:
+async def test_that_a_service_stores_conversations_is_written(path: Path) -> None:
     class Keeping(ScriptedChatClient):
         STORES_BY_DEFAULT = True
 
@@ -277,7 +276,7 @@ async def test_the_client_is_closed_with_it(path: Path) -> None:
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("make", [NetworkClient, lambda: NetworkClient(["hi"])])
-async def test_offline_a_miss_is_told_and_nothing_is_asked(path: Path, make: Any) -> None:
+async def test_offline_a_miss_is_an_error_and_the_model_is_not_called(path: Path, make: Any) -> None:
     source = NetworkClient(["hi"]) if make is NetworkClient else make
     client = CassetteChatClient(path, source)
     with pytest.raises(CassetteMissError, match="unset AGENTBENCH_OFFLINE"):
@@ -288,16 +287,15 @@ async def test_offline_a_miss_is_told_and_nothing_is_asked(path: Path, make: Any
 
 
 @pytest.mark.usefixtures("offline")
-async def test_offline_a_service_on_this_machine_is_asked(path: Path) -> None:
+async def test_offline_a_service_on_this_machine_is_called(path: Path) -> None:
     assert (await ask(CassetteChatClient(path, NetworkClient(["hi"], url="http://127.0.0.1:9/v1")))).text == "hi"
 
 
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("stream", [False, True])
-async def test_offline_recording_is_refused_by_the_name_of_the_variable(path: Path, *, stream: bool) -> None:
+async def test_offline_recording_is_refused_by_the_name_of_the_variable(path: Path) -> None:
     original = NetworkClient(["hi"])
     with pytest.raises(ChatClientException, match="NetworkClient would go to the network, but AGENTBENCH_OFFLINE"):
-        await ask(CassetteChatClient(path, original, mode="record"), stream=stream)
+        await ask(CassetteChatClient(path, original, mode="record"))
     assert original.calls == []
 
 
@@ -373,13 +371,7 @@ async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_a_miss_while_streaming_comes_with_the_first_pull(path: Path) -> None:
-    stream = CassetteChatClient(path).get_response("hello", stream=True)
-    with pytest.raises(CassetteMissError):
-        await stream.__anext__()
-
-
-async def test_a_file_is_named_as_it_was_given_and_stays_where_it_is(
+async def test_a_relative_path_is_displayed_as_such_and_stays_where_it_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(path.parent)
@@ -395,7 +387,7 @@ async def test_a_file_is_named_as_it_was_given_and_stays_where_it_is(
 # ---------------------------------------------------------------------------------------------- what it knows of itself
 
 
-async def test_it_tells_what_it_was_asked_and_what_answered(path: Path) -> None:
+async def test_it_lists_its_calls_and_what_answered_them(path: Path) -> None:
     await recorded(path, ["one"], "a")
     client = CassetteChatClient(path, ScriptedChatClient(["two", OSError()]))
     message = Message("user", ["a"])
@@ -472,14 +464,6 @@ async def test_two_agents_record_and_replay_on_one_file_at_once(path: Path) -> N
     agents = offline.as_agent(name="a"), offline.as_agent(name="b")
     replayed = await asyncio.gather(*(agent.run(prompt) for agent in agents for prompt in prompts))
     assert [answer.text for answer in replayed] == [f"re {prompt}" for prompt in prompts] * 2
-
-
-async def test_what_one_records_the_other_replays_at_once(path: Path) -> None:
-    one, two = CassetteChatClient(path, ScriptedChatClient(["hi"])), CassetteChatClient(path)
-    with pytest.raises(CassetteMissError):
-        await ask(two)
-    await ask(one)
-    assert (await ask(two)).text == "hi"
 
 
 async def test_streams_that_are_recorded_at_once_do_not_mix(path: Path) -> None:

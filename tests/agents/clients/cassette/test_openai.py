@@ -57,16 +57,16 @@ STREAMED = [
 
 
 @pytest.mark.parametrize(("answers", "recorded_streaming"), [(WHOLE, False), (STREAMED, True)])
-@pytest.mark.parametrize("asked_streaming", [False, True])
+@pytest.mark.parametrize("replayed_streaming", [False, True])
 async def test_what_a_service_says_is_replayed(
-    server: OpenAIServer, path: Path, answers: list[Answer], *, recorded_streaming: bool, asked_streaming: bool
+    server: OpenAIServer, path: Path, answers: list[Answer], *, recorded_streaming: bool, replayed_streaming: bool
 ) -> None:
     server.answer(*answers)
     async with CassetteChatClient(path, lambda: client_of(server)) as recording:
         live = await ask(recording, "weather?", stream=recorded_streaming, tools=[get_weather])
     assert len(server.requests) == 2
     async with CassetteChatClient(path, lambda: client_of(server)) as replay:
-        again = await ask(replay, "weather?", stream=asked_streaming, tools=[get_weather])
+        again = await ask(replay, "weather?", stream=replayed_streaming, tools=[get_weather])
     assert len(server.requests) == 2
     assert facts(again) == facts(live)
     text = path.read_text("utf-8")
@@ -86,7 +86,7 @@ def facts(response: ChatResponse[Any]) -> Any:
     )
 
 
-async def test_what_a_service_keeps_is_replayed_with_its_conversation(server: OpenAIServer, path: Path) -> None:
+async def test_what_a_service_stores_is_replayed_with_its_conversation(server: OpenAIServer, path: Path) -> None:
     async def talk(client: CassetteChatClient) -> list[str]:
         async with client:
             agent = client.as_agent()
@@ -101,8 +101,7 @@ async def test_what_a_service_keeps_is_replayed_with_its_conversation(server: Op
     assert await talk(CassetteChatClient(path, mode="replay")) == live
 
 
-@pytest.mark.parametrize("status", [401, 429, 503])
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(("status", "streaming"), [(401, False), (503, True)])
 async def test_a_service_that_refuses_is_not_recorded(
     server: OpenAIServer, path: Path, status: int, *, streaming: bool
 ) -> None:
@@ -110,14 +109,6 @@ async def test_a_service_that_refuses_is_not_recorded(
     async with CassetteChatClient(path, client_of(server)) as client:
         with pytest.raises(ChatClientException):
             await ask(client, stream=streaming)
-    assert not path.exists()
-
-
-async def test_a_connection_that_breaks_in_a_stream_is_not_recorded(server: OpenAIServer, path: Path) -> None:
-    server.answer(stream(wire.chunk("Hel"), cut=True))
-    async with CassetteChatClient(path, client_of(server)) as client:
-        with pytest.raises(ChatClientException):
-            await ask(client, stream=True)
     assert not path.exists()
 
 
@@ -133,7 +124,7 @@ async def test_closing_the_stream_closes_the_connection_and_records_nothing(serv
     assert not path.exists()
 
 
-async def test_offline_a_service_elsewhere_is_never_asked(
+async def test_offline_a_service_elsewhere_is_never_called(
     server: OpenAIServer, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")

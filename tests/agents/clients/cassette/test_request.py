@@ -18,7 +18,6 @@ from agentbench.agents.clients.cassette.request import (
     plain_message,
     plain_options,
     plain_tools,
-    prompt_of,
 )
 from agentbench.agents.clients.cassette.secrets import Redaction
 from agentbench.messages.content.content import Content
@@ -99,14 +98,6 @@ def test_ids_of_calls_are_compared_by_first_appearance() -> None:
     assert key(turn("a", "b", "a", "b")) != key(turn("a", "b", "b", "a"))
 
 
-def test_ids_that_a_call_hands_on_are_compared_likewise() -> None:
-    def asked(call_id: str) -> list[Message]:
-        request = Content.from_function_approval_request(call_id, call(call_id))
-        return [Message("assistant", [request])]
-
-    assert key(asked("generated-1")) == key(asked("generated-2"))
-
-
 def test_arguments_of_calls_are_compared_as_what_they_say() -> None:
     cases: list[Any] = [
         ('{"a": 1, "b": 2}', '{"b":2,"a":1}'),
@@ -116,14 +107,7 @@ def test_arguments_of_calls_are_compared_as_what_they_say() -> None:
     ]
     for left, right in cases:
         assert key([Message("assistant", [call("c", left)])]) == key([Message("assistant", [call("c", right)])])
-
-
-def test_arguments_that_are_no_json_are_compared_as_text() -> None:
     assert key([Message("assistant", [call("c", "{")])]) != key([Message("assistant", [call("c", "{{")])])
-
-
-def test_true_is_not_one() -> None:
-    assert key(ASKED, store=True) != key(ASKED, store=1)
 
 
 def test_options_that_ask_for_the_same_are_equal() -> None:
@@ -145,6 +129,7 @@ def test_every_other_option_is_compared() -> None:
     cases: list[Any] = [
         ({"temperature": 0.1}, {}),
         ({"seed": 1}, {"seed": 2}),
+        ({"store": True}, {"store": 1}),
         ({"stop": ["a", "b"]}, {"stop": ["b", "a"]}),
         ({"tool_choice": {"mode": "required", "required_function_name": "f"}}, {"tool_choice": "required"}),
         ({"reasoning_effort": "low"}, {"reasoning_effort": "high"}),
@@ -205,13 +190,6 @@ def test_a_function_is_written_as_name_description_and_parameters() -> None:
             "parameters": {"type": "object", "properties": {"token": {"type": "string"}}},
         }
     ]
-
-
-def test_a_tool_of_another_kind_goes_by_its_name() -> None:
-    def lookup() -> None: ...
-
-    assert plain_tools([lookup]) == [{"name": "lookup", "description": ""}]
-    assert plain_tools(None) == []
 
 
 def test_a_format_may_have_a_field_that_is_named_like_a_secret() -> None:
@@ -278,13 +256,6 @@ def test_an_answer_comes_back_from_what_is_written_of_it() -> None:
     assert "raw_representation" not in plain_answer(response)
 
 
-def test_the_prompt_is_what_the_user_said_last() -> None:
-    messages = [*ASKED, Message("assistant", ["5"])]
-    assert prompt_of(as_sent(messages, {}, model=None)) == "What is 2+3?"
-    assert prompt_of(as_sent([Message("system", ["rules"])], {}, model=None)) == "rules"
-    assert prompt_of(as_sent([], {}, model=None)) == ""
-
-
 def test_whatever_match_changes_stays_out_of_what_was_read() -> None:
     contents = [{"type": "function_call", "call_id": "c", "arguments": {"a": [1]}, "items": [["x"], {"k": ["y"]}]}]
     read = {
@@ -311,22 +282,6 @@ def test_calls_are_numbered_across_messages() -> None:
 
     assert key(talk("a", "b", "a")) == key(talk("x", "a", "x"))
     assert len({key(talk(*ids)) for ids in ("aaa", "aab", "aba", "abb", "abc")}) == 5
-
-
-def test_of_a_long_conversation_only_new_messages_are_read() -> None:
-    read: list[str] = []
-
-    class Reading(Redaction):
-        __slots__ = ()
-
-        def value(self, value: Any) -> Any:
-            read.extend(item["text"] for item in value.get("contents", ()))
-            return value
-
-    watched, messages = Matcher(None, Reading(())), [plain_message(Message("user", [text])) for text in "abc"]
-    for length in (1, 2, 3, 3):
-        watched.key({"messages": messages[:length], "tools": [], "options": {}})
-    assert read == ["a", "b", "c"]
 
 
 def test_secret_entries_of_older_cassettes_are_not_compared() -> None:

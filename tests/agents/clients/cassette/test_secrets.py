@@ -50,7 +50,7 @@ def test_a_function_that_makes_a_client_holds_what_it_closes_over() -> None:
     assert find_secrets(lambda: Sdk(key)) == {"closed-over"}
 
 
-def test_short_plain_text_is_no_secret_whatever_its_name() -> None:
+def test_short_plain_text_is_no_secret_under_any_name() -> None:
     assert find_secrets(Sdk("x")) == set()
 
 
@@ -73,15 +73,6 @@ def test_no_secret_is_left_in_a_masked_text(secret: str, times: int) -> None:
     for _ in range(times):
         text = json.dumps(text)
     assert not contains_secret(mask_secrets(text, [secret]), [secret])
-
-
-@given(secret=st.text(min_size=1, max_size=12))
-def test_a_secret_is_found_in_ascii_json(secret: str) -> None:
-    assert contains_secret(json.dumps({"text": f"<{secret}>"}), [secret])
-
-
-def test_text_without_the_secret_is_fine() -> None:
-    assert not contains_secret("hello", ["hellos"])
 
 
 def test_redaction_replaces_text_and_patterns_in_values_not_in_keys() -> None:
@@ -126,22 +117,19 @@ def texts(updates: list[dict[str, Any]]) -> list[str]:
     return [update["contents"][0]["text"] for update in updates]
 
 
-def test_pieces_of_a_stream_stay_as_they_are_where_nothing_lies_across_them() -> None:
-    assert texts(Redaction("Ann").updates(text_updates("Hi ", "Ann", "!"))) == ["Hi ", "[redacted]", "!"]
-
-
 def test_what_lies_across_pieces_of_a_stream_is_replaced_too() -> None:
-    given_updates = text_updates("Hi A", "n", "n!")
-    assert "".join(texts(Redaction("Ann").updates(given_updates))) == "Hi [redacted]!"
-    assert texts(given_updates) == ["Hi A", "n", "n!"]
+    assert texts(Redaction("Ann").updates(text_updates("Hi ", "Ann", "!"))) == ["Hi ", "[redacted]", "!"]
+    sent = text_updates("Hi A", "n", "n!")
+    assert "".join(texts(Redaction("Ann").updates(sent))) == "Hi [redacted]!"
+    assert texts(sent) == ["Hi A", "n", "n!"]
 
 
 def test_arguments_are_redacted_call_by_call() -> None:
     def piece(call_id: str, arguments: str) -> dict[str, Any]:
         return {"contents": [{"type": "function_call", "call_id": call_id, "arguments": arguments}]}
 
-    given_updates = [piece("c1", '{"who": "A'), piece("", 'nn"}'), piece("c2", '{"who": "A'), piece("", 'dam"}')]
-    redacted = Redaction("Ann").updates(given_updates)
+    sent = [piece("c1", '{"who": "A'), piece("", 'nn"}'), piece("c2", '{"who": "A'), piece("", 'dam"}')]
+    redacted = Redaction("Ann").updates(sent)
     arguments = [update["contents"][0]["arguments"] for update in redacted]
     assert arguments == ['{"who": "[redacted]"}', "", '{"who": "A', 'dam"}']
 

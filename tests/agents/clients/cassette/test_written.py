@@ -77,32 +77,14 @@ async def test_what_is_handed_through_is_never_written(path: Path) -> None:
     assert (await ask(replay, "hello", tools=[other], user="somebody else")).text == "hi"
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_key_in_a_prompt_is_refused_before_anything_is_asked(path: Path, *, stream: bool) -> None:
+async def test_a_key_in_a_prompt_is_refused_before_the_model_is_called(path: Path) -> None:
     await recorded(path, ["old"], "old")
     before = path.read_bytes()
     original = NetworkClient(["hi"])
     with pytest.raises(ChatClientException, match="would write a secret that the client holds") as caught:
-        await ask(CassetteChatClient(path, original), f"my key is {KEY}", stream=stream)
+        await ask(CassetteChatClient(path, original), f"my key is {KEY}")
     assert KEY not in str(caught.value)
     assert (original.calls, path.read_bytes()) == ([], before)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        f"your key is {KEY}",
-        [Call("get_weather", {"city": KEY})],
-        [ChatResponseUpdate(contents=[KEY[:5]], role="assistant"), ChatResponseUpdate(contents=[KEY[5:]])],
-        {"text": "hi", "additional_properties": {"seen": [KEY]}},
-    ],
-    ids=["text", "arguments", "across updates", "properties"],
-)
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_key_in_an_answer_is_refused(path: Path, answer: Any, *, stream: bool) -> None:
-    with pytest.raises(ChatClientException, match="nothing was written"):
-        await ask(CassetteChatClient(path, NetworkClient([answer])), stream=stream)
-    assert not path.exists()
 
 
 async def test_a_key_in_an_option_or_tool_is_refused(path: Path) -> None:

@@ -80,13 +80,11 @@ async def test_options_that_the_sdk_does_not_know_are_sent_all_the_same(server: 
     "answer",
     [
         lambda: reply(wire.embeddings([1.0])),
-        lambda: reply({"data": []}),
         lambda: reply({}),
         lambda: reply({"data": [{"embedding": "!"}, {"embedding": None}]}),
         lambda: raw(b"<html>", "text/html"),
-        lambda: raw(b"{nope", "application/json"),
     ],
-    ids=["too-few", "none", "empty", "no-numbers", "html", "no-json"],
+    ids=["too-few", "empty", "no-numbers", "html"],
 )
 async def test_what_is_no_answer_is_an_invalid_response(server: OpenAIServer, answer: Any) -> None:
     server.answer(answer())

@@ -14,7 +14,6 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, ChatClientInvalidRequestException
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient
-from agentbench.settings import SecretString
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, stream
 
@@ -60,13 +59,6 @@ async def test_instructions_have_the_role_that_was_chosen(server: OpenAIServer) 
     assert server.bodies[0]["messages"][0] == {"role": "developer", "content": "Be brief."}
 
 
-async def test_instructions_that_stand_there_already_are_not_repeated(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion()))
-    async with client_of(server) as client:
-        await client.get_response([Message("system", "a"), Message("user", "b")], options={"instructions": "a"})
-    assert [message["content"] for message in server.bodies[0]["messages"]] == ["a", "b"]
-
-
 async def test_options_that_the_sdk_does_not_know_are_sent_all_the_same(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion()))
     async with client_of(server) as client:
@@ -88,20 +80,11 @@ async def test_how_a_request_is_sent_can_be_said_by_client_kwargs(server: OpenAI
     assert server.requests[0].headers["x-a"] == "b"
 
 
-async def test_options_out_of_range_are_refused_before_anything_is_sent(server: OpenAIServer) -> None:
+async def test_without_a_message_nothing_is_sent(server: OpenAIServer) -> None:
     async with client_of(server) as client:
-        with pytest.raises(ValueError, match="temperature"):
-            await client.get_response("x", options={"temperature": 3})
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-async def test_without_a_message_nothing_is_sent(server: OpenAIServer, streaming: bool) -> None:
-    async with client_of(server) as client:
-        with pytest.raises(ChatClientInvalidRequestException, match="no message"):
-            await client.get_response([Message("assistant")], stream=streaming).get_final_response() if streaming else (
-                await client.get_response([])
-            )
+        for messages in ([], [Message("assistant")]):
+            with pytest.raises(ChatClientInvalidRequestException, match="no message"):
+                await client.get_response(messages)
     assert server.requests == []
 
 
@@ -118,7 +101,7 @@ async def test_the_callers_messages_and_options_are_not_changed(server: OpenAISe
 # ----------------------------------------------------------------------------------------------------------------- keys
 
 
-async def test_a_server_near_by_gets_no_key_of_anybody(server: OpenAIServer) -> None:
+async def test_a_server_near_by_gets_no_key(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion()))
     async with client_of(server) as client:
         await client.get_response("x")
@@ -126,7 +109,7 @@ async def test_a_server_near_by_gets_no_key_of_anybody(server: OpenAIServer) -> 
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_a_function_gives_a_fresh_key_for_each_request(server: OpenAIServer, kind: str) -> None:
+async def test_a_function_returns_a_fresh_key_for_each_request(server: OpenAIServer, kind: str) -> None:
     keys = iter(["sk-first", "sk-second"])
 
     def give() -> str:
@@ -142,22 +125,13 @@ async def test_a_function_gives_a_fresh_key_for_each_request(server: OpenAIServe
     assert [request.headers["authorization"] for request in server.requests] == ["Bearer sk-first", "Bearer sk-second"]
 
 
-@pytest.mark.parametrize("given", [None, "", 7, "sk-a\nb"])
-async def test_a_function_that_gives_no_key_is_told(server: OpenAIServer, given: Any) -> None:
-    async with client_of(server, api_key=lambda: given) as client:
+@pytest.mark.parametrize("returned", [None, "sk-a\nb"])
+async def test_a_function_that_returns_no_key_is_an_error(server: OpenAIServer, returned: Any) -> None:
+    async with client_of(server, api_key=lambda: returned) as client:
         with pytest.raises(ChatClientInvalidAuthException) as caught:
             await client.get_response("x")
     assert "sk-a" not in str(caught.value)
     assert server.requests == []
-
-
-async def test_an_error_of_the_function_that_gives_keys_is_the_callers_own(server: OpenAIServer) -> None:
-    def give() -> str:
-        raise LookupError("vault is closed")
-
-    async with client_of(server, api_key=give) as client:
-        with pytest.raises(LookupError, match="vault is closed"):
-            await client.get_response("x")
 
 
 async def test_name_and_password_of_the_address_are_sent_as_a_header(server: OpenAIServer) -> None:
@@ -172,16 +146,7 @@ async def test_name_and_password_of_the_address_are_sent_as_a_header(server: Ope
 # -------------------------------------------------------------------------------------------------------------- headers
 
 
-async def test_the_library_presents_itself(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion()))
-    async with client_of(server) as client:
-        await client.get_response("x")
-    from agentbench import __version__
-
-    assert server.requests[0].headers["user-agent"] == f"agentbench-python/{__version__}"
-
-
-@pytest.mark.parametrize(("value", "presented"), [("1", False), ("true", False), ("0", True), ("", True)])
+@pytest.mark.parametrize(("value", "presented"), [("1", False), ("", True)])
 async def test_the_library_does_not_present_itself_where_that_is_not_wanted(
     server: OpenAIServer, value: str, presented: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,16 +216,6 @@ async def test_an_agent_streams_interleaved_calls_and_the_answer(server: OpenAIS
     assert [message["content"] for message in sent[2:]] == ["3", "7"]
 
 
-async def test_a_session_keeps_the_conversation_here(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion("one")), reply(wire.completion("two")))
-    async with client_of(server) as client:
-        agent = client.as_agent()
-        session = agent.create_session()
-        await agent.run("1", session=session)
-        await agent.run("2", session=session)
-    assert [message["content"] for message in server.bodies[1]["messages"]] == ["1", "one", "2"]
-
-
 # --------------------------------------------------------------------------------------------------- structured output
 
 
@@ -269,11 +224,11 @@ async def test_a_model_class_is_sent_as_a_schema_and_gives_the_value(server: Ope
     answer = '{"degrees": 7}'
     server.answer(reply(wire.completion(answer)), stream(wire.chunk(answer[:5]), wire.chunk(answer[5:], finish="stop")))
     async with client_of(server) as client:
-        asked = await client.get_response("x", options={"response_format": weather})
+        whole = await client.get_response("x", options={"response_format": weather})
         streamed = await client.get_response(
             "x", stream=True, options={"response_format": weather}
         ).get_final_response()
-    assert asked.value == streamed.value == weather(degrees=7)
+    assert whole.value == streamed.value == weather(degrees=7)
     for body in server.bodies:
         assert body["response_format"]["type"] == "json_schema"
         assert body["response_format"]["json_schema"]["name"] == "Weather"
@@ -350,15 +305,6 @@ async def test_a_cancelled_request_is_not_translated(server: OpenAIServer) -> No
         await happened(answer.closed_by_client)
 
 
-@pytest.mark.skipif(openai.__version__.startswith("2."), reason="versions 2 of openai close it")
-async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_for_the_next(server: OpenAIServer) -> None:
-    server.answer(stream(wire.chunk("a", finish="stop")), reply(wire.completion("b")))
-    async with client_of(server) as client:
-        await client.get_response("x", stream=True).get_final_response()
-        await client.get_response("x")
-    assert server.connections == 1
-
-
 # ---------------------------------------------------------------------------------------------------- loops and closing
 
 
@@ -385,7 +331,7 @@ def test_with_its_loop_ends_what_was_opened_in_it(server: OpenAIServer) -> None:
 
     for number in range(1, 4):
         server.answer(reply(wire.completion()))
-        asyncio.run(ask())  # and nobody closes the client
+        asyncio.run(ask())  # the client is not closed
         assert [sdk.is_closed() for sdk in opened] == [True] * number
         assert len(client._connection._of_loop) == 1
 
@@ -401,7 +347,7 @@ async def test_a_client_that_was_closed_opens_a_new_connection_when_it_is_used_a
     assert server.connections == 2
 
 
-async def test_a_client_of_the_sdk_that_was_given_is_used_and_stays_open(server: OpenAIServer) -> None:
+async def test_a_client_of_the_sdk_that_was_passed_in_is_used_and_stays_open(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion("1")), reply(wire.completion("2")))
     async with openai.AsyncOpenAI(api_key=KEY, base_url=server.url, max_retries=0) as sdk:
         async with OpenAIChatClient("m", async_client=sdk) as client:
@@ -459,12 +405,3 @@ async def test_offline_nothing_is_sent_to_the_network(monkeypatch: pytest.Monkey
             await client.get_response("x")
         with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
             await client.get_response("x", stream=True).get_final_response()
-
-
-async def test_offline_servers_on_this_machine_can_be_used(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
-    server.answer(reply(wire.completion("here")))
-    async with client_of(server, api_key=SecretString(KEY)) as client:
-        assert (await client.get_response("x")).text == "here"

@@ -121,10 +121,6 @@ def test_calls_after_results_are_a_new_entry() -> None:
             {"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}},
         ),
         (
-            Content.from_data(b"x", "audio/mp3"),
-            {"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}},
-        ),
-        (
             Content.from_data(b"x", "application/pdf"),
             {"type": "file", "file": {"file_data": "data:application/pdf;base64,eA=="}},
         ),
@@ -164,7 +160,7 @@ def test_images_in_results_are_left_out_with_a_warning(caplog: pytest.LogCapture
     assert "'a'" in caplog.text
 
 
-def test_a_failure_without_a_text_is_told_all_the_same() -> None:
+def test_a_failure_without_a_text_is_sent() -> None:
     failed = Content.from_function_result("a", exception="boom")
     assert chat_messages([Message("tool", [failed])])[0]["content"] == "Error: boom"
 

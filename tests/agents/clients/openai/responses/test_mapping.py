@@ -158,7 +158,7 @@ def test_what_cannot_be_sent_is_left_out_and_logged(
     assert [record.levelno for record in caplog.records] == [level]
 
 
-def test_a_question_that_the_service_keeps_is_not_sent_again() -> None:
+def test_an_approval_request_that_the_service_stores_is_not_sent_again() -> None:
     message = Message("assistant", [Content.from_function_approval_request("r", MCP_CALL)])
     assert response_input([message], continued=True) == []
 
@@ -329,10 +329,6 @@ def test_why_it_ended() -> None:
         assert response_of(wire.response(wire.output_message("a"), **fields)).finish_reason == expected
 
 
-def test_it_ended_for_tool_calls() -> None:
-    assert response_of(wire.response(wire.output_call("c", "f", "{}"))).finish_reason == "tool_calls"
-
-
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 def test_an_answer_that_is_still_being_made_has_a_token(status: str) -> None:
     response = response_of(wire.response(status=status))
@@ -448,13 +444,7 @@ def test_a_thought_that_comes_only_at_the_end_is_taken_then() -> None:
     ]
 
 
-def test_tools_of_the_service_arrive_when_they_are_done() -> None:
-    item = {"type": "image_generation_call", "id": "ig", "result": "eA=="}
-    kinds = [content.type for content in folded(CREATED, item_done(0, item), done()).messages[0].contents]
-    assert kinds == ["image_generation_tool_call", "image_generation_tool_result"]
-
-
-def test_an_incomplete_answer_tells_why() -> None:
+def test_an_incomplete_answer_has_its_reason() -> None:
     ended = wire.response(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
     assert (
         folded(CREATED, text_delta("a"), {"type": "response.incomplete", "response": ended}).finish_reason == "length"
