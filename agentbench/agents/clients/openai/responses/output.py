@@ -102,11 +102,11 @@ def _read_item(item: Any) -> Iterator[Content]:
             if thought or hidden:
                 yield Content.from_text_reasoning(id=text(item, "id"), text=thought or None, protected_data=hidden)
         case "function_call" | "custom_tool_call":
-            arguments = json_text(field(item, "arguments")) or text(item, "input") or ""
             call_id = text(item, "call_id") or new_call_id()
-            yield Content.from_function_call(call_id, text(item, "name") or "", arguments=arguments)
+            whole = json_text(field(item, "arguments")) or text(item, "input") or ""
+            yield Content.from_function_call(call_id, text(item, "name") or "", arguments=whole)
         case "mcp_approval_request":
-            name, server, arguments = (text(item, name) for name in ("name", "server_label", "arguments"))
+            name, server, arguments = (text(item, key) for key in ("name", "server_label", "arguments"))
             call = Content.from_function_call(
                 text(item, "id") or "",
                 name or "",
@@ -140,7 +140,7 @@ def _read_hosted_call(item: Any) -> Iterator[Content]:
                 made = Content.from_uri(f"data:image/{text(item, 'output_format') or 'png'};base64,{drawn}")
                 yield Content.from_image_generation_tool_result(image_id=text(item, "id"), outputs=made)
         case "mcp_call":
-            name, server, arguments = (text(item, name) for name in ("name", "server_label", "arguments"))
+            name, server, arguments = (text(item, key) for key in ("name", "server_label", "arguments"))
             yield Content.from_mcp_server_tool_call(item_id, name or "", server_name=server, arguments=arguments)
             output, error = field(item, "output"), field(item, "error")
             if output is not None or error is not None:
