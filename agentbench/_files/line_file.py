@@ -12,16 +12,8 @@ class LineFile:
 
     Only whole lines count: what is behind the last line break is what a killed process was writing, and is cut off
     before the next line is appended. Who appends or replaces must hold the lock of the folder; reading needs none.
-
-    Args:
-        path: The file; it need not be there.
-        fsync: Whether lines must have reached the disk when `append` and `replace` return.
-
-    Attributes:
-        path: The file.
+    With `fsync` lines have reached the disk when `append` and `replace` return.
     """
-
-    __slots__ = ("_descriptor", "_end", "_fsync", "_identity", "_is_torn", "path")
 
     def __init__(self, path: str, *, fsync: bool = False) -> None:
         self.path = path
@@ -40,12 +32,7 @@ class LineFile:
         return self._descriptor >= 0
 
     def follow(self) -> tuple[bool, int, bytes]:
-        """Read on.
-
-        Returns:
-            Whether it is another file than before (also none at all), so that all that was read before is void; the
-            place where the new lines begin; the new whole lines.
-        """
+        """Return whether it is another file than before, or none any more; where the new lines begin; these lines."""
         try:
             status = os.lstat(self.path)
         except FileNotFoundError:

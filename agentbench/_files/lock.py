@@ -13,14 +13,7 @@ _LONGEST_PAUSE_S = 0.02
 
 
 class FolderLock:
-    """A lock by a file that stays; the system lets go of it when its holder dies.
-
-    Args:
-        path: The file.
-        patience_s: How long to wait for another writer.
-    """
-
-    __slots__ = ("_descriptor", "_identity", "_patience_s", "_pid", "path")
+    """A lock by a file that stays; the system lets go of it when its holder dies."""
 
     def __init__(self, path: str, *, patience_s: float = 30.0) -> None:
         self.path = path

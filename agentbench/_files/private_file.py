@@ -20,12 +20,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{12}-[0-9]+-[0-9]+\.tmp")
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a plain file and return its descriptor; a new one is for its owner only, regardless of the umask.
-
-    Args:
-        path: Of the file itself, not of a link to it.
-        flags: As for `os.open`.
-    """
+    """Open a plain file, no link, and return its descriptor; a new one is for its owner only, whatever the umask."""
     if sys.platform == "win32" and os.path.islink(path):
         raise _not_plain(path)
     descriptor = os.open(path, flags | _FLAGS, _MODE)
@@ -42,12 +37,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a whole plain file.
-
-    Args:
-        path: Of the file itself, not of a link to it.
-        limit: The most bytes that are read.
-    """
+    """Read a whole plain file, no link, of at most so many bytes."""
     descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     try:
         status = os.fstat(descriptor)
@@ -65,12 +55,9 @@ def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_result:
-    """Put a whole file in its place in one step: readers see the old one or the new one.
+    """Put a whole file in the place of a file or link in one step: readers see the old one or the new one.
 
-    Args:
-        path: Where to, with its folder; a file or a link of that name is replaced, a link is not followed.
-        data: The content.
-        fsync: Whether the content must have reached the disk before the file takes its place, and its name after it.
+    With `fsync` the content reaches the disk before the file takes its place, and its name after it.
     """
     folder = path[: path.rindex(os.sep)]
     temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"

@@ -11,18 +11,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import (
-    DURATION_S,
-    FORKED_FROM,
-    GRAPH_SIGNATURE,
-    RUN_ID,
-    SEQ,
-    SIZES,
-    SOURCE,
-    WRITERS,
-)
+from agentbench.checkpoints.metadata import ENGINE_KEYS, GRAPH_SIGNATURE
 
-_OF_THE_ENGINE = {SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S}
 _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan_in_buffers"}
 _OF_REQUESTS = ("source_executor_id", "data", "request_type", "response_type")
 _BOOKKEEPING = {"trace_contexts", "source_span_ids", "_stamps"}
@@ -66,10 +56,8 @@ class CheckpointDiff(Displayable):
         return text
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.before.checkpoint_id!r}, {self.after.checkpoint_id!r}, "
-            f"changes={len(self.changes)})"
-        )
+        ids = f"{self.before.checkpoint_id!r}, {self.after.checkpoint_id!r}"
+        return f"{type(self).__name__}({ids}, changes={len(self.changes)})"
 
 
 def diff_checkpoints(
@@ -133,7 +121,7 @@ def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, A
         **apart,
         "messages": checkpoint.messages,
         "requests": {request_id: _read_request(request) for request_id, request in requests.items()},
-        "metadata": {key: value for key, value in checkpoint.metadata.items() if key not in _OF_THE_ENGINE},
+        "metadata": {key: value for key, value in checkpoint.metadata.items() if key not in ENGINE_KEYS},
     }
 
 

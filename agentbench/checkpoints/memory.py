@@ -7,9 +7,9 @@ once, in a log of the chain; a checkpoint stores how many of them it has.
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from operator import is_
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from operator import attrgetter, is_
 from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
@@ -62,7 +62,7 @@ class InMemoryCheckpointStorage(ChainStorage):
     def __init__(self, *, keep_last: int | None = None) -> None:
         super().__init__(keep_last)
         self._entries: dict[CheckpointID, _Entry] = {}
-        self._chains: dict[str, _Chain] = {}
+        self._chains: dict[str, list[_Entry]] = {}
         self._logs: dict[str, _ListLogs] = {}
         self._lock = threading.Lock()
 
@@ -138,10 +138,8 @@ class InMemoryCheckpointStorage(ChainStorage):
             return self._remove_all(entries[: max(0, len(entries) - keep)])
 
     def _entries_of(self, workflow_name: str, newest: int | None = None) -> list[_Entry]:
-        chain = self._chains.get(workflow_name)
-        if chain is None:
-            return []
-        return chain.entries[-newest:] if newest is not None and newest > 0 else chain.entries.copy()
+        chain = self._chains.get(workflow_name, [])
+        return chain[-newest:] if newest is not None and newest > 0 else chain.copy()
 
     def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
         chain_name, signature = checkpoint.workflow_name, checkpoint.metadata.get(GRAPH_SIGNATURE)
@@ -154,16 +152,14 @@ class InMemoryCheckpointStorage(ChainStorage):
         with self._lock:
             if expected_seq is not None:
                 chain = self._chains.get(chain_name)
-                require_head(chain_name, chain.orders[-1][0] if chain else 0, expected_seq)
+                require_head(chain_name, chain[-1].order[0] if chain else 0, expected_seq)
             if checkpoint.checkpoint_id in self._entries:
                 self._remove_one(checkpoint.checkpoint_id)
             self._entries[checkpoint.checkpoint_id] = entry
-            chain = self._chains.setdefault(chain_name, _Chain())
-            place = bisect_right(chain.orders, entry.order)
-            chain.orders.insert(place, entry.order)
-            chain.entries.insert(place, entry)
+            chain = self._chains.setdefault(chain_name, [])
+            insort(chain, entry, key=_order)
             if self._keep_last is not None:
-                self._remove_all(chain.entries[: -self._keep_last])
+                self._remove_all(chain[: -self._keep_last])
         return checkpoint.checkpoint_id
 
     def _remove_one(self, checkpoint_id: CheckpointID) -> bool:
@@ -171,9 +167,8 @@ class InMemoryCheckpointStorage(ChainStorage):
         if entry is None:
             return False
         chain = self._chains[entry.checkpoint.workflow_name]
-        place = chain.entries.index(entry, bisect_left(chain.orders, entry.order))
-        del chain.orders[place], chain.entries[place]
-        if not chain.entries:
+        del chain[chain.index(entry, bisect_left(chain, entry.order, key=_order))]
+        if not chain:
             del self._chains[entry.checkpoint.workflow_name]
             self._logs.pop(entry.checkpoint.workflow_name, None)
         return True
@@ -200,14 +195,7 @@ class _Entry:
         return self._info
 
 
-class _Chain:
-    """The entries of one name in their order, and the sort keys of these entries."""
-
-    __slots__ = ("entries", "orders")
-
-    def __init__(self) -> None:
-        self.entries: list[_Entry] = []
-        self.orders: list[tuple[int, str]] = []
+_order: Callable[[_Entry], tuple[int, str]] = attrgetter("order")
 
 
 # --------------------------------------------------------------------------------------------------- lists that grow

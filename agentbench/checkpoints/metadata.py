@@ -19,6 +19,8 @@ GRAPH_SIGNATURE: Final = "graph_signature"
 #: How long the superstep took, in seconds.
 DURATION_S: Final = "duration_s"
 
+ENGINE_KEYS: Final = frozenset({SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S})
+
 CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "error", "update", "fork", "pending"]
 """Why a checkpoint was made: `input` before the first superstep, `step` after each, `answer` with answers,
 `interrupt`, `stop` and `error` where a run came to a halt, `fork` and (with edits) `update` by a person; `pending` ones

@@ -80,10 +80,6 @@ def is_sqlite_file(path: str) -> bool:
     return start == _SQLITE_MAGIC or (not start and path.lower().endswith(_SQLITE_SUFFIXES))
 
 
-def _path_of_database(url: str) -> str:
-    return url.partition("://")[2].partition("?")[0].removeprefix("/")
-
-
 def _path_of(url: str) -> str:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
@@ -107,7 +103,7 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
 
 
 def _require_database(url: str, *, create: bool) -> None:
-    path = _path_of_database(url)
+    path = url.partition("://")[2].partition("?")[0].removeprefix("/")
     if path in ("", ":memory:"):
         msg = f"{displayed_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
         raise WorkflowCheckpointException(msg)

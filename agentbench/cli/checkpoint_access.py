@@ -52,14 +52,7 @@ async def require_chain(storage: CheckpointStorage, name: str, *, target: str) -
 
 
 async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target: str) -> WorkflowCheckpoint:
-    """Load the checkpoint that a person named.
-
-    Args:
-        storage: Where it is.
-        reference: An id or the beginning of one; `latest`: the newest of all chains; `latest:CHAIN`; `CHAIN@NUMBER`:
-            the one with this number in its chain.
-        target: The address of the storage, for messages.
-    """
+    """Load the checkpoint that a person named, as `REFERENCE` says; `latest` is the newest of all chains."""
     found = await _matching(storage, reference)
     if not found:
         try:
@@ -95,9 +88,7 @@ async def _matching(storage: CheckpointStorage, reference: str) -> list[Checkpoi
 def import_classes(names: Sequence[str]) -> None:
     """Import the modules that define what checkpoints hold; the current folder is searched first.
 
-    Args:
-        names: Dotted names, or files of scripts. The classes of a script are those of a main program, as they were
-            when it ran; the part of it under `if __name__ == "__main__"` does not run.
+    The classes of a script are those of a main program; its part under `if __name__ == "__main__"` does not run.
     """
     if names and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -16,8 +16,16 @@ from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.opening import displayed_address
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.cli.checkpoint_access import find_checkpoint, open_target, require_chain
-from agentbench.cli.checkpoint_text import checkpoint_text, diff_json, info_json, infos_text, line, stored_form
-from agentbench.cli.checkpoint_tree import tree_text
+from agentbench.cli.checkpoint_text import (
+    checkpoint_text,
+    diff_json,
+    info_json,
+    infos_text,
+    line,
+    stored_form,
+    tree_text,
+)
+from agentbench.cli.commands import ask
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.diff_view import diff_text
 
@@ -97,7 +105,7 @@ async def prune_chain(options: argparse.Namespace) -> int:
         elif options.dry_run:
             infos = await list_infos(storage, workflow_name=options.workflow)
             print(f"Would remove {what}:\n{infos_text([info for info in infos if info.checkpoint_id in set(old)])}")
-        elif options.yes or _agrees(f"Remove {what}, for good?"):
+        elif options.yes or not sys.stdin.isatty() or ask(f"Remove {what}, for good?"):
             removed = await remove_old(storage, workflow_name=options.workflow, keep=options.keep)
             print(f"Removed {_count(range(removed), 'checkpoint')}.")
         else:
@@ -155,20 +163,6 @@ async def _chains(storage: CheckpointStorage, options: argparse.Namespace) -> li
         return await list_workflow_names(storage)
     await require_chain(storage, options.workflow, target=options.target)
     return [options.workflow]
-
-
-def _agrees(question: str) -> bool:
-    """Ask at a terminal; where input is none, the command itself is the answer."""
-    if not sys.stdin.isatty():
-        return True
-    while True:
-        try:
-            answer = input(f"{question} [y/n] ").strip().lower()
-        except EOFError:
-            print()
-            return False
-        if answer in ("y", "yes", "n", "no"):
-            return answer.startswith("y")
 
 
 def _print_json(value: dict[str, Any] | Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import DURATION_S, GRAPH_SIGNATURE
+from agentbench.checkpoints.metadata import ENGINE_KEYS
 from agentbench.notebook.diff_view import hides, masked_path, short_value
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import mask_secrets
@@ -20,8 +20,8 @@ from agentbench.serialization.json_text import to_json
 _LINE_LIMIT = 100
 _WIDTH = 100
 _HEAD = ("number", "id", "superstep", "source", "saved (UTC)", "messages", "requests", "size", "executors")
+_FORKS = ("fork", "update")
 _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"}
-_OF_THE_ENGINE = {"seq", "source", "run_id", "forked_from", "writers", "sizes", GRAPH_SIGNATURE, DURATION_S}
 
 
 def line(value: object, limit: int | None = None) -> str:
@@ -97,13 +97,7 @@ def _size(size_bytes: int) -> str:
 
 
 def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secrets: bool = False) -> str:
-    """Return what a checkpoint is and holds.
-
-    Args:
-        checkpoint: What to describe.
-        full: Values in full, over several lines; otherwise the beginning of each.
-        secrets: Do not mask them.
-    """
+    """Return what a checkpoint is and holds: the beginning of each value or all of it, secrets masked or not."""
     values = _Values(full=full, secrets=secrets)
     lines = list(_facts(checkpoint, values))
     for title, entries in _sections(checkpoint):
@@ -173,7 +167,47 @@ class _Values:
 
 
 def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key not in _OF_THE_ENGINE}
+    return {key: value for key, value in metadata.items() if key not in ENGINE_KEYS}
+
+
+# ----------------------------------------------------------------------------------------------------------------- tree
+
+
+def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
+    """Draw a chain: each checkpoint below the one that it follows; what branches off, with `+`, between the two."""
+    children: dict[str, list[CheckpointInfo]] = {}
+    roots: list[CheckpointInfo] = []
+    for info in infos:
+        siblings = children.get(info.previous_checkpoint_id or "")  # only of older ones: there are no circles
+        (roots if siblings is None else siblings).append(info)
+        children[info.checkpoint_id] = []
+    lines = [f"{line(name)}: {len(infos):,} checkpoint{'' if len(infos) == 1 else 's'}"]
+    stack = [(root, 0, False) for root in reversed(roots)]
+    while stack:
+        info, depth, is_branch = stack.pop()
+        facts = ", ".join(_tree_facts(info, is_branch=is_branch, known=children))
+        lines.append(f"{'  ' * depth}{'+' if is_branch else '*'} {line(info.checkpoint_id)}  {facts}")
+        below = children[info.checkpoint_id]
+        # A run may save an update of its own, which is no branch.
+        heir = next((child for child in below if child.forked_from is None or child.source not in _FORKS), None)
+        if heir is not None:
+            stack.append((heir, depth, False))
+        stack += [(child, depth + 1, True) for child in reversed(below) if child is not heir]
+    return "\n".join(lines)
+
+
+def _tree_facts(info: CheckpointInfo, *, is_branch: bool, known: dict[str, list[CheckpointInfo]]) -> Iterator[str]:
+    previous = info.previous_checkpoint_id
+    yield f"superstep {info.iteration}"
+    if info.source != "step":
+        yield line(info.source, 20)
+    for count, noun in ((info.n_messages, "message"), (info.n_requests, "request")):
+        if count:
+            yield f"{count:,} {noun}{'' if count == 1 else 's'}"
+    if is_branch:
+        yield f"from {line(previous)}"
+    elif previous is not None and previous not in known:
+        yield f"after {line(previous)}, which is not listed here"
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
@@ -198,11 +232,6 @@ def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:
 
 
 def stored_form(value: object, *, secrets: bool = False) -> Any:
-    """Return a value as it would be stored: plain values as they are, others with a tag that names their kind.
-
-    Args:
-        value: One that can be stored.
-        secrets: Leave them in; otherwise what lies under the name of a secret is masked.
-    """
+    """Return a value as it would be stored: plain values as they are, others with a tag that names their kind."""
     plain = json.loads(to_json(value if secrets else mask_secrets(value)))
     return plain if secrets else mask_secrets(plain)  # again: stored, every field of an object has its name

@@ -1,7 +1,19 @@
-"""What commands add themselves to."""
+"""What commands share."""
 
 import argparse
 from typing import TypeAlias
 
 #: The parsers of all commands, or of all actions of one.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
+
+
+def ask(question: str) -> bool | None:
+    """Return the answer of the person at the terminal, yes or no; `None` where input ends."""
+    while True:
+        try:
+            reply = input(f"{question} [y/n] ").strip().lower()
+        except EOFError:
+            print()
+            return None
+        if reply in ("y", "yes", "n", "no"):
+            return reply.startswith("y")

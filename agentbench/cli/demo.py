@@ -13,7 +13,7 @@ from agentbench._bridge import run_sync
 from agentbench._clock import CountingIds
 from agentbench._extras import require
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.cli.commands import Commands
+from agentbench.cli.commands import Commands, ask
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.approval import Approval
 from agentbench.workflows.executors.options import RunOptions
@@ -100,24 +100,15 @@ def _ask(question: str, details: str, answer: str | None) -> bool:
     if answer is None and not sys.stdin.isatty():
         print(f"{question} yes (the default: input is no terminal)")
         return True
-    while True:
-        try:
-            reply = input(f"{question} [y/n] ").strip().lower()
-        except EOFError:
-            print()
-            msg = "The question was not answered: input is at its end. Answer with --yes or --no."
-            raise EOFError(msg) from None
-        if reply in ("y", "yes", "n", "no"):
-            return reply.startswith("y")
+    reply = ask(question)
+    if reply is None:
+        msg = "The question was not answered: input is at its end. Answer with --yes or --no."
+        raise EOFError(msg)
+    return reply
 
 
 class _Bar:
-    """A line for every superstep, and on a terminal a bar below them.
-
-    Args:
-        executors: Ids of those that are expected to run.
-        speed: Supersteps a second, 0 for as fast as possible; by default slow enough to watch on a terminal.
-    """
+    """A line for every superstep, and on a terminal a bar below them; `speed` in supersteps a second."""
 
     WIDTH = 32
 

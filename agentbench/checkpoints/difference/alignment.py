@@ -12,26 +12,16 @@ _ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "exec
 
 
 def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
-    """Find the key or attribute that identifies the items of both lists.
+    """Find the key or attribute that identifies the items of both lists: its name and the ids of all items.
 
-    Returns:
-        Its name and the ids of all items; `None` where no name is one that all items have, each list without doubles.
+    `None` where no name is one that all items have, each list without doubles.
     """
     for name in _ID_NAMES:
-        lists = [_ids(items, name) for items in (before, after)]
-        if None not in lists:
-            return name, lists[0] or [], lists[1] or []
+        if all(_id(item, name) is not None for items in (before, after) for item in items):
+            old, new = ([_id(item, name) for item in items] for items in (before, after))
+            if len(set(old)) == len(old) and len(set(new)) == len(new):
+                return name, old, new
     return None
-
-
-def _ids(items: Sequence[Any], name: str) -> list[Any] | None:
-    ids = []
-    for item in items:
-        found = _id(item, name)
-        if found is None:
-            return None
-        ids.append(found)
-    return ids if len(set(ids)) == len(ids) else None
 
 
 def _id(item: Any, name: str) -> Any:
@@ -45,11 +35,7 @@ def _id(item: Any, name: str) -> Any:
 
 
 def align(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Pair the places of two lists: equal items first, in order, then what lies between them.
-
-    Yields:
-        Places before and after, in order; `None` on one side for an item that is only on the other.
-    """
+    """Pair the places of equal items, in order, and what lies between; `None` for an item that is on one side only."""
     if len(before) > len(after):  # the shorter one first, so that both directions find the same pairs
         yield from ((i, j) for j, i in align(after, before))
         return

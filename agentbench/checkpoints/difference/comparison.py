@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -45,7 +46,6 @@ class Comparison:
 
     def __init__(self, is_compared: Callable[[type, str], bool] = lambda cls, name: True) -> None:
         self._is_compared = is_compared
-        self._depth = 0
         self._open: set[tuple[int, int]] = set()
         # By the ids of both; the values stay alive as long as their ids are known.
         self._known: dict[tuple[int, int], tuple[bool, Any, Any]] = {}
@@ -78,7 +78,7 @@ class Comparison:
         differs, *_ = self._known.get(pair, (None,))
         if differs is False or (differs and out is None):
             return bool(differs)
-        if self._depth >= _DEEPEST or self._n_noted[pair] >= _MOST_NOTED:
+        if len(self._open) >= _DEEPEST or self._n_noted[pair] >= _MOST_NOTED:
             return bool(differs or not are_equal(before, after)) and _note(out, "changed", keys, before, after)
         differs = self._inside(pair, (before, after), keys, out)
         self._known[pair] = (differs, before, after)
@@ -88,7 +88,6 @@ class Comparison:
     def _inside(self, pair: tuple[int, int], values: tuple[Any, Any], keys: Keys, out: _Changes | None) -> bool:
         noted = len(out or ())
         self._open.add(pair)
-        self._depth += 1
         try:
             cls = type(values[0])
             if cls not in self._readers:
@@ -100,7 +99,6 @@ class Comparison:
             return _note(out, "changed", keys, *values)
         finally:
             self._open.discard(pair)
-            self._depth -= 1
 
     def _reader_for(self, value: Any) -> _Reader:
         if isinstance(value, Mapping):
@@ -226,15 +224,11 @@ class Comparison:
             return self._number_of_key((cls, "nan" if value != value else value))
         if id(value) in self._number_of:
             return self._number_of[id(value)][0]
-        self._number_of[id(value)] = (
-            self._number_of_key((cls, id(value))),
-            value,
-        )  # for those that are inside themselves
-        try:
+        number = self._number_of_key((cls, id(value)))
+        self._number_of[id(value)] = number, value  # for those that are inside themselves
+        with suppress(Exception):  # values are user code
             number = self._number_of_key((cls, *self._parts(value, depth - 1)))
-        except Exception:  # noqa: BLE001 - values are user code
-            number = self._number_of[id(value)][0]
-        self._number_of[id(value)] = (number, value)
+        self._number_of[id(value)] = number, value
         return number
 
     def _number_of_key(self, key: Any) -> int:

@@ -172,7 +172,9 @@ class FileBackend:
         gone = []
         try:
             for name in names:
-                entry = self._index.look_up(name)
+                if name not in self._index.entries:
+                    self._index.look_again(name)
+                entry = self._index.entries.get(name)
                 if entry is None or entry.workflow_name != workflow_name:
                     continue
                 with suppress(FileNotFoundError):

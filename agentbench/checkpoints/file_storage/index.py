@@ -78,10 +78,9 @@ class FolderIndex:
             self.scan()
 
     def scan(self, *, only_names: bool = False) -> int:
-        """Compare what is known with the folder itself, and read what is new or was changed by others.
+        """Compare what is known with the folder, and return how many files were read: new ones, or changed by others.
 
-        Args:
-            only_names: Do not ask for the size and the time of files that are known by name.
+        With `only_names` those that are known by name count as unchanged.
         """
         self._follow_log()  # before the listing: files exist before the log names them
         files = os.listdir(self._folder)
@@ -93,9 +92,7 @@ class FolderIndex:
             self._forget(name)
         n_read = 0
         for name in names - entries.keys() if only_names else names:
-            entry = entries.get(name)
-            if entry is None or not self.is_current(entry):
-                n_read += self._check(name)
+            n_read += self._check(name)
         self._files = files
         self._was_scanned = True
         return n_read
@@ -107,12 +104,6 @@ class FolderIndex:
         except FileNotFoundError:
             return False
         return stat.S_ISREG(status.st_mode) and entry[1:3] == (status.st_size, status.st_mtime_ns)
-
-    def look_up(self, name: str) -> ManifestEntry | None:
-        """Return the entry of a file, also if the file was not read before."""
-        if name not in self.entries:
-            self.look_again(name)
-        return self.entries.get(name)
 
     def look_again(self, name: str) -> None:
         """Read a file whose entry turned out to be wrong."""

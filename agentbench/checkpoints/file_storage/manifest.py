@@ -23,21 +23,15 @@ LARGEST_MANIFEST = 64 << 20
 _START = b'{"agentbench_checkpoint":'
 _OPEN = _START + b'1,"sum":"'
 _SUM_SIZE = 16
+_FIELDS = ("id", "chain", "seq", "time", "saved", "run")
 _HEAD, _CONTENT = '"head":', '"content":'
 
 
 class ManifestEntry(NamedTuple):
-    """What is known of a manifest without its texts.
+    """What is known of a manifest without its texts: the file, and the fields of its record.
 
     Attributes:
-        name: Of the file.
-        size: In bytes.
-        mtime_ns: When the file was last changed.
-        workflow_name: The chain.
-        seq: First sort key.
-        timestamp: Second one.
-        saved: Third sort key: nanoseconds, rising in the folder.
-        run_id: The run that wrote it.
+        saved: Third sort key, after `seq` and `timestamp`: nanoseconds, rising in the folder.
         is_reference: Whether it is a whole checkpoint in the pickled format.
     """
 
@@ -95,12 +89,7 @@ def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
 
 
 def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
-    """Read the manifest of a checkpoint.
-
-    Returns:
-        What a folder knows of it, and the record; for a checkpoint in the pickled format one without a head, with the
-        whole text as its content.
-    """
+    """Return what a folder knows of a checkpoint, and its record; in the pickled format all of it is content."""
     try:
         data, status = read_private(path, LARGEST_MANIFEST)
     except FileNotFoundError:
@@ -108,28 +97,26 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
     except OSError as error:
         reason = f"{error.strerror or error}; expected a plain file that may be read"
         raise UnreadableManifestError(path, reason, is_lost=False) from error
-    name = os.path.basename(path)
-    known = (name, status.st_size, status.st_mtime_ns)
-    if not data.startswith(_START):
-        entry = _read_reference(path, data, known)
-        return entry, _record_of(entry, "", data.decode())
-    fields, head, content = _split(path, data)
+    file_name = os.path.basename(path)
+    is_reference = not data.startswith(_START)
+    if is_reference:
+        fields, head, content = _reference_fields(path, data, status.st_mtime_ns), "", data.decode()
+    else:
+        fields, head, content = _split(path, data)
     try:
-        chain, seq, timestamp, run_id, saved = (fields[key] for key in ("chain", "seq", "time", "run", "saved"))
-        if not _are_fields(chain, seq, timestamp, run_id) or type(saved) is not int:
-            raise UnreadableManifestError(path, "its fields are of other types than was expected")
-        if fields["id"] + SUFFIX != name:
-            raise _name_error(path, fields["id"])
+        checkpoint_id, chain, seq, timestamp, saved, run_id = [fields[name] for name in _FIELDS]
     except (KeyError, TypeError) as error:
         raise UnreadableManifestError(path, "fields are missing in its first line") from error
-    entry = ManifestEntry(*known, chain, seq, timestamp, saved, run_id)
-    return entry, _record_of(entry, head, content)
-
-
-def _record_of(entry: ManifestEntry, head: str, content: str) -> CheckpointRecord:
-    return CheckpointRecord(
-        entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, head, content
+    texts = isinstance(chain, str) and isinstance(timestamp, str) and isinstance(run_id, (str, type(None)))
+    if not texts or type(seq) is not int or seq < 0 or type(saved) is not int:
+        raise UnreadableManifestError(path, "its fields are of other types than was expected")
+    if f"{checkpoint_id}{SUFFIX}" != file_name:
+        reason = f"it holds the checkpoint {checkpoint_id!r}; expected a file that is named after its checkpoint"
+        raise UnreadableManifestError(path, reason, holds=str(checkpoint_id))
+    entry = ManifestEntry(
+        file_name, status.st_size, status.st_mtime_ns, chain, seq, timestamp, saved, run_id, is_reference
     )
+    return entry, CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, head, content)
 
 
 def _split(path: str, data: bytes) -> tuple[Any, str, str]:
@@ -150,7 +137,7 @@ def _split(path: str, data: bytes) -> tuple[Any, str, str]:
         raise UnreadableManifestError(path, "its lines are not those of a checkpoint") from error
 
 
-def _read_reference(path: str, data: bytes, known: tuple[str, int, int]) -> ManifestEntry:
+def _reference_fields(path: str, data: bytes, saved: int) -> dict[str, Any]:
     """Find the fields of a whole checkpoint in the pickled format, without unpickling anything."""
     try:
         found = json.loads(data)
@@ -162,24 +149,14 @@ def _read_reference(path: str, data: bytes, known: tuple[str, int, int]) -> Mani
     metadata = found.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     seq, run_id = metadata.get("seq"), metadata.get("run_id")
-    seq = seq if type(seq) is int and seq > 0 else 0
-    run_id = run_id if isinstance(run_id, str) else None
-    chain, timestamp = found["workflow_name"], found.get("timestamp", "")
-    if not _are_fields(chain, seq, timestamp, run_id):
-        raise UnreadableManifestError(path, "its fields are of other types than was expected")
-    if found["checkpoint_id"] != known[0].removesuffix(SUFFIX):
-        raise _name_error(path, found["checkpoint_id"])
-    return ManifestEntry(*known, chain, seq, timestamp, known[2], run_id, is_reference=True)
-
-
-def _name_error(path: str, checkpoint_id: Any) -> UnreadableManifestError:
-    reason = f"it holds the checkpoint {checkpoint_id!r}; expected a file that is named after its checkpoint"
-    return UnreadableManifestError(path, reason, holds=str(checkpoint_id))
-
-
-def _are_fields(workflow_name: Any, seq: Any, timestamp: Any, run_id: Any) -> bool:
-    texts = isinstance(workflow_name, str) and isinstance(timestamp, str) and isinstance(run_id, (str, type(None)))
-    return texts and type(seq) is int and seq >= 0
+    return {
+        "id": found["checkpoint_id"],
+        "chain": found["workflow_name"],
+        "seq": seq if type(seq) is int and seq > 0 else 0,
+        "time": found.get("timestamp", ""),
+        "saved": saved,
+        "run": run_id if isinstance(run_id, str) else None,
+    }
 
 
 def _sum_of(rest: bytes) -> bytes:

@@ -17,19 +17,14 @@ _NOT_READABLE = re.compile(r"[^a-z0-9]+")
 
 
 def manifest_name(checkpoint_id: str) -> str:
-    """Return the name of the file that keeps a checkpoint: `<id>.json`, always a file of the folder itself."""
-    if not _HARMLESS.fullmatch(checkpoint_id):
-        _refuse_unsafe(checkpoint_id)
-    return checkpoint_id + SUFFIX
-
-
-def _refuse_unsafe(checkpoint_id: str) -> None:
-    if reason := _why_not(checkpoint_id):
+    """Return the name of the file that stores a checkpoint: `<id>.json`, always a file of the folder itself."""
+    if not _HARMLESS.fullmatch(checkpoint_id) and (reason := _why_not(checkpoint_id)):
         message = (
             f"{checkpoint_id!r} cannot be the id of a checkpoint in files: it {reason}. Expected a text that can name "
             "a file on every system."
         )
         raise WorkflowCheckpointException(message)
+    return checkpoint_id + SUFFIX
 
 
 def pack_name(workflow_name: str) -> str:

@@ -14,14 +14,11 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """A checkpoint as it is stored.
+    """A checkpoint as it is stored; ids and names may be any text.
 
     Attributes:
-        checkpoint_id: Its id; unique in the whole storage, any text.
-        workflow_name: The chain; any text.
         seq: First sort key along a chain, 0 or more.
         timestamp: Second sort key, in a form that compares as text. What is still equal stays in the order of saving.
-        run_id: The run that wrote it, if one did.
         head: JSON on one line: all that a list shows, the metadata included.
         content: JSON on one line with references to parts: what the head leaves out. Empty where only heads are
             listed.
@@ -71,7 +68,7 @@ class StorageBackend(Protocol):
 
         Args:
             record: With content.
-            parts: Texts on one line each, by id; stored under the record's chain.
+            parts: Texts on one line each, by id.
             generation: What `generation` returned when the writer last started afresh.
             expected_seq: Only if the newest record of the chain has this `seq` (0: there is none).
             patient: Wait for others that are writing. Only local backends get `False`.
@@ -96,11 +93,7 @@ class StorageBackend(Protocol):
     ) -> list[CheckpointRecord]:
         """List records of a chain without content, in order, oldest first; those that cannot be read are left out.
 
-        Args:
-            workflow_name: Exactly this chain.
-            run_id: Only those of this run.
-            before: Only those that come before the record of this id.
-            limit: Only the last so many, 0 or more.
+        Only those of a run; only those that come before the record of an id; only the last so many, 0 or more.
 
         Raises:
             CheckpointNotFoundError: The chain holds no record `before`.
@@ -124,13 +117,10 @@ class StorageBackend(Protocol):
         ...
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
-        """Remove records of a chain, and return how many were there.
+        """Remove records of a chain, and return how many were there; unknown ids are passed over.
 
-        Args:
-            workflow_name: The chain.
-            ids: What to remove; unknown ids are passed over.
-            sweep: Also remove all parts that no record of the chain needs any more (`parts.live_parts`), and change the
-                generation.
+        With `sweep` also all parts that no record of the chain needs any more (`parts.live_parts`); that changes the
+        generation.
         """
         ...
 

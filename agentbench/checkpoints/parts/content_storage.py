@@ -217,11 +217,7 @@ class ContentAddressedStorage(ChainStorage):
     def _cut_and_put(
         self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
     ) -> Future[None] | None:
-        """Cut and put under one lock: the next checkpoint is cut on the understanding that this one is stored first.
-
-        Returns:
-            The put that is queued, or `None` if it is done.
-        """
+        """Cut and put under one lock, because the next cut relies on it; return the put if it is queued."""
         with self._lock:
             try:
                 record, parts = to_record(checkpoint, memory)
@@ -302,12 +298,7 @@ class ContentAddressedStorage(ChainStorage):
     def _lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
     ) -> WorkflowCheckpoint:
-        """Make a checkpoint that is read at the first access to one of its fields.
-
-        Args:
-            heads: The records with heads of all checkpoints of the same list, once one was needed.
-            record: Without content, perhaps without head.
-        """
+        """Make a checkpoint that is read at the first access; `heads` are those of its list, once one was needed."""
         known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
         return WorkflowCheckpoint.read_later(known, partial(self._read_field, record, heads))
 

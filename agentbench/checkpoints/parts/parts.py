@@ -318,12 +318,7 @@ def _common_length(former: list[Any], value: list[Any]) -> int:
 
 
 def join_parts(text: str, fetch: Fetch) -> Any:
-    """Put a value together again.
-
-    Args:
-        text: What `ChainMemory.cut` returned.
-        fetch: Returns parts by id; called once per level of reference, not once per part.
-    """
+    """Put a value together again; parts are fetched once per level of reference, not one by one."""
     return _PartReader(_all_parts(text, fetch)).read(text)
 
 

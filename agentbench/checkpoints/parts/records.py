@@ -38,12 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
-    """Cut a checkpoint.
-
-    Args:
-        checkpoint: What to cut. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry.
-        memory: Of its chain.
-    """
+    """Cut a checkpoint. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry."""
     found, signature = checkpoint.metadata, None
     parts: PartTexts = {}
     content: dict[str, Any] = {

@@ -52,12 +52,11 @@ def _client_for(redis: Any, url: str) -> Any:
     try:
         return redis.Redis.from_url(url, retry=_retry(), **_TIMEOUTS)
     except ValueError:
-        pass  # its text may quote a piece of the password
-    message = (
-        "This is no URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], rediss://... "
-        "or unix://path, with special characters in user and password percent-encoded (urllib.parse.quote)."
-    )
-    raise ValueError(message)
+        message = (
+            "This is no URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], rediss://... "
+            "or unix://path, with special characters in user and password percent-encoded (urllib.parse.quote)."
+        )
+    raise ValueError(message)  # without the cause, which may quote a piece of the password
 
 
 def _blocking_twin(redis: Any, client: Any) -> Any:

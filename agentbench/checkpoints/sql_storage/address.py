@@ -16,12 +16,7 @@ _HIDDEN: Final = "***"
 
 
 def database_url(path_or_url: Any) -> URL:
-    """Return the URL of a database.
-
-    Args:
-        path_or_url: The path of an SQLite file, which need not be there yet, or a URL. PostgreSQL is reached through
-            `psycopg` unless the URL names another driver.
-    """
+    """Return the URL of a database; PostgreSQL is reached through `psycopg` unless the URL names another driver."""
     if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
         url = URL.create("sqlite", database=_absolute(os.fspath(path_or_url)))
     else:

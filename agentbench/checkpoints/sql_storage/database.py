@@ -52,11 +52,9 @@ class Database:
         return self._attempt(work, lambda: False)
 
     def change(self, work: Callable[[Session], T], *, patient: bool = True) -> T:
-        """Run statements as one transaction: all of them take effect, or none does.
+        """Run statements as one transaction, which is not repeated once the commit has begun.
 
-        Args:
-            work: As with `read`; not called again once the commit has begun.
-            patient: Wait for other programs that hold an SQLite file; open one that is not open.
+        With `patient` it waits for other programs that hold an SQLite file, and opens one that is not open.
         """
         is_committing = False
 

@@ -14,16 +14,10 @@ _SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
         "'sqlite:///PATH?timeout=SECONDS'",
     ),
     (
-        r"readonly|read-only",
+        r"readonly|read-only|unable to open",
         PermissionError,
-        "the database cannot be written. Expected a file and a folder that this user may write to: SQLite keeps two "
-        "more files (-wal, -shm) beside it",
-    ),
-    (
-        r"unable to open",
-        PermissionError,
-        "the database cannot be opened. Expected a file in a folder that this user may read and write: SQLite keeps "
-        "two more files (-wal, -shm) beside it",
+        "the database cannot be opened or written. Expected a file in a folder that this user may read and write: "
+        "SQLite keeps two more files (-wal, -shm) beside it",
     ),
     (r"disk is full|disk i/o error", OSError, "the disk is full or failing. Make room, or mend it"),
     (
@@ -43,11 +37,7 @@ _IN_DOUBT: Final = (
 def driver_error(
     error: Exception, is_sqlite: bool, secrets: list[str], *, is_lost: bool, in_doubt: bool
 ) -> tuple[Exception, Exception | None]:
-    """Return an error that says what a driver's error means.
-
-    Returns:
-        The error to raise, and its cause: the driver's error, unless that holds a secret.
-    """
+    """Return the error that says what a driver's error means, and its cause: that error, unless it holds a secret."""
     original = getattr(error, "orig", None) or error
     reported = re.sub(r"\s+", " ", str(original)).strip() or type(original).__name__
     cause = None if any(secret in str(original) for secret in secrets) else original

@@ -27,12 +27,7 @@ def decode_name(data: bytes) -> str:
 
 
 def pack(text: str, shortest: int) -> bytes:
-    """Return a text as bytes, deflated if that makes it smaller.
-
-    Args:
-        text: Any.
-        shortest: Shorter ones are not worth the time, in bytes.
-    """
+    """Return a text as bytes, deflated if it has at least so many and that makes it smaller."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) >= shortest:
         window, memory = (-12, 5) if len(data) < _FITS_SMALL_WINDOW else (-15, 8)
@@ -51,15 +46,9 @@ def unpack(data: bytes) -> str:
     """
     try:
         if data.startswith(_DEFLATED):
-            return _inflate(data[1:]).decode("utf-8", "surrogatepass")
+            inflate = zlib.decompressobj(-15)
+            data = inflate.decompress(data[1:], _LONGEST)
+            return data.decode("utf-8", "surrogatepass") if inflate.eof else repr(data[:100])
         return data.removeprefix(_PLAIN).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError, AttributeError):
         return repr(data)
-
-
-def _inflate(data: bytes) -> bytes:
-    inflate = zlib.decompressobj(-15)
-    found = inflate.decompress(data, _LONGEST)
-    if not inflate.eof:
-        raise zlib.error
-    return found

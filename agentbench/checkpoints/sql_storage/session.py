@@ -40,32 +40,13 @@ _ABANDONED: Final[list[Connection]] = []
 
 
 class Session:
-    """A connection in use. What runs in it bypasses SQLAlchemy, which takes longer than SQLite itself does.
-
-    Args:
-        connection: In autocommit mode: transactions begin and end by explicit statements.
-        file: The database's, if it is one of SQLite.
+    """A connection in use, in autocommit mode. It bypasses SQLAlchemy, which takes longer than SQLite itself does.
 
     Attributes:
-        raw: The driver's connection.
-        cursor: The one cursor.
         generation: What chains of this database begin with.
         is_broken: Whether its state is unknown.
         busy: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
     """
-
-    __slots__ = (
-        "_connection",
-        "_file",
-        "_inode",
-        "_patience_s",
-        "_pid",
-        "busy",
-        "cursor",
-        "generation",
-        "is_broken",
-        "raw",
-    )
 
     def __init__(self, connection: Connection, file: Path | None) -> None:
         self._connection = connection
@@ -140,12 +121,7 @@ def create_file(file: Path) -> None:
 
 
 def set_up_sqlite(cursor: Any, patience_s: float) -> None:
-    """Choose how SQLite writes.
-
-    Args:
-        cursor: Of a new connection.
-        patience_s: How long to wait for another program; SQLite does not wait here by itself.
-    """
+    """Choose how SQLite writes; here SQLite does not wait for another program by itself."""
     cursor.execute(f"PRAGMA page_size={_PAGE_BYTES}")  # counts as long as the file is empty
     ends = time.monotonic() + patience_s
     while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
