@@ -1,7 +1,7 @@
 """Input and output types of a callable, and the rules for matching values with types."""
 
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
-from agentbench._signatures.forms import flatten_union, qualified_name, type_name
+from agentbench._signatures.forms import flatten_union, type_name
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
 from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, is_instance_of
 from agentbench._signatures.reading import ExplicitTypes, HandlerSignature
@@ -19,7 +19,6 @@ __all__ = [
     "flatten_union",
     "is_instance_of",
     "is_type_compatible",
-    "qualified_name",
     "read_function",
     "read_handler",
     "read_response_handler",

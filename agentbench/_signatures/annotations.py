@@ -58,7 +58,11 @@ class Callee(NamedTuple):
 
 def take_apart(func: Callable[..., object]) -> Callee:
     """Look into a function, a bound method, a partial or a callable object."""
-    if isinstance(func, (type, staticmethod)) or not callable(func):
+    if isinstance(func, (staticmethod, classmethod)):
+        kind = type(func).__name__
+        message = f"{func!r} is a {kind} object. Expected a function. Put @{kind} above this decorator, not below it."
+        raise ValueError(message)
+    if isinstance(func, type) or not callable(func):
         message = f"{func!r} is not a function. Expected a function, a bound method, a partial or a callable object."
         raise TypeError(message)
     function = _function_inside(func)

@@ -57,26 +57,25 @@ def _verdict(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
 class _Comparison:
     """Compares two types, and the types within them.
 
-    A `type` alias may refer to itself. A pair of types that comes up again while it is being compared is therefore
-    taken to fit, as is usual for recursive types. With `trusting`, types that say too little fit.
+    A `type` alias may refer to itself, so a pair of types that comes up again while it is being compared is taken to
+    fit, as is usual for recursive types. With `trusting`, types that say too little fit.
     """
 
     def __init__(self, *, trusting: bool) -> None:
         self._trusting = trusting
-        self._verdicts: list[list[TypeLike]] = []
+        self._comparing: list[tuple[TypeLike, TypeLike]] = []
 
     def fits(self, source: TypeLike, target: TypeLike) -> bool:
         if source == target:
             return True
         if not (is_alias(source) or is_alias(target)):
             return self._values_fit(unwrap(source), unwrap(target))
-        for known_source, known_target, verdict in self._verdicts:
-            if known_source == source and known_target == target:
-                return bool(verdict)
-        entry = [source, target, True]
-        self._verdicts.append(entry)
-        entry[2] = self._values_fit(unwrap(source), unwrap(target))
-        return bool(entry[2])
+        if (source, target) in self._comparing:
+            return True
+        self._comparing.append((source, target))
+        fits = self._values_fit(unwrap(source), unwrap(target))
+        self._comparing.pop()
+        return fits
 
     def _values_fit(self, source: TypeLike, target: TypeLike) -> bool:
         if source == target or target is object or _is_open(target) or is_never(source):

@@ -6,7 +6,7 @@ import functools
 import operator
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
 TypeLike = Any
@@ -170,16 +170,6 @@ def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
 # ---------------------------------------------------------------------------------------------------------------- names
 
 
-def type_name(type_: TypeLike) -> str:
-    """Return a short readable name: `int`, `list[str]`, `int | None`, `Literal['a', 'b']`."""
-    return _render(type_, _short)
-
-
-def qualified_name(type_: TypeLike) -> str:
-    """Return `"module.qualname"`, also inside generics and unions: `builtins.list[builtins.str]`."""
-    return _render(type_, lambda leaf: ".".join(leaf_address(leaf)))
-
-
 def leaf_address(type_: TypeLike) -> tuple[str, str]:
     """Return module and qualified name of a type without arguments; TypeError if it has none."""
     name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)
@@ -189,9 +179,10 @@ def leaf_address(type_: TypeLike) -> tuple[str, str]:
     return type_.__module__, name
 
 
-def _render(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
+def type_name(type_: TypeLike) -> str:
+    """Return a short readable name: `int`, `list[str]`, `int | None`, `Literal['a', 'b']`."""
     if type_ is None or type_ is NoneType:
-        return leaf(NoneType)
+        return "None"
     if type_ is Ellipsis:
         return "..."
     if isinstance(type_, str):
@@ -199,23 +190,19 @@ def _render(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
     if isinstance(type_, ForwardRef):
         return type_.__forward_arg__
     if isinstance(type_, list):
-        return f"[{', '.join(_render(item, leaf) for item in type_)}]"
+        return f"[{', '.join(map(type_name, type_))}]"
     origin, args = origin_of(type_), type_arguments(type_)
-    if origin is None:
-        return leaf(type_)
-    if args is None:
-        return leaf(origin)
+    if origin is None or args is None:
+        return _own_name(origin or type_)
     if origin is Annotated:
-        return _render(get_args(type_)[0], leaf)
+        return type_name(args[0])
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, args))}]"
-    parts = [_render(arg, leaf) for arg in args]
-    return " | ".join(parts) if is_union(type_) else f"{leaf(origin)}[{', '.join(parts) or '()'}]"
+    parts = list(map(type_name, args))
+    return " | ".join(parts) if is_union(type_) else f"{_own_name(origin)}[{', '.join(parts) or '()'}]"
 
 
-def _short(type_: TypeLike) -> str:
-    if type_ is NoneType:
-        return "None"
+def _own_name(type_: TypeLike) -> str:
     try:
         return leaf_address(type_)[1].rpartition("<locals>.")[2]
     except TypeError:

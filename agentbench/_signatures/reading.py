@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
@@ -146,17 +146,7 @@ class Reading:
     def explicit_type(self, slot: str) -> TypeLike:
         """Return a type that was passed, `None` if it was not. Text that names nothing is a `NameError`."""
         passed = getattr(self.explicit, slot)
-        if passed is None:
-            return None
-
-        def unknown(error: UnknownNameError) -> NameError:
-            return NameError(
-                f"{self._decorator} {self.callee.name!r} has {error.text!r} for {slot}=, where {error.name!r} is not "
-                f"defined. Expected the name of a type. Import or define {error.name!r}, or pass the type itself.",
-                name=error.name,
-            )
-
-        return self._message_type(passed, f"{slot}=", unknown)
+        return None if passed is None else self._message_type(passed, f"{slot}=")
 
     def explicit_context_types(self) -> ContextTypes:
         """Return `output` and `workflow_output` as passed."""
@@ -167,9 +157,7 @@ class Reading:
         name = self.callee.parameters[position]
         if name not in self.callee.annotations:
             self._refuse(f"has no annotation for {name!r}", f"Expected a type. {self._explicit_hint()}")
-        return self._message_type(
-            self.callee.annotations[name], repr(name), lambda error: self._unknown_name(name, error)
-        )
+        return self._message_type(self.callee.annotations[name], repr(name))
 
     def context_types(self, position: int, *, required: bool) -> ContextTypes:
         """Return the type arguments of the context annotation, which is an error to omit if it is `required`."""
@@ -186,15 +174,13 @@ class Reading:
             self._refuse_context(name, annotation)
         return ContextTypes(*(NoneType if arg is None else arg for arg in args))
 
-    def _message_type(
-        self, written: TypeLike, place: str, unknown: Callable[[UnknownNameError], Exception]
-    ) -> TypeLike:
+    def _message_type(self, written: TypeLike, place: str) -> TypeLike:
         type_ = written
         if holds_text(written):
             try:
                 type_ = self.scope.resolve(written)
             except UnknownNameError as error:
-                self.unknown.append(unknown(error))
+                self.unknown.append(self._unknown_name(place, error))
                 return Any
             except ValueError as error:
                 self._refuse(f"has an unreadable type for {place}", str(error), error)
@@ -213,7 +199,7 @@ class Reading:
             return self.scope.resolve(written)
         except UnknownNameError as error:
             # Inside WorkflowContext[...] a later reading may help; any other unknown name is no context.
-            complaint = self._unknown_name(name, error)
+            complaint = self._unknown_name(repr(name), error)
             if not self._is_context_form(written):
                 raise complaint from error
             self.unknown.append(complaint)
@@ -235,12 +221,11 @@ class Reading:
         message = f"{self._decorator} {self.callee.name!r} {found}. {hint}"
         raise ValueError(message) from cause
 
-    def _unknown_name(self, parameter: str, error: UnknownNameError) -> ValueError:
-        hint = f"Expected the name of a type. Import or define {error.name!r} where the annotation can see it."
-        return ValueError(
-            f"{self._decorator} {self.callee.name!r} annotates {parameter!r} with {error.text!r}, where {error.name!r} "
-            f"is not defined. {hint}"
-        )
+    def _unknown_name(self, place: str, error: UnknownNameError) -> Exception:
+        found = f"{self._decorator} {self.callee.name!r} has {error.text!r} for {place}, where {error.name!r}"
+        hint = f"Expected the name of a type. Import or define {error.name!r}, or pass the type itself."
+        message = f"{found} is not defined. {hint}"
+        return NameError(message, name=error.name) if place.endswith("=") else ValueError(message)
 
     def _refuse_context(self, parameter: str, annotation: TypeLike, cause: Exception | None = None) -> NoReturn:
         is_named = is_type_form(annotation) and not isinstance(annotation, str)

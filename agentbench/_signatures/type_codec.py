@@ -1,6 +1,6 @@
 """Types to JSON-able values and back, by name and structure.
 
-A class or other named type is the text `"module.qualname"`, as `qualified_name` writes it. Everything built from
+A class or other named type is the text `"module.qualname"`, of its definition. Everything built from
 types is a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is
 dropped, and `typing.List[int]` comes back as `list[int]`.
 

@@ -6,12 +6,10 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Any, ForwardRef, Literal, NewType, NoReturn, Optional, TypeVar, Union
 
-import pytest
 import typing_extensions
 
 from agentbench._signatures.forms import (
     flatten_union,
-    qualified_name,
     type_name,
 )
 
@@ -86,23 +84,3 @@ def test_a_class_inside_a_function_is_named_without_the_function():
         pass
 
     assert type_name(Local) == "Local"
-
-
-@pytest.mark.parametrize(
-    ("type_", "name"),
-    [
-        (int, "builtins.int"),
-        (None, "builtins.NoneType"),
-        (Outer.Inner, f"{__name__}.Outer.Inner"),
-        (list[str], "builtins.list[builtins.str]"),
-        (int | None, "builtins.int | builtins.NoneType"),
-        (Any, "typing.Any"),
-    ],
-)
-def test_qualified_names_say_where_a_type_is(type_, name):
-    assert qualified_name(type_) == name
-
-
-def test_what_is_no_type_has_no_qualified_name():
-    with pytest.raises(TypeError, match="5 has no name"):
-        qualified_name(5)

@@ -329,7 +329,7 @@ def test_a_type_seen_at_the_decoration_is_known_after_the_function_has_returned(
 
 def test_an_annotation_that_never_gets_a_meaning_is_an_error_when_it_is_needed():
     signature = handler(with_message("Nope"))
-    with pytest.raises(ValueError, match=r"'message' with 'Nope', where 'Nope' is not defined"):
+    with pytest.raises(ValueError, match=r"'Nope' for 'message', where 'Nope' is not defined"):
         signature.resolve(Question)
 
 
@@ -526,7 +526,7 @@ def test_bound_methods_partials_and_callable_objects_are_functions_too(func, mes
 # ---- the values
 
 
-@pytest.mark.parametrize("thing", [5, None, Worker, staticmethod(unannotated_function), Question])
+@pytest.mark.parametrize("thing", [5, None, Worker])
 def test_what_is_no_function_is_refused(thing):
     with pytest.raises(TypeError, match="is not a function"):
         function(thing)
