@@ -94,12 +94,19 @@ class TickingClock:
         if tick_s < 0:
             message = f"tick_s is {tick_s!r}; expected 0 or more seconds, since a clock for durations never goes back."
             raise ValueError(message)
-        first_at, first_ns = _start_of(start)
+        from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
+
+        if isinstance(start, str):
+            # Python 3.10 does not read the letter Z.
+            start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)
+        start_at = start.replace(tzinfo=timezone.utc) if start.tzinfo is None else start.astimezone(timezone.utc)
+        past = start_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
+        first_ns = ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
         tick_ns = round(tick_s * _NS_PER_S)
         # Reading an itertools.count is atomic, also between threads.
         self._times = itertools.count(first_ns, tick_ns)
         self._perfs = itertools.count(0, tick_ns)
-        self._repr = f"TickingClock({first_at.isoformat()!r}, tick_s={tick_s!r})"
+        self._repr = f"TickingClock({start_at.isoformat()!r}, tick_s={tick_s!r})"
 
     def time_ns(self) -> int:
         """Return nanoseconds since 1970, one tick later at each call."""
@@ -208,15 +215,3 @@ def iso_utc(time_ns: int) -> str:
     """Return nanoseconds since 1970 as ISO 8601 text in UTC with six fractional digits: text order is order of time."""
     seconds, below = divmod(time_ns, _NS_PER_S)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"
-
-
-def _start_of(start: datetime | str) -> tuple[datetime, int]:
-    """Return a start in UTC, and its nanoseconds since 1970."""
-    from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
-
-    if isinstance(start, str):
-        # Python 3.10 does not read the letter Z.
-        start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)
-    start_at = start.replace(tzinfo=timezone.utc) if start.tzinfo is None else start.astimezone(timezone.utc)
-    past = start_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return start_at, ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000

@@ -6,7 +6,7 @@ Fields are stored by name. Reading runs no constructor and no validator, and set
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum, Flag
 from functools import cached_property, lru_cache
@@ -118,12 +118,9 @@ def _dataclass_type(cls: Any) -> StateType:
     return StateType(cls, "dataclass", encode, CLASS_DECODERS["dataclass"], name)
 
 
-def _cached_names(cls: type) -> Iterator[str]:
+def _cached_names(cls: type) -> set[str]:
     """Return the names of cached properties: they are among the attributes, and computed again when needed."""
-    for base in cls.__mro__:
-        for name, found in vars(base).items():
-            if isinstance(found, cached_property):
-                yield name
+    return {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
 
 
 def _read_dataclass(cls: Any, values: Any) -> Any:

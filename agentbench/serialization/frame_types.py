@@ -14,7 +14,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 import agentbench.serialization.array_types  # noqa: F401 - registers what frames are made of
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
-from agentbench.serialization.standard_types import ZONE_KEY
+from agentbench.serialization.standard_types import zone_name
 
 # ------------------------------------------------------------------------------------------------- frames and series
 
@@ -127,10 +127,8 @@ def _write_zone(zone: Any) -> Any:
 
 
 def _read_zone(zone: Any) -> Any:
-    if not isinstance(zone, tzinfo) and not ZONE_KEY.fullmatch(zone):  # pandas takes paths of files, too
-        message = f"{zone!r} is no name of a time zone"
-        raise ValueError(message)
-    return pd.DatetimeTZDtype("ns", zone).tz
+    # pandas takes paths of files, too
+    return pd.DatetimeTZDtype("ns", zone if isinstance(zone, tzinfo) else zone_name(zone)).tz
 
 
 def _write_masked(array: Any) -> dict[str, Any]:

@@ -58,9 +58,6 @@ class NameFinder:
     """Finds the objects of names that are always allowed, and of more, as `"module:qualname"`, or `"*"` for all."""
 
     def __init__(self, allowed_types: Collection[str]) -> None:
-        if isinstance(allowed_types, str):
-            message = f"allowed_types is the text {allowed_types!r}. Expected a set of 'module:qualname' texts."
-            raise TypeError(message)
         self._allowed = frozenset(allowed_types)
         for entry in self._allowed:
             module, colon, path = str(entry).partition(":")

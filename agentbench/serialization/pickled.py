@@ -46,12 +46,7 @@ def encode_checkpoint_value(value: Any) -> Any:
         print(decode_checkpoint_value(json.loads(text)))
         ```
     """
-    return _encode(value, "", None)
-
-
-def encode_readable(value: Any, finder: NameFinder, path: str = "") -> Any:
-    """Return a value, which has this path, in a form that `json.dumps` can write and this finder can read again."""
-    return _encode(value, path, finder)
+    return encode_readable(value, None)
 
 
 def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None = None) -> Any:
@@ -82,14 +77,15 @@ def decode_found(value: Any, finder: NameFinder) -> Any:
     return {key: decode_found(item, finder) for key, item in value.items()}
 
 
-def _encode(value: Any, path: str, finder: NameFinder | None) -> Any:
+def encode_readable(value: Any, finder: NameFinder | None, path: str = "") -> Any:
+    """Return a value, which has this path, in a form that `json.dumps` can write and a finder can read again."""
     cls = type(value)
     if cls in _SCALARS:
         return value
     if cls is list:
-        return [_encode(item, f"{path}[{place}]", finder) for place, item in enumerate(value)]
+        return [encode_readable(item, finder, f"{path}[{place}]") for place, item in enumerate(value)]
     if cls is dict and not (PICKLED in value and PICKLED_TYPE in value):  # such data would pass for a pickle
-        return {str(key): _encode(item, f"{path}[{key!r}]", finder) for key, item in value.items()}
+        return {str(key): encode_readable(item, finder, f"{path}[{key!r}]") for key, item in value.items()}
     try:
         data = pickle.dumps(value, _PROTOCOL)
     except Exception as error:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from agentbench._display import shortened
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.class_types import class_type, is_model
 from agentbench.serialization.registry import type_of_class
@@ -13,7 +14,6 @@ from agentbench.serialization.writer import JsonWriter
 
 #: As deep as a path can still be read.
 _DEEPEST_PATH: Final = 20
-_LONGEST_KEY: Final = 60
 
 
 def find_part(
@@ -39,7 +39,7 @@ def explain_unstorable(value: object) -> UnstorableValueError:
     problem = _problem_with(part)
     if isinstance(problem, UnstorableValueError):
         return UnstorableValueError(problem.value_type, problem.reason, path=path)
-    reason = "It contains itself. Break the cycle." if _is_cyclic(part) else "It is nested too deeply. Make it flatter."
+    reason = "It contains itself or is nested too deeply. Break the cycle, or make it flatter."
     return UnstorableValueError(type(part), reason, path=path)
 
 
@@ -49,18 +49,6 @@ def _problem_with(value: object) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything, and each error is a problem
         return error
     return None
-
-
-def _is_cyclic(value: object) -> bool:
-    """Return whether a value contains itself within the searched depth."""
-    level, visited = [value], {id(value)}
-    for _ in range(_DEEPEST_PATH):
-        below = [inner for part in level for _, inner in _parts_of(part)]
-        if any(inner is value for inner in below):
-            return True
-        level = [inner for inner in below if id(inner) not in visited]
-        visited.update(map(id, level))
-    return False
 
 
 def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
@@ -75,15 +63,15 @@ def items_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the items of a built-in container, keys that are no texts too, each with its step of a path."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f"[{_key_text(key)}]", item
+            yield f"[{shortened(key)}]", item
             if type(key) is not str:
-                yield f" key {_key_text(key)}", key
+                yield f" key {shortened(key)}", key
     elif isinstance(value, (list, tuple, deque)):
         for index, item in enumerate(value):
             yield f"[{index}]", item
     elif isinstance(value, (set, frozenset)):
         for item in value:
-            yield f" member {_key_text(item)}", item
+            yield f" member {shortened(item)}", item
 
 
 def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
@@ -95,13 +83,3 @@ def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
         attributes = vars(value) if is_model(cls) else encoded
         for name, item in attributes.items():
             yield f".{name}", item
-
-
-def _key_text(key: object) -> str:
-    try:
-        text = repr(key)
-    except Exception:  # noqa: BLE001 - a broken __repr__ of user code must not hide the error
-        text = " at 0x"
-    if " at 0x" in text:  # an address differs from run to run
-        text = f"<{type(key).__name__}>"
-    return text if len(text) <= _LONGEST_KEY else text[: _LONGEST_KEY - 1] + "…"

@@ -26,8 +26,7 @@ K = TypeVar("K")
 _FACTORIES: Final[Mapping[str, type]] = {
     cls.__name__: cls for cls in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
 }
-#: Names of time zones: no way out of the folder that they are in.
-ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
+_ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 
 def standard_type(cls: type, value: Any) -> StateType:
@@ -58,18 +57,6 @@ def _read_bytes(text: str) -> bytes:
     return b64decode(text, validate=True)
 
 
-def _read_fraction(found: Any) -> Fraction:
-    numerator, denominator = found
-    return Fraction(_of_kind(int, numerator), _of_kind(int, denominator))
-
-
-def _read_float(text: str) -> float:
-    if text not in {"nan", "inf", "-inf"}:
-        message = f"{text!r} is none of nan, inf, -inf"
-        raise ValueError(message)
-    return float(text)
-
-
 # -------------------------------------------------------------------------------------------------------- date and time
 
 
@@ -95,11 +82,12 @@ def _write_zone(value: ZoneInfo) -> str:
     return value.key
 
 
-def _read_zone(key: str) -> ZoneInfo:
-    if not ZONE_KEY.fullmatch(key):
+def zone_name(key: str) -> str:
+    """Return the name of a time zone, or raise ValueError if it leads out of the folder that they are in."""
+    if not _ZONE_KEY.fullmatch(key):
         message = f"{key!r} is no name of a time zone"
         raise ValueError(message)
-    return ZoneInfo(key)
+    return key
 
 
 # ---------------------------------------------------------------------------------------------------------- containers
@@ -144,8 +132,8 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
     return re.compile(pattern, flags & ~re.DEBUG)  # which prints
 
 
-def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
-    return lambda found: make(*_of_kind(list, found))
+def _star(make: Callable[..., Any], kind: type = object) -> Callable[[Any], Any]:
+    return lambda found: make(*[_of_kind(kind, each) for each in _of_kind(list, found)])
 
 
 def _of_items(make: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
@@ -158,7 +146,7 @@ def _of_text(make: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 def _of_kind(cls: type[K], found: Any) -> K:
     # What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
-    if type(found) is not cls:
+    if type(found) is not cls and cls is not object:
         message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
         raise TypeError(message)
     return found
@@ -182,10 +170,10 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(datetime, "datetime", _with_zone, _reader_with_zone(datetime.fromisoformat)),
     StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
     StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
-    StateType(ZoneInfo, "ZoneInfo", _write_zone, _read_zone),
+    StateType(ZoneInfo, "ZoneInfo", _write_zone, lambda key: ZoneInfo(zone_name(key))),
     StateType(UUID, "UUID", str, _of_text(UUID)),
     StateType(Decimal, "Decimal", str, _of_text(Decimal)),
-    StateType(Fraction, "Fraction", lambda value: [value.numerator, value.denominator], _read_fraction),
+    StateType(Fraction, "Fraction", lambda value: list(value.as_integer_ratio()), _star(Fraction, int)),
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
     StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of_text(PureWindowsPath)),
@@ -198,7 +186,7 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,
     "dict": _of_items(dict),
-    "float": _read_float,
+    "float": {text: float(text) for text in ("nan", "inf", "-inf")}.__getitem__,
     "frozenset": _of_items(frozenset),
     "int": _of_text(lambda text: int(text, 16)),
     "registered": read_registered,
