@@ -132,8 +132,8 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
     return re.compile(pattern, flags & ~re.DEBUG)  # which prints
 
 
-def _star(make: Callable[..., Any], kind: type = object) -> Callable[[Any], Any]:
-    return lambda found: make(*[_of_kind(kind, each) for each in _of_kind(list, found)])
+def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda found: make(*_of_kind(list, found))
 
 
 def _of_items(make: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
@@ -146,7 +146,7 @@ def _of_text(make: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 def _of_kind(cls: type[K], found: Any) -> K:
     # What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
-    if type(found) is not cls and cls is not object:
+    if type(found) is not cls:
         message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
         raise TypeError(message)
     return found
@@ -173,7 +173,12 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(ZoneInfo, "ZoneInfo", _write_zone, lambda key: ZoneInfo(zone_name(key))),
     StateType(UUID, "UUID", str, _of_text(UUID)),
     StateType(Decimal, "Decimal", str, _of_text(Decimal)),
-    StateType(Fraction, "Fraction", lambda value: list(value.as_integer_ratio()), _star(Fraction, int)),
+    StateType(
+        Fraction,
+        "Fraction",
+        lambda value: list(value.as_integer_ratio()),
+        lambda found: Fraction(*[_of_kind(int, each) for each in found]),
+    ),
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
     StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of_text(PureWindowsPath)),
