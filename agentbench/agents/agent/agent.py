@@ -76,7 +76,7 @@ class Agent(RawAgent):
     def _start(
         self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
-        """Start a run; `raises`: for requests to a person, once middleware and spans have seen the response."""
+        """Start a run; `raises`: for requests to a person, after middleware and spans got the response."""
         is_traced = is_tracing()
         if not (is_traced or middleware or self.middleware):
             return super()._start(messages, arguments, stream=stream, raises=raises)

@@ -98,7 +98,7 @@ class BaseAgent:
         """Return this agent as a tool of another one.
 
         Its questions to a person, such as whether one of its own tools may be called, become questions of the calling
-        agent. Once they are answered, this agent continues where it asked.
+        agent. Once they are answered, this agent continues from there.
 
         Args:
             name: Of the tool; by default the agent's name, in letters that a model may use.

@@ -162,7 +162,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
 
         Returns:
             A `ChatResponse`, a `ResponseStream`, an async iterable of `ChatResponseUpdate`, or an awaitable of one of
-            them, whatever `stream` is.
+            them; any of them for both values of `stream`.
         """
 
     def service_url(self) -> str:

@@ -76,9 +76,7 @@ def sort_arguments(
         if tools is not None:
             is_normal = type(tools) is list and all(isinstance(tool, FunctionTool) for tool in tools)
             own_options["tools"] = list(tools) if is_normal else normalize_tools(tools)
-    if not client_kwargs:
-        chat, function = sort_client_middleware(own_middleware, middleware)
-        return RequestArguments(chat, function, own_options, for_tools, _EMPTY, None, None)
+    client_kwargs = client_kwargs or _EMPTY
     session = client_kwargs.get("session")
     chat, function = sort_client_middleware(own_middleware, client_kwargs.get("middleware"), middleware)
     return RequestArguments(
@@ -160,9 +158,7 @@ class ModelCalls:
         context = self._context(messages, options, stream=False)
 
         async def innermost() -> None:
-            context.result = await self._respond(
-                self._messages_of(context, messages), dict(context.options or {}), context.kwargs
-            )
+            context.result = await self._respond(*self._arguments_of(context, messages))
 
         await run_pipeline(self.middleware, context, innermost)
         if context.result is None:
@@ -177,9 +173,7 @@ class ModelCalls:
         context = self._context(messages, options, stream=True)
 
         async def innermost() -> None:
-            context.result = await self._open(
-                self._messages_of(context, messages), dict(context.options or {}), context.kwargs
-            )
+            context.result = await self._open(*self._arguments_of(context, messages))
 
         try:
             await run_pipeline(self.middleware, context, innermost)
@@ -274,19 +268,20 @@ class ModelCalls:
             function_invocation_kwargs=dict(self.for_tools),
         )
 
-    def _messages_of(self, context: ChatContext, working: list[Message]) -> list[Message]:
-        """Return the messages that middleware passes on.
+    def _arguments_of(self, context: ChatContext, working: list[Message]) -> tuple[list[Message], dict[str, Any], Any]:
+        """Return messages, options and keywords as middleware passes them on.
 
-        With compaction that is the working list itself as long as middleware changed nothing, so that marks and
-        summaries hold for later rounds; messages that middleware brought are copied before they are marked.
+        With compaction the messages are the working list itself as long as middleware changed nothing, so that marks
+        and summaries hold for later rounds; messages that middleware brought are copied before they are marked.
         """
-        messages = context.messages
-        if not self._has_compaction:
-            return list(messages)
-        if len(messages) == len(working) and all(map(is_, messages, working)):
-            return working
-        known = set(map(id, working))
-        return [message if id(message) in known else own_copy(message) for message in messages]
+        messages = list(context.messages)
+        if self._has_compaction:
+            if len(messages) == len(working) and all(map(is_, messages, working)):
+                messages = working
+            else:
+                known = set(map(id, working))
+                messages = [message if id(message) in known else own_copy(message) for message in messages]
+        return messages, dict(context.options or {}), context.kwargs
 
 
 async def _no_updates() -> AsyncIterator[ChatResponseUpdate]:

@@ -28,7 +28,7 @@ _MCP_NAMES = ("is_connected", "connect", "functions")
 def is_mcp_tool(value: object) -> bool:
     """Whether this is a connection to tools on a server: it has `is_connected`, `connect()` and `functions`.
 
-    The attributes are looked up at the class, so that nothing is connected.
+    The class is searched for the attributes, so that nothing is connected.
     """
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)

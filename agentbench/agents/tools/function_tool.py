@@ -310,7 +310,7 @@ class FunctionTool(SerializationMixin, Displayable):
         Raises:
             ToolException: The tool is only declared, or used up.
             TypeError: The arguments do not fit.
-            Exception: Whatever the function raises.
+            Exception: Any error of the function.
         """
         func = self._callable()
         if self._owner is not None:
