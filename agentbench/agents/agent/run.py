@@ -202,8 +202,14 @@ class AgentRun:
             is_stored_by_service = getattr(agent.client, "STORES_BY_DEFAULT", False) if store is None else store
             if not is_stored_by_service:
                 if is_per_call and conversation_id:
-                    raise _two_histories(agent, conversation_id)
-                if session is not None and not conversation_id and not _has_history(providers):
+                    message = (
+                        f"{agent!r} stores its history around each call of the model, and the service stores the "
+                        f"conversation {conversation_id!r}, too. Only one of them can: run it in a session without a "
+                        "service_session_id, or make the agent without require_per_service_call_history_persistence."
+                    )
+                    raise AgentInvalidRequestException(message)
+                has_history = any(isinstance(each, HistoryProvider) and each.load_messages for each in providers)
+                if session is not None and not conversation_id and not has_history:
                     providers = [_default_history(providers), *providers]
                 if is_per_call:
                     histories = [each for each in providers if isinstance(each, HistoryProvider)]
@@ -294,10 +300,6 @@ class AgentRun:
         raise raised from error
 
 
-def _has_history(providers: Sequence[Any]) -> bool:
-    return any(isinstance(each, HistoryProvider) and each.load_messages for each in providers)
-
-
 def _default_history(providers: Sequence[Any]) -> InMemoryHistoryProvider:
     """Return the history of agents that have none. Its messages are in the session, so one serves all agents."""
     if any(getattr(each, "source_id", None) == _DEFAULT_HISTORY.source_id for each in providers):
@@ -307,15 +309,6 @@ def _default_history(providers: Sequence[Any]) -> InMemoryHistoryProvider:
 
 
 _DEFAULT_HISTORY, _SECOND_HISTORY = InMemoryHistoryProvider(), InMemoryHistoryProvider("in_memory_auto")
-
-
-def _two_histories(agent: Any, conversation_id: object) -> AgentInvalidRequestException:
-    message = (
-        f"{agent!r} keeps its history around each call of the model, and the service keeps the conversation "
-        f"{conversation_id!r}, too. Only one of them can: run it in a session without a service_session_id, or make "
-        "the agent without require_per_service_call_history_persistence."
-    )
-    return AgentInvalidRequestException(message)
 
 
 async def _close(stream: Any) -> None:
