@@ -65,7 +65,7 @@ def test_what_is_no_session_is_refused_at_the_call(given: Any, told: str) -> Non
     ],
     ids=["text", "a state of 5", "another type"],
 )
-def test_what_is_no_stored_session_is_told(given: Any, error: type[Exception], told: str) -> None:
+def test_a_mapping_that_is_no_stored_session_is_refused(given: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         AgentSession.from_dict(given)
 
@@ -231,7 +231,7 @@ async def test_a_middleware_may_give_a_response_or_nothing() -> None:
     assert await made(middleware=[setting(None)]).run("q") is None
 
 
-async def test_a_middleware_that_returns_what_nobody_takes_is_warned_of() -> None:
+async def test_a_middleware_whose_return_value_is_ignored_is_warned_of() -> None:
     @agent_middleware
     async def forgetful(context: Any, call_next: Any) -> Any:
         return AgentResponse(text="mine")
@@ -251,7 +251,7 @@ async def test_what_comes_next_takes_no_arguments() -> None:
         await made(middleware=[like_others]).run("q")
 
 
-def test_a_misspelt_argument_of_a_tool_is_warned_of_and_kept() -> None:
+def test_a_misspelt_argument_of_a_tool_becomes_an_attribute_with_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match=r"FunctionTool\(\) keeps 'descripton' as an .* mean 'description'\?"):
         made_tool: Any = FunctionTool(add, descripton="x")
     assert made_tool.descripton == "x"

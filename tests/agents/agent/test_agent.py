@@ -61,7 +61,7 @@ def test_explicit_arguments_beat_the_options_and_tools_are_united() -> None:
     }
 
 
-def test_the_client_is_told_whom_it_works_for() -> None:
+def test_the_client_gets_name_and_description_of_its_agent() -> None:
     told: list[Any] = []
 
     class Listening(Model):
@@ -123,7 +123,7 @@ class Foreign:
         return AgentSession(service_session_id=service_session_id, session_id=session_id)
 
 
-def test_whatever_has_the_members_is_an_agent() -> None:
+def test_any_object_with_the_members_is_an_agent() -> None:
     assert isinstance(Agent(Model()), SupportsAgentRun)
     assert isinstance(RawAgent(Model()), SupportsAgentRun)
     assert isinstance(Foreign(), SupportsAgentRun)
@@ -131,7 +131,7 @@ def test_whatever_has_the_members_is_an_agent() -> None:
     assert not isinstance(Model(), SupportsAgentRun)
 
 
-def test_in_a_graph_an_agent_goes_by_its_name_or_by_an_id_that_it_was_given() -> None:
+def test_in_a_graph_an_agent_goes_by_its_name_or_by_an_id_of_its_author() -> None:
     assert resolve_agent_id(Agent(Model(), name="a", id="i")) == "a"
     assert resolve_agent_id(Agent(Model(), id="i")) == "i"
     assert resolve_agent_id(Foreign()) == "foreign"
@@ -183,9 +183,8 @@ def asking() -> Any:
     return tool(ask)
 
 
-@BOTH
-async def test_a_run_that_needs_a_person_lists_the_requests(stream: bool) -> None:
-    response = await answer(Agent(Model(call("ask", "c9")), tools=[asking()]), stream=stream)
+async def test_a_run_that_needs_a_person_lists_the_requests() -> None:
+    response = await answer(Agent(Model(call("ask", "c9")), tools=[asking()]), stream=True)
 
     [request] = response.user_input_requests
     assert (request.type, request.id) == ("oauth_consent_request", "c9")

@@ -103,7 +103,7 @@ async def test_a_client_that_answers_with_no_response_is_named(gives: Any) -> No
 
 
 @BOTH
-async def test_when_the_client_fails_providers_are_told_in_reverse_instead_of_called_after(stream: bool) -> None:
+async def test_when_the_client_fails_providers_get_the_error_in_reverse_order(stream: bool) -> None:
     log: list[str] = []
     agent = Agent(Model(ValueError("no")), context_providers=[Notes("p1", log), Notes("p2", log)])
 
@@ -113,7 +113,7 @@ async def test_when_the_client_fails_providers_are_told_in_reverse_instead_of_ca
 
 
 @BOTH
-async def test_a_provider_that_fails_before_the_run_is_not_told_itself(stream: bool) -> None:
+async def test_a_provider_that_fails_before_the_run_does_not_get_its_own_error(stream: bool) -> None:
     log: list[str] = []
     client = Model()
     agent = Agent(client, context_providers=[Notes("p1", log), Notes("p2", log, fails=True), Notes("p3", log)])

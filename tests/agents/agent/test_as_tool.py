@@ -32,7 +32,7 @@ def test_the_tool_is_called_by_the_agents_name_in_letters_for_models(given: str,
     assert Agent(Model(), name=given).as_tool().name == name
 
 
-def test_a_given_name_is_taken_and_none_at_all_is_refused() -> None:
+def test_an_explicit_name_is_taken_and_a_tool_without_any_is_refused() -> None:
     assert Agent(Model()).as_tool(name="x").name == "x"
     with pytest.raises(ValueError, match="name"):
         Agent(Model()).as_tool()
@@ -88,7 +88,7 @@ async def test_a_callback_that_fails_closes_the_stream() -> None:
 
 
 @pytest.mark.parametrize("propagates", [False, True])
-async def test_the_session_goes_along_only_if_asked_for_and_other_arguments_always(propagates: bool) -> None:
+async def test_the_session_goes_along_only_on_request_and_other_arguments_always(propagates: bool) -> None:
     seen: list[dict[str, Any]] = []
 
     @tool

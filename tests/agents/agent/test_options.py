@@ -77,7 +77,7 @@ def test_a_client_may_change_what_it_gets() -> None:
     assert merged["form"] is form
 
 
-def test_tools_come_in_order_and_those_without_a_name_are_kept() -> None:
+def test_tools_come_in_order_with_those_that_have_no_name() -> None:
     one, search = tool(add), {"type": "web_search"}
     other = tool(lambda x: x, name="other")
 

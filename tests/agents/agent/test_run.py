@@ -16,7 +16,7 @@ from agentbench import (
     Message,
     RawAgent,
 )
-from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.agent_runs import Notes, answer, numbered
 from tests.agents.fake_clients import Model, call
 
 # ------------------------------------------------------------------------------------------------------ what is asked
@@ -45,12 +45,11 @@ async def test_instructions_travel_in_the_options() -> None:
     assert client.asked[0].roles == ["user"]
 
 
-@BOTH
-async def test_providers_run_in_order_and_in_reverse_and_see_what_came_before(stream: bool) -> None:
+async def test_providers_run_in_order_and_in_reverse_and_see_what_came_before() -> None:
     log: list[str] = []
     first, second = Notes("p1", log, messages=["m1"]), Notes("p2", log, messages=["m2"])
     client = Model()
-    await answer(Agent(client, context_providers=[first, second]), stream=stream)
+    await answer(Agent(client, context_providers=[first, second]), stream=True)
 
     assert log == ["before p1", "before p2", "after p2: answer 1", "after p1: answer 1"]
     assert second.seen == ["m1"]
@@ -118,10 +117,9 @@ async def test_a_tool_of_the_agent_and_of_providers_is_one_tool() -> None:
         Agent(client, tools=[one, asking])
 
 
-@BOTH
-async def test_a_run_calls_tools_and_answers_with_all_messages_signed(stream: bool) -> None:
+async def test_a_run_calls_tools_and_answers_with_all_messages_signed() -> None:
     client = Model(call("n"), "it is 7")
-    response = await answer(Agent(client, name="counter", tools=[numbered(7)]), stream=stream)
+    response = await answer(Agent(client, name="counter", tools=[numbered(7)]), stream=True)
 
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
     assert [message.author_name for message in response.messages] == ["counter"] * 3

@@ -63,7 +63,7 @@ async def test_a_call_of_the_tool_runs_the_agent() -> None:
         ("helper", {"task": "x", "more": 1}, "more: no such argument"),
     ],
 )
-async def test_a_wrong_call_is_told_what_is_wrong(name: str, arguments: dict[str, Any], said: str) -> None:
+async def test_the_answer_to_a_wrong_call_names_the_mistake(name: str, arguments: dict[str, Any], said: str) -> None:
     client = Model()
     async with asked(Agent(client, name="helper").as_mcp_server()) as session:
         result = await session.call_tool(name, arguments)
@@ -74,7 +74,9 @@ async def test_a_wrong_call_is_told_what_is_wrong(name: str, arguments: dict[str
 
 
 @pytest.mark.parametrize("error", [ValueError("secret detail"), TypeError("secret detail")])
-async def test_a_failure_does_not_tell_strangers_why(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+async def test_clients_of_a_server_do_not_learn_why_the_agent_failed(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     async with asked(Agent(Model(error), name="helper").as_mcp_server()) as session:
         result = await session.call_tool("helper", {"task": "x"})
 
@@ -121,7 +123,7 @@ def test_an_agent_without_a_name_cannot_be_served() -> None:
         Agent(Model()).as_mcp_server()
 
 
-def test_without_the_package_it_is_told_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.types", None)
 
     with pytest.raises(MissingExtraError, match=r"agentbench\[mcp\]"):

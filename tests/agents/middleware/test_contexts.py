@@ -10,7 +10,7 @@ AGENT_NONE = ["session", "tools", "compaction_strategy", "tokenizer", "result"]
 HOOKS = ["stream_transform_hooks", "stream_result_hooks", "stream_cleanup_hooks"]
 
 
-def test_what_an_agent_context_is_not_given_is_none_or_fresh_and_empty() -> None:
+def test_defaults_of_an_agent_context_are_none_or_new_and_empty() -> None:
     context, other = AgentContext(agent="a"), AgentContext(agent="a")
     assert [getattr(context, name) for name in AGENT_NONE] == [None] * len(AGENT_NONE)
     assert context.stream is False
@@ -32,7 +32,7 @@ def test_a_function_context_takes_its_parts_by_position() -> None:
 @pytest.mark.parametrize(
     "context", [AgentContext(agent=1), ChatContext(1), FunctionInvocationContext(1, {})], ids=lambda c: type(c).__name__
 )
-def test_a_mistyped_name_is_an_error_and_not_a_change_that_nobody_sees(context: object) -> None:
+def test_an_unknown_attribute_of_a_context_is_an_error(context: object) -> None:
     with pytest.raises(AttributeError):
         context.reslut = 1  # type: ignore[attr-defined]
 

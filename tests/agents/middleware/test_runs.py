@@ -58,7 +58,7 @@ def before(log: list[str], name: str, kind: Callable[[Any], Any]) -> Any:
 
 
 @BOTH
-async def test_agent_middleware_stands_outside_and_the_others_around_each_call(stream: bool) -> None:
+async def test_agent_middleware_is_outermost_and_the_others_run_around_each_call(stream: bool) -> None:
     log: list[str] = []
 
     def noted(name: str, reply: Any) -> Any:
@@ -83,7 +83,7 @@ async def test_agent_middleware_stands_outside_and_the_others_around_each_call(s
     assert " ".join(log) == f"{opened} client agent run chat 1 client agent run client agent run chat 2{closed}"
 
 
-async def test_middleware_of_providers_stands_inside_of_the_runs() -> None:
+async def test_middleware_of_providers_is_inside_of_that_of_the_run() -> None:
     log: list[str] = []
 
     class Adds(ContextProvider):
@@ -96,7 +96,7 @@ async def test_middleware_of_providers_stands_inside_of_the_runs() -> None:
     assert log == ["agent", "run", "provider"]
 
 
-async def test_an_object_of_two_kinds_stands_in_both_places() -> None:
+async def test_an_object_of_two_kinds_runs_in_both_places() -> None:
     log: list[str] = []
 
     class Both(AgentMiddleware, ChatMiddleware):
@@ -112,7 +112,7 @@ async def test_an_object_of_two_kinds_stands_in_both_places() -> None:
 # ------------------------------------------------------------------------------------------------ what it sees and does
 
 
-async def test_the_context_holds_what_the_run_was_given() -> None:
+async def test_the_context_holds_the_arguments_of_the_run() -> None:
     seen: list[AgentContext] = []
 
     @agent_middleware
@@ -133,8 +133,7 @@ async def test_the_context_holds_what_the_run_was_given() -> None:
     assert isinstance(context.result, AgentResponse)
 
 
-@BOTH
-async def test_what_agent_middleware_changes_is_used_downstream(stream: bool) -> None:
+async def test_what_agent_middleware_changes_is_used_downstream() -> None:
     other = AgentSession()
 
     async def change(context: AgentContext, call_next: Any) -> None:
@@ -145,7 +144,7 @@ async def test_what_agent_middleware_changes_is_used_downstream(stream: bool) ->
         await call_next()
 
     client = Model()
-    await answer(Agent(client, middleware=[change]), stream=stream)
+    await answer(Agent(client, middleware=[change]), stream=True)
 
     assert client.asked[0].texts == ["q", "and this"]
     assert client.asked[0].options["seed"] == 3
@@ -206,8 +205,7 @@ async def test_termination_ends_the_run_with_its_result(sets_result: bool, caplo
     assert caplog.records == []
 
 
-@BOTH
-async def test_function_middleware_may_end_the_loop_with_a_result(stream: bool) -> None:
+async def test_function_middleware_may_end_the_loop_with_a_result() -> None:
     async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
         if context.arguments:
             raise MiddlewareTermination(result="fnres")
@@ -215,7 +213,7 @@ async def test_function_middleware_may_end_the_loop_with_a_result(stream: bool) 
 
     client = Model([call("n", "c1", stop=True), call("n", "c2")])
     agent = Agent(client, tools=[_with_argument()], middleware=[stop])
-    response = await answer(agent, stream=stream)
+    response = await answer(agent, stream=True)
 
     assert len(client.asked) == 1
     assert [content.result for content in response.messages[-1].contents] == ["fnres", "ran"]
@@ -225,12 +223,11 @@ def _with_argument() -> Any:
     return tool(lambda stop=False: "ran", name="n", schema={"type": "object", "properties": {"stop": {}}})
 
 
-@BOTH
-async def test_function_middleware_that_fails_makes_a_failed_result(stream: bool) -> None:
+async def test_function_middleware_that_fails_makes_a_failed_result() -> None:
     async def fail(context: FunctionInvocationContext, call_next: Any) -> None:
         raise ValueError("no")
 
-    response = await answer(Agent(Model(call("n"), "on"), tools=[numbered(1)], middleware=[fail]), stream=stream)
+    response = await answer(Agent(Model(call("n"), "on"), tools=[numbered(1)], middleware=[fail]), stream=True)
 
     assert response.messages[1].contents[0].result.startswith("Error: Function failed.")
     assert response.text.endswith("on")
@@ -351,7 +348,7 @@ async def test_middleware_of_a_stream_begins_with_the_first_pull() -> None:
     assert log == ["m>", "<m"]
 
 
-async def test_a_stream_with_middleware_that_is_given_up_closes_what_is_within() -> None:
+async def test_an_abandoned_stream_with_middleware_closes_the_stream_within() -> None:
     client, session = Model("one two three"), AgentSession()
     stream = Agent(client, middleware=[around([], "m")]).run("q", stream=True, session=session)
     await stream.__anext__()
@@ -414,7 +411,7 @@ class Layered(AgentMiddlewareLayer, Elsewhere):
 
 
 @BOTH
-async def test_the_layer_stands_around_any_class_with_a_run(stream: bool) -> None:
+async def test_the_layer_works_around_any_class_with_a_run(stream: bool) -> None:
     log: list[str] = []
     agent = Layered("there", middleware=[around(log, "m")])
     response = await answer(agent, stream=stream, options={"a": 1}, own="kept")

@@ -125,7 +125,7 @@ def test_a_name_that_only_a_type_checker_knows_needs_the_decorator_when_it_is_no
     assert sort_middleware(chat_middleware(renamed)).chat == (renamed,)
 
 
-def test_order_is_kept_within_each_kind_and_nesting_is_taken_apart() -> None:
+def test_each_kind_is_in_order_and_nested_lists_are_flattened() -> None:
     async def second(context: ChatContext, call_next: CallNext) -> None: ...
 
     third = OnChat()

@@ -23,7 +23,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from tests.agents.loop.scripts import MODES, Script, ask, call, results, says
+from tests.agents.loop.scripts import Script, ask, call, results, says
 
 
 class EchoClient(BaseChatClient):
@@ -132,7 +132,7 @@ async def test_options_may_be_named_in_brackets_also_as_text() -> None:
     assert (await Named().get_response("q")).text == "0.7"
 
 
-def test_whatever_has_the_names_is_a_chat_client() -> None:
+def test_any_object_with_the_members_is_a_chat_client() -> None:
     class Mock:
         def __init__(self) -> None:
             self.additional_properties: dict[str, Any] = {}
@@ -178,12 +178,11 @@ def test_instances_share_nothing() -> None:
     assert other.function_invocation_configuration["max_iterations"] == 40
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before(mode: str) -> None:
+async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before() -> None:
     client = Script(says("hi"))
 
     await ask(
-        mode,
+        "streamed",
         client,
         client_kwargs={"session": None, "middleware": [], "user_id": 7, "function_invocation_configuration": {}},
     )
@@ -191,8 +190,7 @@ async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before(m
     assert client.keywords == [{"user_id": 7}]
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_middleware_comes_from_the_client_then_the_run_then_the_call(mode: str) -> None:
+async def test_middleware_comes_from_the_client_then_the_run_then_the_call() -> None:
     trace: list[str] = []
 
     def watch(name: str) -> list[Any]:
@@ -215,7 +213,7 @@ async def test_middleware_comes_from_the_client_then_the_run_then_the_call(mode:
     client = Script(says(call("1", "act")), says("end"), middleware=watch("client"))
 
     response = await ask(
-        mode,
+        "streamed",
         client,
         options={"tools": [act]},
         client_kwargs={"middleware": watch("run")},

@@ -59,7 +59,7 @@ async def test_a_client_that_needs_the_network_refuses_offline(monkeypatch: pyte
     assert client.calls == 0
 
 
-def test_dimensions_are_the_length_unless_given() -> None:
+def test_dimensions_are_by_default_the_length() -> None:
     assert Embedding([1.0, 2.0]).dimensions == 2
     assert Embedding([1.0, 2.0], dimensions=7).dimensions == 7
     assert Embedding(b"opaque", dimensions=None).dimensions == 6

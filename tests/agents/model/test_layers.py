@@ -22,8 +22,6 @@ from agentbench import (
 )
 from tests.agents.loop.scripts import MODES, Script, call, results, says
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
-
 
 class Plain:
     """A client of another make: its own `get_response`, and no more."""
@@ -90,6 +88,7 @@ def watching(trace: list[str], name: str) -> list[Any]:
     return [chat, function]
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("make", [OverBase, OverPlain])
 async def test_a_stack_of_mixins_does_each_thing_once(mode: str, make: Any) -> None:
     act.reset()
@@ -108,7 +107,7 @@ async def test_a_stack_of_mixins_does_each_thing_once(mode: str, make: Any) -> N
     assert len(client.seen) == 2
 
 
-async def test_keywords_of_mixins_reach_a_client_that_does_not_know_them(mode: str) -> None:
+async def test_keywords_of_mixins_reach_a_client_that_does_not_know_them() -> None:
     class Knows(Script):
         def __init__(self, *answers: Any) -> None:
             super().__init__(*answers)
@@ -125,7 +124,7 @@ async def test_keywords_of_mixins_reach_a_client_that_does_not_know_them(mode: s
         otel_provider_name="me",
     )
 
-    await ask(mode, client, options={"tools": [act]})
+    await ask("streamed", client, options={"tools": [act]})
 
     assert trace == ["own chat", "own tool", "own chat"]
     assert client.options[1]["tool_choice"] == "none"
@@ -133,17 +132,17 @@ async def test_keywords_of_mixins_reach_a_client_that_does_not_know_them(mode: s
     assert isinstance(client, BaseChatClient)
 
 
-async def test_over_a_plain_client_only_arguments_with_a_value_are_passed_on(mode: str) -> None:
+async def test_over_a_plain_client_only_arguments_with_a_value_are_passed_on() -> None:
     client = OverPlain(says("hi"), says("hi"))
 
-    await ask(mode, client, compaction_strategy=None)
-    await ask(mode, client, client_kwargs={"session": None, "key": 1}, tokenizer="mine")
+    await ask("streamed", client, compaction_strategy=None)
+    await ask("streamed", client, client_kwargs={"session": None, "key": 1}, tokenizer="mine")
 
     assert client.keywords == [{}, {"client_kwargs": {"key": 1}, "tokenizer": "mine"}]
 
 
 @pytest.mark.parametrize("make", [OverPlain, OtherWayRound])
-async def test_a_limit_holds_over_a_plain_client_too(mode: str, make: Any) -> None:
+async def test_a_limit_holds_over_a_plain_client_too(make: Any) -> None:
     trace: list[str] = []
     client = make(
         *(says(call(str(n), "act")) for n in range(5)),
@@ -151,13 +150,13 @@ async def test_a_limit_holds_over_a_plain_client_too(mode: str, make: Any) -> No
         function_invocation_configuration={"max_iterations": 2},
     )
 
-    await ask(mode, client, options={"tools": [act]}, middleware=watching(trace, "call"))
+    await ask("streamed", client, options={"tools": [act]}, middleware=watching(trace, "call"))
 
     assert len(client.seen) == 3
     assert trace.count("own tool") == trace.count("call tool") == 2
 
 
-async def test_the_session_and_runtime_arguments_reach_tools_over_a_plain_client(mode: str) -> None:
+async def test_the_session_and_runtime_arguments_reach_tools_over_a_plain_client() -> None:
     from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
     seen: dict[str, Any] = {}
@@ -170,7 +169,7 @@ async def test_the_session_and_runtime_arguments_reach_tools_over_a_plain_client
     session = AgentSession()
 
     await ask(
-        mode,
+        "streamed",
         client,
         options={"tools": [look]},
         function_invocation_kwargs={"a": 1},

@@ -29,9 +29,7 @@ def test_the_switch_is_read_at_each_question(value: str, expected: bool, monkeyp
     assert is_offline() is False
 
 
-def test_a_word_that_says_nothing_is_told_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unknown_word_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "certainly")
     with caplog.at_level(logging.WARNING, logger="agentbench"):
         assert (is_offline(), is_offline()) == (False, False)

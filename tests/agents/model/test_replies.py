@@ -42,7 +42,7 @@ async def test_a_stream_that_makes_something_else_in_the_end_is_refused() -> Non
         await response_of(stream, build_response_stream)
 
 
-async def test_a_response_is_told_message_by_message_with_all_that_belongs_to_it() -> None:
+async def test_a_response_is_streamed_message_by_message_with_all_fields() -> None:
     response = ChatResponse(
         messages=[
             Message("assistant", ["a"], author_name="me", message_id="m1"),
@@ -92,7 +92,7 @@ async def test_neighbours_of_one_role_stay_two_messages(ids: tuple[Any, Any]) ->
     assert [message.text for message in ChatResponse.from_updates(told).messages] == ["a", "b"]
 
 
-async def test_a_response_without_messages_still_tells_its_usage() -> None:
+async def test_a_streamed_response_without_messages_has_its_usage() -> None:
     response = ChatResponse(response_id="r", usage_details={"input_token_count": 3}, finish_reason="length")
 
     told = [update async for update in response_as_stream(response)]

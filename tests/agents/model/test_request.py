@@ -101,8 +101,7 @@ async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: s
     assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
 
 
-@both_ways
-async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode: str) -> None:
+async def test_changed_updates_become_a_response_in_the_way_of_their_client() -> None:
     class Signing(Script):
         def _finalize_response_updates(self, updates: Any, *, response_format: Any = None) -> ChatResponse[Any]:
             response = super()._finalize_response_updates(updates, response_format=response_format)
@@ -116,13 +115,12 @@ async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode
 
     client = Signing([ChatResponseUpdate(text="{}")], middleware=shout)
 
-    response = await ask(mode, client, options={"response_format": {"type": "object"}})
+    response = await ask("streamed", client, options={"response_format": {"type": "object"}})
 
     assert response.additional_properties["signed"] == {"type": "object"}
 
 
-@both_ways
-async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does(mode: str) -> None:
+async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does() -> None:
     replaced = says("instead")
 
     @chat_middleware
@@ -134,12 +132,11 @@ async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_lo
 
     client = loop_of(middleware=replace)
 
-    assert (await ask(mode, client, options=OPTIONS)).text == "instead"
+    assert (await ask("streamed", client, options=OPTIONS)).text == "instead"
     assert len(client.seen) == 1
 
 
-@both_ways
-async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
+async def test_a_stream_of_middleware_needs_no_finalizer() -> None:
     @chat_middleware
     async def answers(context: ChatContext, call_next: Any) -> None:
         async def updates() -> Any:
@@ -147,11 +144,11 @@ async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
 
         context.result = ResponseStream(updates()) if context.stream else says("bare")
 
-    assert (await ask(mode, Script(middleware=answers))).text == "bare"
+    assert (await ask("streamed", Script(middleware=answers))).text == "bare"
 
 
 @both_ways
-async def test_an_answer_that_is_no_stream_is_refused_where_one_was_asked_for(mode: str) -> None:
+async def test_a_streamed_request_refuses_a_result_that_is_no_stream(mode: str) -> None:
     @chat_middleware
     async def answers(context: ChatContext, call_next: Any) -> None:
         context.result = says("whole")
@@ -184,7 +181,7 @@ HISTORY = [Message("user", "old"), Message("assistant", "older"), Message("user"
 
 
 @both_ways
-async def test_the_model_gets_what_a_strategy_left_and_nobody_elses_messages_are_marked(mode: str) -> None:
+async def test_the_model_gets_the_messages_of_the_strategy_and_no_others_are_marked(mode: str) -> None:
     first = says(call("1", "add", {"a": 1}))
     client = Script(first, says("end"), compaction_strategy=KeepsLast(1))
 

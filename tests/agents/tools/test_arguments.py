@@ -73,7 +73,7 @@ async def test_a_null_for_an_optional_parameter_means_its_default() -> None:
     assert await called_with(f, {"a": None, "b": None}) == (5, 6)
 
 
-async def test_a_null_is_kept_when_the_parameter_has_no_default() -> None:
+async def test_a_null_is_passed_when_the_parameter_has_no_default() -> None:
     def f(a: int | None) -> tuple[Any, ...]:
         return ("got", a)
 
@@ -90,7 +90,7 @@ async def test_a_null_that_a_required_parameter_does_not_allow_is_an_error() -> 
 # -------------------------------------------------------------------------------------------------------- a given model
 
 
-async def test_a_given_model_describes_checks_and_fills_in() -> None:
+async def test_an_input_model_describes_checks_and_fills_in() -> None:
     tool, calls = seen_by(input_model=Place)
     assert tool.parameters() == Place.model_json_schema()
     assert tool.input_model is Place
@@ -99,7 +99,7 @@ async def test_a_given_model_describes_checks_and_fills_in() -> None:
     assert calls == [{"city": "Oslo", "days": 1}, {"city": "Rome", "days": 2}]
 
 
-async def test_nulls_of_a_given_model_are_kept_only_for_parameters_without_default() -> None:
+async def test_nulls_of_an_input_model_are_passed_only_to_parameters_without_default() -> None:
     class Arguments(BaseModel):
         a: int | None = None
         b: int | None = None
@@ -134,7 +134,7 @@ async def test_a_model_that_forbids_more_refuses_it() -> None:
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
-async def test_an_error_tells_every_place() -> None:
+async def test_an_error_names_every_place() -> None:
     def f(place: Place, n: int) -> None: ...
 
     with pytest.raises(TypeError) as caught:
@@ -151,7 +151,7 @@ async def test_an_error_tells_every_place() -> None:
         st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers()),
     )
 )
-def test_whatever_a_model_writes_fits_or_is_a_type_error(arguments: dict[str, Any]) -> None:
+def test_any_arguments_of_a_model_fit_or_are_a_type_error(arguments: dict[str, Any]) -> None:
     def f(a: int, b: str = "x", c: list[int] | None = None) -> None: ...
 
     fits: dict[str, Any] = {"a": int, "b": str, "c": list}

@@ -90,7 +90,7 @@ class Service:
     def stop(self) -> None: ...
 
 
-def test_a_function_that_is_given_twice_is_one_tool() -> None:
+def test_a_function_that_is_passed_twice_is_one_tool() -> None:
     first, second = normalize_tools([look, [look]])
     assert first is second
     service, other = Service(), Service()
@@ -99,7 +99,7 @@ def test_a_function_that_is_given_twice_is_one_tool() -> None:
     assert len({id(item) for item in made}) == 3
 
 
-def test_a_function_that_two_are_given_is_a_tool_of_each() -> None:
+def test_a_function_that_two_agents_get_is_a_tool_of_each() -> None:
     (mine,), (yours,) = normalize_tools(look), normalize_tools(look)
     mine.approval_mode = "always_require"
     mine.invocation_count = 9
@@ -115,7 +115,7 @@ def test_a_function_is_the_tool_that_was_made_of_it_before(before: Any) -> None:
     assert by_name["look"] is first
 
 
-def test_a_tool_with_a_say_of_its_own_is_not_taken_for_a_plain_function_given_before() -> None:
+def test_a_tool_with_settings_is_not_the_plain_function_before_it() -> None:
     by_name: dict[str, Any] = {}
     enter_tool(by_name, *normalize_tools(look))
     with pytest.raises(ValueError, match="Two tools are called 'look'"):

@@ -204,7 +204,7 @@ async def test_without_arguments_those_of_the_context_are_taken() -> None:
     assert content.text == "7"
 
 
-async def test_whatever_can_be_awaited_is_awaited() -> None:
+async def test_any_awaitable_result_is_awaited() -> None:
     def hands_on(a: int) -> asyncio.Future[int]:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         future.set_result(a)
@@ -368,7 +368,7 @@ async def test_the_context_is_handed_in() -> None:
     assert content.text == '[1, "ann", "c1"]'
 
 
-async def test_a_context_is_made_where_none_is_given() -> None:
+async def test_a_context_is_made_by_default() -> None:
     found: list[FunctionInvocationContext] = []
 
     def looks(a: int, ctx: FunctionInvocationContext | None) -> None:
@@ -399,7 +399,7 @@ async def test_the_context_may_be_positional_only() -> None:
 # -------------------------------------------------------------------------------------------------------------- results
 
 
-async def test_skip_parsing_gives_the_raw_value() -> None:
+async def test_skip_parsing_returns_the_raw_value() -> None:
     def report() -> dict[str, Any]:
         return {"a": object}
 

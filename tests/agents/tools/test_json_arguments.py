@@ -72,12 +72,12 @@ async def test_what_does_not_fit_is_a_type_error_and_nothing_is_converted(name: 
     assert f"Invalid arguments for tool 'note': {said}" in str(caught.value)
 
 
-async def test_everything_that_is_wrong_is_told_at_once() -> None:
+async def test_all_mistakes_are_in_one_error() -> None:
     with pytest.raises(TypeError, match="text: required, but missing; count: expected integer, not 'x'"):
         await TOOL.invoke(arguments={"count": "x"})
 
 
-def test_the_schema_is_kept_as_it_was_when_it_was_given() -> None:
+def test_later_changes_of_a_schema_have_no_effect() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
     tool = FunctionTool(note, input_model=schema)
     schema["properties"] = {}

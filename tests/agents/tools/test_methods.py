@@ -69,14 +69,14 @@ async def test_a_method_is_bound_to_the_instance_that_it_is_taken_from() -> None
     assert await text_of(one.describes_itself) == "Oslo FunctionInvocationContext"
 
 
-def test_a_bound_tool_tells_no_self() -> None:
+def test_a_bound_tool_has_no_parameter_self() -> None:
     bound = Library("Oslo").find
     assert list(bound.parameters()["properties"]) == ["title"]
     assert (bound.name, bound.description) == ("find", "Find a book.")
     assert bound.input_model is Library.find.input_model
 
 
-def test_the_same_instance_gives_the_same_tool() -> None:
+def test_an_instance_always_has_the_same_tool() -> None:
     library = Library("Oslo")
     assert library.find is library.find
     assert library.find is not Library("Oslo").find
@@ -116,7 +116,7 @@ async def test_instances_that_cannot_be_referred_to_weakly_share_the_counters() 
         Slotted().f()
 
 
-async def test_an_unbound_method_tells_what_it_lacks() -> None:
+async def test_an_unbound_method_cannot_be_invoked() -> None:
     with pytest.raises(TypeError, match="Tool 'find' is a method without its object: its first parameter is 'self'"):
         await Library.find.invoke(title="Emma")
     assert Library.find(Library("Oslo"), "Emma") == "Emma in Oslo"

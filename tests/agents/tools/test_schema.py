@@ -109,7 +109,7 @@ def test_types_are_as_pydantic_sees_them() -> None:
     assert len(schema["required"]) == 10
 
 
-def test_without_annotation_the_default_tells_the_type_and_otherwise_it_is_text() -> None:
+def test_without_annotation_the_type_is_that_of_the_default_or_text() -> None:
     def f(
         plain,
         number=3,
@@ -271,7 +271,7 @@ async def test_an_unannotated_ctx_is_the_context_when_the_arguments_are_describe
 # ------------------------------------------------------------------------------------------------------------ no schema
 
 
-def test_a_type_without_schema_is_told_with_the_ways_out() -> None:
+def test_the_error_of_a_type_without_schema_names_the_ways_out() -> None:
     class Connection: ...
 
     def f(words, query: str, connection: Connection) -> None: ...
@@ -287,7 +287,7 @@ def test_a_type_without_schema_is_told_with_the_ways_out() -> None:
     assert list(bound.parameters()["properties"]) == ["words", "query"]
 
 
-def test_a_field_that_does_not_go_with_its_type_is_told_with_the_reason() -> None:
+def test_the_error_of_a_field_that_does_not_fit_its_type_names_the_reason() -> None:
     class Other(BaseModel):
         x: int
 

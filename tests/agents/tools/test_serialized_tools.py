@@ -19,7 +19,7 @@ def other(a: str) -> str:
     return a
 
 
-def test_a_tool_tells_everything_but_its_function_and_private_state() -> None:
+def test_a_tool_as_data_has_all_but_function_and_private_state() -> None:
     tool = FunctionTool(add, kind="maths", max_invocations=3, additional_properties={"k": 1}, result_parser=str)
     tool(1)
     assert tool.to_dict() == {
