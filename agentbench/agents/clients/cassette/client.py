@@ -148,6 +148,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self.calls: list[CassetteCall] = []
         self._model = model
         self._lock = threading.Lock()
+        self._client_lock = threading.Lock()
         self.path = os.path.expanduser(path)
         self._cassette = Cassette(
             self.path, match=match, redaction=Redaction(redact), repeat=on_repeat == "last", anew=mode == "record"
@@ -242,7 +243,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     def _get_client(self) -> Any:
         """Return the client; it is made now if it was not yet."""
-        with self._lock:
+        with self._client_lock:
             if self._client is None and self._factory is not None:
                 made = self._factory()
                 if not _is_client(made):

@@ -190,9 +190,9 @@ def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
 def parse_line(line: bytes) -> Plain:
     """Return the object that a line holds; a `BadLineError` says why it holds none."""
     try:
-        values = json.loads(line.decode("utf-8"))
+        values = json.loads(line)
     except ValueError as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not JSON ({error})"
+        reason = f"it is not JSON ({error})"
         raise BadLineError(reason) from None
     if not isinstance(values, dict):
         reason = f"it is {type(values).__name__}; expected an object"

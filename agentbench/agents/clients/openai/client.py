@@ -100,7 +100,7 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         transport = {name: value for name, value in transport.items() if value is not None}
         api = _APIS[self.api]
         request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
-        method = getattr(self._connection.resource(api.path, api.since), request.method)
+        method = getattr(self._connection.resource(api.path), request.method)
         body = api.stream_body(request) if stream else request.body
         return checked, await self._connection.call(method, body, **transport)
 
@@ -158,7 +158,8 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
         env_file_encoding: Of that file.
         timeout: For a request, in seconds; by default the SDK's.
         max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
+            `tokenizer`, `additional_properties`, `otel_provider_name`.
 
     Raises:
         SettingNotFoundError: There is no model, or no key.
@@ -196,7 +197,8 @@ class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
         env_file_encoding: Of that file.
         timeout: For a request, in seconds; by default the SDK's.
         max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
+            `tokenizer`, `additional_properties`, `otel_provider_name`.
 
     Raises:
         SettingNotFoundError: There is no model, or no key.
@@ -233,7 +235,8 @@ class OpenAIResponsesClient(OpenAIClient, HostedTools):
         env_file_encoding: Of that file.
         timeout: For a request, in seconds; by default the SDK's.
         max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
+            `tokenizer`, `additional_properties`, `otel_provider_name`.
 
     Raises:
         SettingNotFoundError: There is no model, or no key.

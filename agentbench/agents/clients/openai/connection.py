@@ -93,13 +93,13 @@ class Connection:
         if closing is not None:
             await closing.aclose()
 
-    def resource(self, path: str, since: str) -> Any:
-        """Return a part of the SDK, such as `chat.completions`, which it has since a version."""
+    def resource(self, path: str) -> Any:
+        """Return a part of the SDK, such as `chat.completions`; of those used here, `responses` came last."""
         try:
             return operator.attrgetter(path)(self.sdk())
         except AttributeError:
-            problem = f"The installed openai package has no {path!r}; version {since} or newer has"
-            raise MissingExtraError("openai", f"openai>={since}", problem=problem) from None
+            problem = f"The installed openai package has no {path!r}; version 1.66 or newer has"
+            raise MissingExtraError("openai", "openai>=1.66", problem=problem) from None
 
     async def call(self, method: Callable[..., Any], body: Mapping[str, Any], **transport: Any) -> Any:
         """Send one request by a method of the SDK and return the answer; `body` may have fields that are new to it."""

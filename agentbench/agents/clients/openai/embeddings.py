@@ -108,7 +108,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in (options or {}).items() if value is not None}
         transport = {name: fields.pop(name) for name in TRANSPORT_ARGUMENTS if name in fields}
-        method = self._connection.resource("embeddings", "1.60").create
+        method = self._connection.resource("embeddings").create
         # A third of the bytes of decimal numbers. Where the request names it, the SDK leaves the vectors packed; its
         # own unpacking would not notice a wrong answer.
         body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}

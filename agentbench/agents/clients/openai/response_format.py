@@ -12,7 +12,7 @@ _VALUES = ("const", "enum", "examples")  # keywords with values, which are no sc
 
 
 def chat_response_format(response_format: Any) -> dict[str, Any]:
-    """The field `response_format` of Chat Completions."""
+    """Return the field `response_format` of Chat Completions."""
     found = _named_schema(response_format)
     if found is None:
         return dict(response_format)
@@ -22,7 +22,7 @@ def chat_response_format(response_format: Any) -> dict[str, Any]:
 
 
 def responses_text_format(response_format: Any) -> dict[str, Any]:
-    """The field `text.format` of the Responses API, which also takes the forms of Chat Completions."""
+    """Return the field `text.format` of the Responses API, which also takes the forms of Chat Completions."""
     found = _named_schema(response_format) or response_format.get("json_schema")
     return {"type": "json_schema", **found} if isinstance(found, Mapping) else dict(response_format)
 

@@ -130,7 +130,7 @@ def test_a_first_line_of_another_kind_is_refused() -> None:
             CassetteLines().read(line.encode())
 
 
-def test_pruning_keeps_numbers_and_drops_what_is_no_longer_named() -> None:
+def test_pruning_leaves_numbers_and_drops_what_is_no_longer_named() -> None:
     read = new_lines()
     for text in "abc":
         write(read, request(text), updates=[])
@@ -150,7 +150,7 @@ def test_a_call_shows_its_prompt_and_its_answer() -> None:
     assert repr(read.calls[1]) == "<call 2: 'hi' -> 'Let me see.'>"
 
 
-def test_a_call_whose_arguments_came_in_pieces_is_shown_in_one() -> None:
+def test_a_call_whose_arguments_came_in_pieces_is_displayed_in_one() -> None:
     read = new_lines()
     pieces = [("add", '{"a"'), ("", ": 1}"), ("sub", {"b": 2})]
     contents = [{"type": "function_call", "name": name, "arguments": arguments} for name, arguments in pieces]

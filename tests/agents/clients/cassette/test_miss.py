@@ -47,7 +47,7 @@ def test_both_sides_agree_on_whether_they_differ(left: Any, right: Any) -> None:
     assert (first_difference(left, right) is None) == (first_difference(right, left) is None)
 
 
-def test_a_difference_late_in_a_long_text_is_shown() -> None:
+def test_a_difference_late_in_a_long_text_is_displayed() -> None:
     start = "All work and no play. " * 50
     shown = str(first_difference({"a": start + "sunny"}, {"a": start + "rainy"}))
     assert "sunny" in shown

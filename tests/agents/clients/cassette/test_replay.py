@@ -135,7 +135,7 @@ class City(pydantic.BaseModel):
     name: str
 
 
-async def test_a_model_and_its_bare_schema_ask_for_the_same(path: Path) -> None:
+async def test_a_model_and_its_bare_schema_are_equal_formats(path: Path) -> None:
     await recorded(path, ['{"name": "Oslo"}'], "capital?", response_format=City)
     client = CassetteChatClient(path)
     as_model = await ask(client, "capital?", response_format=City)

@@ -110,7 +110,7 @@ def test_arguments_of_calls_are_compared_as_what_they_say() -> None:
     assert key([Message("assistant", [call("c", "{")])]) != key([Message("assistant", [call("c", "{{")])])
 
 
-def test_options_that_ask_for_the_same_are_equal() -> None:
+def test_options_that_mean_the_same_are_equal() -> None:
     cases: list[Any] = [
         ({"temperature": 0}, {"temperature": 0.0}),
         ({"logit_bias": {"a": 1, "b": 2}}, {"logit_bias": {"b": 2, "a": 1}}),
@@ -237,7 +237,7 @@ def test_a_result_that_says_what_its_item_says_is_written_once() -> None:
     ]
 
 
-def test_a_result_with_an_image_keeps_its_items() -> None:
+def test_a_result_with_an_image_is_written_with_its_items() -> None:
     items = [Content.from_text("a cat"), Content.from_data(b"\x89PNG", "image/png")]
     sent = as_sent([Message("tool", [Content.from_function_result("c", result=items)])], {}, model=None)
     assert [item["type"] for item in sent["messages"][0]["contents"][0]["items"]] == ["text", "data"]
@@ -256,7 +256,7 @@ def test_an_answer_comes_back_from_what_is_written_of_it() -> None:
     assert "raw_representation" not in plain_answer(response)
 
 
-def test_whatever_match_changes_stays_out_of_what_was_read() -> None:
+def test_changes_by_match_stay_out_of_what_was_read() -> None:
     contents = [{"type": "function_call", "call_id": "c", "arguments": {"a": [1]}, "items": [["x"], {"k": ["y"]}]}]
     read = {
         "messages": [{"role": "user", "contents": contents, "more": {"k": [1]}}],

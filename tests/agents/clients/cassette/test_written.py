@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "talk.jsonl"
 
 
-async def test_the_lines_stand_in_the_order_and_with_the_keys_that_people_read(path: Path) -> None:
+async def test_the_lines_have_the_order_and_the_keys_that_people_read(path: Path) -> None:
     client = CassetteChatClient(path, ScriptedChatClient([Call("get_weather", {"city": "Tromsø"}), "Dunkel."]))
     await ask(client, "Wetter?", tools=[get_weather], temperature=0)
     assert [list(line) for line in lines(path)] == [

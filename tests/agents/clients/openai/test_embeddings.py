@@ -53,7 +53,7 @@ async def test_vectors_that_come_packed_are_unpacked(server: OpenAIServer) -> No
         assert [embedding.vector for embedding in await client.get_embeddings(["a"])] == [[1.5, -2.0]]
 
 
-async def test_one_text_may_stand_alone(server: OpenAIServer) -> None:
+async def test_a_single_text_is_embedded(server: OpenAIServer) -> None:
     server.answer(reply(wire.embeddings([1.0])))
     async with client_of(server) as client:
         assert len(await client.get_embeddings("text")) == 1
@@ -110,7 +110,7 @@ async def test_offline_nothing_is_sent_to_the_network(monkeypatch: pytest.Monkey
         await client.get_embeddings(["a"])
 
 
-def test_it_is_what_users_of_embeddings_ask_for() -> None:
+def test_it_has_the_protocol_of_embedding_clients() -> None:
     client = OpenAIEmbeddingClient("m", api_key="sk-1", additional_properties={"a": 1})
     assert isinstance(client, SupportsGetEmbeddings)
     assert client.additional_properties == {"a": 1}

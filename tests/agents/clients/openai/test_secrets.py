@@ -79,7 +79,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "name", "streaming"), CASES, ids=range(len(CASES)))
-async def test_the_key_is_shown_nowhere(
+async def test_the_key_appears_nowhere(
     server: OpenAIServer, key: Any, name: str, streaming: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = ANSWERS[name]
@@ -100,7 +100,7 @@ async def test_the_key_is_shown_nowhere(
 
 
 @pytest.mark.parametrize("failing", [False, True])
-async def test_a_password_in_the_address_is_shown_nowhere(
+async def test_a_password_in_the_address_appears_nowhere(
     server: OpenAIServer, failing: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.answer(reply(wire.error(), 500) if failing else reply(wire.completion()))
@@ -127,7 +127,7 @@ async def test_a_key_in_a_default_header_is_blotted_out_of_errors(
     assert_hidden(shown_by(caught.value), caplog)
 
 
-async def test_the_key_of_an_embedding_client_is_shown_nowhere(
+async def test_the_key_of_an_embedding_client_appears_nowhere(
     server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.answer(reply(ECHO, 401))

@@ -85,7 +85,7 @@ def test_blanks_around_a_key_are_cut_off() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-a\nb-1234", "sk-ä-1234", "sk a-1234", "sk-\x7f-1234"])
-def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
+def test_a_key_that_cannot_be_sent_is_refused_and_not_displayed(key: str) -> None:
     with pytest.raises(ValueError, match="position") as caught:
         validate_key(key)
     assert "1234" not in str(caught.value)

@@ -13,7 +13,7 @@ from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, str
 pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 
 
-async def test_stopping_an_answer_ends_its_reader_and_its_connection_and_keeps_the_turn(server: OpenAIServer) -> None:
+async def test_stopping_an_answer_ends_its_reader_and_its_connection_and_stores_the_turn(server: OpenAIServer) -> None:
     gate = Gate()
     answer = server.answer(stream(wire.chunk("Once upon "), gate, wire.chunk("a time")))
     server.answer(reply(wire.completion("As you like.")))

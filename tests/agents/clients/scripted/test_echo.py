@@ -29,7 +29,7 @@ async def test_it_streams_the_same_text() -> None:
     assert (await stream.get_final_response()).to_dict() == (await EchoChatClient().get_response("hi you")).to_dict()
 
 
-async def test_its_usage_is_that_of_what_it_heard_and_said() -> None:
+async def test_its_usage_counts_the_last_message_and_the_answer() -> None:
     response = await EchoChatClient().get_response(["long history", "hi you"])
     assert response.usage_details == {"input_token_count": 2, "output_token_count": 3, "total_token_count": 5}
 

@@ -78,7 +78,7 @@ async def test_a_rule_that_calls_a_tool_calls_it_once() -> None:
     assert [message.text for message in response.messages if message.role == "assistant"] == ["", "Echo: 3"]
 
 
-async def test_another_rule_may_tell_the_result() -> None:
+async def test_another_rule_may_answer_with_the_result() -> None:
     def told(messages: list[Message], options: Any) -> str:
         return f"It is {messages[-1].contents[0].result}."
 

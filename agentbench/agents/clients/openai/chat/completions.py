@@ -55,8 +55,7 @@ class OpenAIChatOptions(ChatOptions[Any], total=False):
 class ChatCompletions:
     """Every request holds the whole conversation."""
 
-    path = "chat.completions"  # of the SDK's part for this API, and the version that first had it
-    since = "1.60"
+    path = "chat.completions"  # of the SDK's part for this API
     stores = False  # whether the service stores answers by default
 
     def request(

@@ -39,7 +39,6 @@ class Responses:
     """A request may hold only new messages, and name the answer that it continues."""
 
     path = "responses"
-    since = "1.66"
     stores = True
 
     def request(

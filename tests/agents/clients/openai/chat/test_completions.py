@@ -73,7 +73,7 @@ async def test_options_that_the_sdk_does_not_know_are_sent_all_the_same(server: 
     assert server.requests[0].headers["x-a"] == "b"
 
 
-async def test_how_a_request_is_sent_can_be_said_by_client_kwargs(server: OpenAIServer) -> None:
+async def test_client_kwargs_choose_how_a_request_is_sent(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion()))
     async with client_of(server) as client:
         await client.get_response("x", client_kwargs={"extra_headers": {"X-A": "b"}, "something": "else"})

@@ -470,7 +470,7 @@ def test_events_that_say_nothing_bring_nothing() -> None:
     assert EventReader().read(None) is None
 
 
-def test_updates_of_an_answer_in_the_background_tell_where_to_go_on() -> None:
+def test_updates_of_an_answer_in_the_background_have_a_token() -> None:
     begun = {"type": "response.created", "response": wire.response(status="queued", background=True)}
     updates = read_all(begun, text_delta("a"), done(background=True))
     assert [update.continuation_token for update in updates] == [
