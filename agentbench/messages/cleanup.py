@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 _log = logging.getLogger("agentbench")
@@ -32,7 +33,11 @@ def clean_up_now(calls: Iterable[Callable[[], Any]]) -> None:
         try:
             result = call()
             if hasattr(result, "__await__"):
-                _run_to_first_wait(result)
+                steps = result.__await__()
+                with suppress(StopIteration):
+                    next(steps)
+                    getattr(steps, "close", int)()
+                    _log.warning("A cleanup hook of an abandoned stream has to wait, which cannot be; it was stopped.")
         except Exception as error:  # noqa: BLE001, PERF203 - all of them are called, and there is no caller to catch it
             log_failure(error)
 
@@ -49,15 +54,3 @@ def log_failure(error: BaseException) -> None:
     """Log a failed cleanup. Its text may hold parts of the conversation, so all but its class is for DEBUG."""
     _log.error("Closing a stream or one of its cleanup hooks failed: %s.", type(error).__name__)
     _log.debug("Closing a stream or one of its cleanup hooks failed.", exc_info=error)
-
-
-def _run_to_first_wait(awaitable: Awaitable[Any]) -> None:
-    steps = awaitable.__await__()
-    try:
-        next(steps)
-    except StopIteration:
-        return
-    close = getattr(steps, "close", None)
-    if callable(close):
-        close()
-    _log.warning("A cleanup hook of an abandoned stream has to wait, which is not possible there; it was stopped.")

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from agentbench.messages.content.addition import join_common, join_reasoning, join_texts
+from agentbench.messages.content.addition import join_call, join_reasoning, join_texts
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.usage import UsageDetails, add_usage_details
@@ -142,13 +142,7 @@ class _OpenCall:
         first = self.pieces[0]
         if len(self.pieces) == 1 and TOOL_CALL_INDEX not in first.additional_properties:
             return first
-        call = join_common(self.pieces)
-        call.call_id = self.call_id
-        call.name = next((piece.name for piece in self.pieces if piece.name), first.name)
-        call.arguments = self._arguments()
-        for name in ("exception", "user_input_request", "id"):
-            values = [getattr(piece, name) for piece in self.pieces]
-            setattr(call, name, next(filter(None, values), values[0]))
+        call = join_call(self.pieces, self._arguments())
         # It distinguished pieces within the stream, and is no part of the call.
         call.additional_properties.pop(TOOL_CALL_INDEX, None)
         return call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypedDict, cast
 
 from agentbench.exceptions import ContentError
@@ -129,7 +129,10 @@ def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, An
         if name == "instructions":
             merged[name] = "\n".join([text for text in (before, value) if text])
         elif name == "tools":
-            merged[name] = _united(_as_list(before), _as_list(value))
+            merged[name] = tools = as_list(before)
+            for tool in as_list(value):
+                if tool not in tools:
+                    tools.append(tool)
         elif name in _MERGED and isinstance(before, Mapping):
             merged[name] = {**before, **value}
         else:
@@ -141,14 +144,8 @@ def _copied(value: Any) -> Any:
     return value.copy() if type(value) in (list, dict) else value
 
 
-def _as_list(tools: Any) -> list[Any]:
+def as_list(tools: Any) -> list[Any]:
+    """Return one or several tools as a list."""
     if tools is None:
         return []
-    return list(tools) if isinstance(tools, (list, tuple, set, frozenset)) else [tools]
-
-
-def _united(tools: list[Any], more: list[Any]) -> list[Any]:
-    for tool in more:
-        if not any(known is tool or known == tool for known in tools):
-            tools.append(tool)
-    return tools
+    return list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else [tools]

@@ -26,15 +26,9 @@ def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
     found = record.set_fields()
     if not record.additional_properties:
         found.pop("additional_properties", None)
-    return found
-
-
-def _response_to_state(response: Response[Any]) -> dict[str, Any]:
-    found = _record_to_state(response)
-    if response.given_value is not None:
-        found["value"] = response.given_value
-    if response.response_format is not None:
-        found["response_format"] = response.response_format
+    if isinstance(record, Response):
+        own = {"value": record.given_value, "response_format": record.response_format}
+        found.update({name: value for name, value in own.items() if value is not None})
     return found
 
 
@@ -45,6 +39,6 @@ def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
 register_type(Content, "content", _content_to_state, _maker(Content), frozen=True)
 register_type(Message, Message.TYPE, _record_to_state, _maker(Message), frozen=True)
 for _response in (ChatResponse, AgentResponse):
-    register_type(_response, _response.TYPE, _response_to_state, _maker(_response), frozen=True)
+    register_type(_response, _response.TYPE, _record_to_state, _maker(_response), frozen=True)
 for _update in (ChatResponseUpdate, AgentResponseUpdate):
     register_type(_update, _update.TYPE, Record.set_fields, _maker(_update), frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from agentbench.agents.history.history import HistoryProvider
 from agentbench.agents.sessions.context_provider import ContextProvider
@@ -82,9 +82,7 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     function = getattr(method, "__func__", method)
     if function in _NO_HOOKS:
         return
-    if function not in _parameters:
-        _parameters[function] = _parameters_of(function)
-    taken = _parameters[function]
+    taken = _parameters_of(function)
     if taken is not None and not taken >= arguments.keys():
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
@@ -92,11 +90,10 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
         await result
 
 
-#: The names of the arguments that a hook takes, by its function; `None` for all.
-_parameters: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
+@lru_cache(maxsize=256)
 def _parameters_of(function: Callable[..., Any]) -> frozenset[str] | None:
     """Return the names of the arguments that a hook takes; `None` if it takes all."""
     try:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, unknown_tool
+from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed
 from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
@@ -89,7 +89,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
         elif kind == HAND_BACK:
             return Batch([], [changed(one, id=one.call_id, user_input_request=True) for one in calls])
         elif kind == UNKNOWN and terminate_on_unknown:
-            raise unknown_tool(call)
+            raise _unknown_tool(call)
     left = [call for call in calls if not any(call is one for one in waiting)]
     return Batch(left, [_approval_request(call) for call in waiting])
 
@@ -124,8 +124,14 @@ async def run_batch(
 
 
 async def _run(call: ToolCall, toolbox: Toolbox, calling: Calling) -> Outcome:
-    name = call.content.name or ""
+    content, name = call.content, call.content.name or ""
     if name in toolbox.taken_away:
-        return calling.refused(call.content, toolbox.taken_away[name])
-    tool = toolbox.tools.get(name)
-    return calling.unknown(call.content) if tool is None else await calling.run(tool, call)
+        return calling.refused(content, toolbox.taken_away[name])
+    if name not in toolbox.tools:
+        text = f'Error: Requested function "{content.name}" not found.'
+        return calling.failure(content, text, _unknown_tool(content), known=False)
+    return await calling.run(toolbox.tools[name], call)
+
+
+def _unknown_tool(call: Content) -> KeyError:
+    return KeyError(f"Requested function {call.name!r} not found.")

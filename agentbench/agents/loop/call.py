@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
@@ -114,25 +115,24 @@ class Calling:
 
     async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> bool:
         """Call the tool inside the middleware, and return whether a middleware ended the loop."""
-        if not self._middleware:
-            context.result = await self._call(tool, call_id, context)
-            return False
 
         async def innermost() -> None:
-            context.result = await self._call(tool, call_id, context)
+            keywords: dict[str, Any] = {"context": context, "tool_call_id": call_id}
+            if self._threads:  # tools of another make may not know about that
+                keywords["in_thread"] = True
+            call = partial(tool.invoke, **keywords)
+            if is_tracing():
+                from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        return await run_pipeline(self._middleware, context, innermost)
+                span = ToolSpan(tool, call_id, context.arguments)
+                context.result = await span.call(lambda: call(arguments=context.arguments))
+            else:
+                context.result = await call(arguments=context.arguments)
 
-    def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
-        keywords: dict[str, Any] = {"context": context, "tool_call_id": call_id}
-        if self._threads:  # tools of another make may not know about that
-            keywords["in_thread"] = True
-        if is_tracing():
-            from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
-
-            span = ToolSpan(tool, call_id, context.arguments)
-            return span.call(lambda: tool.invoke(arguments=context.arguments, **keywords))
-        return tool.invoke(arguments=context.arguments, **keywords)  # type: ignore[no-any-return]
+        if self._middleware:
+            return await run_pipeline(self._middleware, context, innermost)
+        await innermost()
+        return False
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
         """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""
@@ -153,19 +153,9 @@ class Calling:
         )
         return Outcome(content.name or "", result, failed=True)
 
-    def unknown(self, content: Content) -> Outcome:
-        """Return the outcome of a call of an unknown tool."""
-        error = unknown_tool(content)
-        return self.failure(content, f'Error: Requested function "{content.name}" not found.', error, known=False)
-
     def refused(self, content: Content, reason: str) -> Outcome:
         """Return the outcome of a call that a limit of the loop does not allow."""
         return self.failure(content, _FAILED, ToolExecutionException(reason, log_level=None))
-
-
-def unknown_tool(content: Content) -> KeyError:
-    """Return the error of a call of an unknown tool."""
-    return KeyError(f"Requested function {content.name!r} not found.")
 
 
 def _read_arguments(arguments: Any) -> Mapping[str, Any]:

@@ -82,7 +82,7 @@ class AgentSession(Displayable):
 
         Raises:
             KeyError: There is no `session_id`.
-            TypeError: `data`, or the state in it, is no mapping.
+            TypeError: `data` is no mapping.
             ValueError: `data` is another stored object, or a value in the state cannot be read.
         """
         if not isinstance(cast("object", data), Mapping):
@@ -93,12 +93,8 @@ class AgentSession(Displayable):
         if data.get("type", "session") != "session":
             message = f"A stored session has the type {data['type']!r}. Expected 'session', as to_dict() writes it."
             raise ValueError(message)
-        state = data.get("state") or {}
-        if not isinstance(state, Mapping):
-            message = f"The state of a stored session is {describe(state)}. Expected a mapping."
-            raise TypeError(message)
         session = cls(session_id=data["session_id"], service_session_id=data.get("service_session_id"))
-        session.state = read_state(state)
+        session.state = read_state(data.get("state") or {})
         return session
 
     def __eq__(self, other: object) -> bool:

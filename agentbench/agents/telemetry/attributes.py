@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agentbench._secrets import without_secrets
+from agentbench.messages.options import as_list
 
 Attributes = dict[str, Any]
 
@@ -144,13 +145,6 @@ def _server(client: Any) -> tuple[str | None, int | None]:
     except ValueError:
         return None, None
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), port
-
-
-def as_list(tools: Any) -> list[Any]:
-    """Return one or several tools as a list."""
-    if tools is None:
-        return []
-    return list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else [tools]
 
 
 def _text(value: object) -> str | None:

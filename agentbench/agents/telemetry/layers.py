@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, cast
 
-from agentbench.agents.telemetry.attributes import as_list
+from agentbench.messages.options import as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.observability import is_tracing

@@ -32,18 +32,14 @@ def add_contents(left: C, right: C) -> C:
             message = f"Reasoning {left.id!r} and reasoning {right.id!r} are two thoughts, and cannot be joined."
             raise AdditionItemMismatch(message)
         return join_reasoning([left, right])
-    both = join_common([left, right])
     if kind == "usage":
+        both = join_common([left, right])
         both.usage_details = add_usage_details(left.usage_details, right.usage_details)
         return both
     if right.call_id and right.call_id != left.call_id:
         message = f"Call {left.call_id!r} and call {right.call_id!r} are two calls, and cannot be joined."
         raise AdditionItemMismatch(message)
-    both.call_id = left.call_id
-    both.arguments = _join_arguments(left.arguments, right.arguments)
-    for name in ("name", "exception", "user_input_request", "id"):
-        setattr(both, name, getattr(left, name) or getattr(right, name))
-    return both
+    return join_call([left, right], _join_arguments(left.arguments, right.arguments))
 
 
 def _join_arguments(left: str | Mapping[str, Any] | None, right: str | Mapping[str, Any] | None) -> Any:
@@ -71,6 +67,16 @@ def join_common(pieces: Sequence[C]) -> C:
         additional_properties=properties,
         raw_representation=flat if len(raw) > 1 else (raw or [None])[0],
     )
+
+
+def join_call(pieces: Sequence[C], arguments: Any) -> C:
+    """Return the pieces of one call as one, with its arguments."""
+    call = join_common(pieces)
+    call.arguments = arguments
+    for name in ("call_id", "name", "exception", "user_input_request", "id"):
+        values = [getattr(piece, name) for piece in pieces]
+        setattr(call, name, next(filter(None, values), values[0]))
+    return call
 
 
 def join_texts(pieces: Sequence[C]) -> C:

@@ -29,8 +29,7 @@ _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"fLaC", "audio/flac"),
 )
 _RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-#: The longest signature is that of RIFF files. So many characters of base64 hold it.
-_LONGEST_SIGNATURE: Final = 12
+#: So many characters of base64 hold the longest signature, that of RIFF files.
 _LONGEST_BASE64: Final = 16
 
 
@@ -84,7 +83,7 @@ def detect_media_type_from_base64(
             data_bytes = base64.b64decode(text + "=" * (-len(text) % 4))
         except (binascii.Error, ValueError):
             return None
-    start = (data_bytes or b"")[:_LONGEST_SIGNATURE]
+    start = data_bytes or b""
     if start.startswith(b"RIFF"):
         return _RIFF_KINDS.get(start[8:12])
     return next((media_type for signature, media_type in _SIGNATURES if start.startswith(signature)), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import logging
 from types import SimpleNamespace
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from agentbench import AgentSession, ContextProvider, SessionContext
-from agentbench.agents.history import run_hooks
 from agentbench.agents.history.run_hooks import call_hook
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 
@@ -108,21 +106,6 @@ async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.Mo
     Own.before_run = lambda self, **kwargs: None  # type: ignore[assignment, method-assign]
     await call_hook(Own("a"), "before_run", **GIVEN)
     assert len(looked_at) == 2
-
-
-async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
-    gc.collect()
-    before = len(run_hooks._parameters)
-
-    async def play() -> None:
-        async def before_run(*, context: Any) -> None:
-            pass
-
-        await call_hook(SimpleNamespace(before_run=before_run), "before_run", **GIVEN)
-
-    await play()
-    gc.collect()
-    assert len(run_hooks._parameters) == before
 
 
 async def test_providers_of_others_need_not_have_every_hook() -> None:
