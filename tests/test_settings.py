@@ -170,16 +170,6 @@ def test_an_argument_beats_the_file_that_beats_the_environment_that_beats_the_de
     assert host(env_file_path=path, host=None) == "file"
 
 
-def test_an_argument_that_is_none_falls_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("Q_PORT", "8080")
-    assert load(port=None)["port"] == 8080
-
-
-def test_without_a_prefix_the_variable_is_the_name_in_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOST", "here")
-    assert load_settings(Settings)["host"] == "here"
-
-
 def test_an_unknown_argument_is_ignored_and_noted_without_its_value(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="agentbench"):
         assert "hots" not in load(hots=KEY)
@@ -202,14 +192,6 @@ def test_the_file_says_nothing_to_the_process(monkeypatch: pytest.MonkeyPatch, w
         "tags": None,
     }
     assert dict(os.environ) == before
-
-
-def test_a_key_without_value_in_the_file_leaves_the_environment_in_place(
-    monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
-) -> None:
-    monkeypatch.setenv("Q_HOST", "environment")
-    assert load(env_file_path=write("Q_HOST\n"))["host"] == "environment"
-    assert load(env_file_path=write("Q_HOST=\n"))["host"] == ""
 
 
 def test_a_file_in_another_encoding_is_refused_without_showing_it(write: Callable[..., Path]) -> None:
@@ -255,12 +237,6 @@ def test_an_argument_of_the_wrong_type_is_refused(name: str, value: Any, expecte
     with pytest.raises(ValueError, match=f"'{name}' has to be {expected}, .* type {actual}") as caught:
         load(**{name: value})
     assert f"Q_{name.upper()}" in str(caught.value)
-
-
-def test_a_refused_argument_is_not_shown() -> None:
-    with pytest.raises(ValueError, match="'port'") as caught:
-        load(port=KEY)
-    assert KEY not in str(caught.value)
 
 
 def test_a_text_becomes_a_secret_where_one_is_wanted() -> None:
@@ -440,14 +416,6 @@ def test_of_a_group_exactly_one_has_a_value() -> None:
     assert KEY not in str(caught.value)
 
 
-def test_an_empty_member_of_a_group_may_be_told_to_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("Q_HOST", "")
-    group = [("host", "api_key")]
-    with pytest.raises(SettingNotFoundError, match="these are set"):
-        load(required_fields=group, api_key=KEY)
-    assert load(required_fields=group, api_key=KEY, require_non_empty=True)["api_key"] == KEY
-
-
 # ------------------------------------------------------------------------------------------------------ what is loaded
 
 
@@ -465,3 +433,11 @@ def test_settings_load_neither_pydantic_nor_dotenv_by_themselves() -> None:
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_an_empty_member_of_a_group_may_be_told_to_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("Q_HOST", "")
+    group = [("host", "api_key")]
+    with pytest.raises(SettingNotFoundError, match="these are set"):
+        load(required_fields=group, api_key=KEY)
+    assert load(required_fields=group, api_key=KEY, require_non_empty=True)["api_key"] == KEY

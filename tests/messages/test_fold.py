@@ -14,7 +14,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
-from tests.messages.samples import arguments, contents, texts, usages
+from tests.messages.samples import arguments, contents, usages
 
 #: Pieces of arguments. Those that end an object may be a call that is told again, which is a matter of its own.
 open_ended = st.text(st.characters(exclude_characters="}", exclude_categories=["Cs"]), max_size=12)
@@ -118,12 +118,6 @@ def test_usages_are_summed_and_are_no_content() -> None:
     assert response.messages == [Message("assistant", "a")]
 
 
-def test_images_and_results_are_not_joined() -> None:
-    image = Content.from_data(b"x", "image/png")
-    result = Content.from_function_result("c", result="r")
-    assert fold(update(image, image), update(result, result)).messages[0].contents == [image, image, result, result]
-
-
 # ----------------------------------------------------------------------------------------------------------- calls
 
 
@@ -196,13 +190,6 @@ def test_the_index_of_a_call_in_the_stream_is_no_part_of_it() -> None:
     assert only.additional_properties == {"tool_call_index": 0, "x": 1}
 
 
-def test_flags_of_a_call_are_kept() -> None:
-    flagged = piece("c1", "}")
-    flagged.user_input_request, flagged.id = True, "c1"
-    call = fold(update(piece("c1", "{", "f")), update(flagged)).messages[0].contents[0]
-    assert (call.arguments, call.user_input_request, call.id) == ("{}", True, "c1")
-
-
 # ---------------------------------------------------------------------------------------------------------- fields
 
 
@@ -219,12 +206,6 @@ def test_of_ids_and_times_the_last_that_is_set_holds() -> None:
     ]
     answer = AgentResponse.from_updates(agents)
     assert (answer.text, answer.agent_id, answer.response_id, answer.finish_reason) == ("ab", "x", "r", "length")
-
-
-def test_the_continuation_token_is_that_of_the_last_update() -> None:
-    token = {"id": "x"}
-    assert fold(update(), update(continuation_token=token)).continuation_token == token
-    assert fold(update(continuation_token=token), update()).continuation_token is None
 
 
 def test_properties_are_merged_and_what_the_service_sent_is_listed() -> None:
@@ -344,12 +325,6 @@ def test_however_parallel_calls_are_interleaved_they_come_out_the_same(
         stream.append(turn.pop(0))
     expected = [(f"c{n}", f"f{n}", "".join(pieces) or "") for n, pieces in enumerate(arguments_of)]
     assert calls_of(fold(*map(update, stream))) == expected
-
-
-@given(st.lists(texts, max_size=6))
-def test_folding_texts_is_joining_them(pieces: list[str]) -> None:
-    assert fold(*map(update, pieces)).text == "".join(pieces).strip()
-    assert AgentResponse.from_updates([AgentResponseUpdate(text=text) for text in pieces]).text == "".join(pieces)
 
 
 @given(st.lists(st.none() | open_ended | arguments.filter(lambda each: isinstance(each, dict)), min_size=1, max_size=4))

@@ -110,27 +110,6 @@ def test_what_is_written_is_kept_when_messages_are_added() -> None:
     assert messages[0].additional_properties["_group"]["_summarized_by_summary_id"] == "s"
 
 
-def test_ids_of_another_process_are_not_given_again() -> None:
-    _clock.set_runtime_defaults(ids=_clock.CountingIds())
-    messages = [user(), says()]
-    annotate_message_groups(messages)
-    _clock.set_runtime_defaults(ids=_clock.CountingIds())
-    messages += [user(), says()]
-
-    assert len(set(annotate_message_groups(messages))) == 4
-
-
-def test_two_groups_that_were_given_one_id_are_told_apart() -> None:
-    mark = {"_group": {"id": "same"}}
-    messages = [Message("user", "a", additional_properties=mark), Message("user", "b", additional_properties=mark)]
-
-    ids = annotate_message_groups(messages)
-
-    assert ids[0] == "same"
-    assert ids[1] != "same"
-    assert messages[1].additional_properties["_group"]["id"] == ids[1]
-
-
 def test_groups_before_an_index_are_left_as_they_are() -> None:
     messages = [user(), calls("1"), results("1")]
 
@@ -183,19 +162,6 @@ def test_tokens_are_counted_once_and_a_result_is_counted_once() -> None:
     assert tokenizer.texts[1].count("unique text") == 1
     annotate_message_groups(messages, tokenizer=tokenizer, force_reannotate=True)
     assert len(tokenizer.texts) == 4
-
-
-def test_parts_of_a_result_that_are_no_text_are_counted_too() -> None:
-    tokenizer = Counts()
-    image = Content.from_data(b"....", "image/png")
-
-    annotate_message_groups(
-        [Message("tool", [Content.from_function_result("1", result=[Content.from_text("t"), image])])],
-        tokenizer=tokenizer,
-    )
-
-    assert image.uri is not None
-    assert image.uri in tokenizer.texts[0]
 
 
 def test_marks_survive_being_written_and_read() -> None:
@@ -261,3 +227,13 @@ def test_annotating_in_steps_keeps_groups_apart(first: list[Message], second: li
     assert len(set(ids)) == len(ids) == len(group_messages(messages))
     for group, id_ in zip(group_messages(messages), ids, strict=True):
         assert {messages[at].additional_properties["_group"]["id"] for at in group.indices} == {id_}
+
+
+def test_ids_of_another_process_are_not_given_again() -> None:
+    _clock.set_runtime_defaults(ids=_clock.CountingIds())
+    messages = [user(), says()]
+    annotate_message_groups(messages)
+    _clock.set_runtime_defaults(ids=_clock.CountingIds())
+    messages += [user(), says()]
+
+    assert len(set(annotate_message_groups(messages))) == 4

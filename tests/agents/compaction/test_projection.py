@@ -55,10 +55,6 @@ async def test_a_tokenizer_alone_annotates_and_leaves_everything_in() -> None:
     )
 
 
-async def test_an_empty_list_is_not_given_to_a_strategy() -> None:
-    assert await apply_compaction([], strategy=EVERYTHING) == []
-
-
 async def test_excluded_messages_are_left_out_and_stay_in_the_list() -> None:
     messages = [*finished_turn(), Message("user", "new")]
 
@@ -114,13 +110,6 @@ async def test_a_strategy_may_put_summaries_in() -> None:
     messages = [*finished_turn(), Message("user", "new")]
 
     assert [message.text for message in await apply_compaction(messages, strategy=summarise)] == ["summary", "new"]
-
-
-def test_messages_without_a_known_count_count_as_nothing() -> None:
-    messages = [Message("user", "a", additional_properties={"_group": {"token_count": 3}}), Message("user", "b")]
-
-    assert included_token_count(messages) == 3
-    assert included_token_count([]) == 0
 
 
 shapes = st.lists(st.sampled_from(["user", "text", "turn", "open"]), min_size=1, max_size=8)

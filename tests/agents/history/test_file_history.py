@@ -72,12 +72,6 @@ async def test_two_turns_are_four_lines_and_a_restart_goes_on(tmp_path: Path) ->
     assert session.state == {"file_history": {}}
 
 
-async def test_the_source_id_is_file_history(tmp_path: Path) -> None:
-    assert FileHistoryProvider(tmp_path).source_id == "file_history"
-    assert repr(FileHistoryProvider(tmp_path)) == f"FileHistoryProvider({str(tmp_path)!r}, source_id='file_history')"
-    assert FileHistoryProvider(tmp_path, source_id="x", store_inputs=False).store_inputs is False
-
-
 @pytest.mark.parametrize(
     ("session_id", "name"),
     [
@@ -206,14 +200,6 @@ async def test_a_long_line_that_was_broken_off_is_cut_off_whole(tmp_path: Path) 
     assert texts(await history.get_messages("s")) == ["a", "c"]
 
 
-async def test_a_file_that_holds_nothing_but_a_broken_line_is_begun_anew(tmp_path: Path) -> None:
-    history = FileHistoryProvider(tmp_path)
-    (tmp_path / "s.jsonl").write_bytes(b'{"ty')
-    assert await history.get_messages("s") == []
-    await history.save_messages("s", [message("c")])
-    assert texts(await history.get_messages("s")) == ["c"]
-
-
 # ---- codecs ----------------------------------------
 
 
@@ -256,13 +242,6 @@ async def test_a_session_can_be_forgotten(tmp_path: Path, between_processes: boo
     assert await history.get_messages("s") == []
     await history.save_messages("s", [message("new")])
     assert texts(await history.get_messages("s")) == ["new"]
-
-
-async def test_forgetting_where_there_is_no_folder_makes_none(tmp_path: Path) -> None:
-    history = FileHistoryProvider(tmp_path / "h")
-    (tmp_path / "h").rmdir()
-    assert await history.delete("s") is False
-    assert not (tmp_path / "h").exists()
 
 
 # ---- at the same time ----------------------------------------
@@ -377,7 +356,3 @@ async def test_a_save_that_nobody_waits_for_any_more_is_whole(tmp_path: Path, mo
     go_on.set()
     await after
     assert texts(await history.get_messages("s")) == ["a", "b"]
-
-
-def test_the_folder_can_be_read_back(tmp_path: Path) -> None:
-    assert FileHistoryProvider(str(tmp_path / "new")).storage_path == (tmp_path / "new").resolve()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from threading import Thread
 from typing import Any
@@ -119,43 +118,7 @@ async def test_what_is_kept_of_a_run(flags: dict[str, Any], kept: list[str], in_
         assert texts(seen) == ["note of a", "note of b", "q2"]
 
 
-async def test_a_run_with_nothing_to_keep_saves_nothing() -> None:
-    history = Elsewhere(store_inputs=False)
-    await history.after_run(
-        agent=None,  # type: ignore[arg-type]
-        session=AgentSession(),
-        context=SessionContext(input_messages=[Message("user", ["q"])]),
-        state={},
-    )
-    assert history.saves == []
-
-
-async def test_answers_to_approvals_are_kept_as_the_model_saw_them() -> None:
-    history = Elsewhere()
-    context = SessionContext(input_messages=[Message("user", ["approved"])])
-    context._stored_inputs = [Message("tool", ["the result"])]
-    await history.after_run(agent=None, session=AgentSession(), context=context, state={})  # type: ignore[arg-type]
-    assert texts(history.kept) == ["the result"]
-    assert texts(context.input_messages) == ["approved"]
-
-
 # ---- in the session ------------------------------------------------------------------------------------------------
-
-
-async def test_turns_follow_each_other() -> None:
-    session, history = AgentSession(), InMemoryHistoryProvider()
-    seen = [texts(await turn(session, [history], question)) for question in ("q1", "q2", "q3")]
-    assert seen == [["q1"], ["q1", "ok", "q2"], ["q1", "ok", "q2", "ok", "q3"]]
-    assert [message.role for message in stored(session)] == ["user", "assistant"] * 3
-
-
-async def test_a_conversation_goes_on_after_it_was_written_and_read() -> None:
-    session, history = AgentSession(), InMemoryHistoryProvider()
-    await turn(session, [history], "q1")
-    again = AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))
-    assert again == session
-    assert texts(await turn(again, [InMemoryHistoryProvider()], "q2")) == ["q1", "ok", "q2"]
-    assert len(stored(session)) == 2
 
 
 async def test_a_message_is_copied_and_stamped_once_and_shared_from_then_on() -> None:
@@ -223,13 +186,6 @@ async def test_a_context_message_of_another_source_keeps_that_source() -> None:
     assert stored(session)[0].additional_properties["_attribution"]["source_id"] == "a"
 
 
-async def test_without_a_state_nothing_is_found_and_nothing_kept() -> None:
-    history = InMemoryHistoryProvider()
-    await history.save_messages("s", [Message("user", ["x"])])
-    assert await history.get_messages("s") == []
-    assert await history.get_messages("s", state={}) == []
-
-
 @pytest.mark.parametrize("skip", [True, False])
 async def test_messages_that_compaction_left_out_may_be_left_out(skip: bool) -> None:
     session, history = AgentSession(), InMemoryHistoryProvider(skip_excluded=skip)
@@ -256,12 +212,6 @@ async def test_a_subclass_may_change_what_is_loaded_and_what_is_saved() -> None:
     assert texts(seen) == ["ok", "q2"]
     assert texts(stored(session)) == ["!", "q1", "ok", "!", "q2", "ok"]
     assert seen[0].additional_properties["_attribution"]["source_id"] == "in_memory"
-
-
-async def test_a_source_id_of_ones_own_keeps_two_histories_apart() -> None:
-    session = AgentSession()
-    await turn(session, [InMemoryHistoryProvider("a"), InMemoryHistoryProvider("b", store_inputs=False)], "q")
-    assert (texts(stored(session, "a")), texts(stored(session, "b"))) == (["q", "ok"], ["ok"])
 
 
 async def test_a_session_of_another_library_will_do() -> None:

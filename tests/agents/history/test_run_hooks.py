@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from types import SimpleNamespace
 from typing import Any
@@ -86,28 +85,6 @@ async def test_an_awaitable_of_a_plain_function_is_awaited_and_errors_come_throu
         await seen_by(lambda self, **kwargs: later(self))
 
 
-async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[Any] = []
-    signature = inspect.signature
-
-    def counted(method: Any) -> Any:
-        looked_at.append(method)
-        return signature(method)
-
-    monkeypatch.setattr(inspect, "signature", counted)
-
-    class Own(ContextProvider):
-        async def before_run(self, *, context: Any) -> None:  # type: ignore[override]
-            pass
-
-    for provider in (Own("a"), Own("b"), Own("a")):
-        await call_hook(provider, "before_run", **GIVEN)
-    assert len(looked_at) == 1
-    Own.before_run = lambda self, **kwargs: None  # type: ignore[assignment, method-assign]
-    await call_hook(Own("a"), "before_run", **GIVEN)
-    assert len(looked_at) == 2
-
-
 async def test_providers_of_others_need_not_have_every_hook() -> None:
     await call_hook(SimpleNamespace(source_id="x"), "before_run", **GIVEN)
     await call_hook(SimpleNamespace(source_id="x", on_error=None), "on_error", **GIVEN, error=ValueError())
@@ -124,14 +101,6 @@ async def test_a_hook_for_errors_gets_the_error() -> None:
     error = ValueError("x")
     await call_hook(Own("x"), "on_error", **GIVEN, error=error)
     assert seen == [error, {}]
-
-
-async def test_the_hooks_of_the_base_do_nothing() -> None:
-    provider = ContextProvider("x")
-    await provider.before_run(**GIVEN)
-    await provider.after_run(**GIVEN)
-    await call_hook(provider, "before_run", **GIVEN)
-    assert repr(provider) == "ContextProvider(source_id='x')"
 
 
 def test_two_providers_of_one_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:

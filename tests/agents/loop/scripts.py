@@ -57,7 +57,9 @@ class Script(BaseChatClient[Any]):
         return [message.role for message in self.seen[call]]
 
 
-async def ask(mode: str, client: BaseChatClient[Any], messages: Any = "q", **keywords: Any) -> ChatResponse[Any]:
+async def ask(
+    client: BaseChatClient[Any], messages: Any = "q", *, mode: str = "whole", **keywords: Any
+) -> ChatResponse[Any]:
     """Ask in one of the two ways, and return the response."""
     response: ChatResponse[Any]
     if mode == "whole":

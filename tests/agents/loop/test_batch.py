@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.loop.batch import Toolbox, open_calls, plan_batch, run_batch
+from agentbench.agents.loop.batch import Toolbox, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, ToolCall
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
-from agentbench.agents.tools.collection import tool_name
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.messages.content.content import Content
-from agentbench.messages.message import Message
 from tests.agents.loop.scripts import call
 
 
@@ -57,47 +54,11 @@ def test_the_first_call_that_is_not_simply_run_decides_for_all(names: list[str],
     assert batch(*names) == expected
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["plain", "danger", "plain"], (["plain", "plain"], [ASK])),
-        (["danger"], ([], [ASK])),
-        (["danger", "decl"], ([], [BACK, BACK])),
-    ],
-)
-def test_asked_about_one_call_the_others_are_run_if_so_configured(names: list[str], expected: Any) -> None:
-    assert batch(*names, ask_alone=True) == expected
-
-
 def test_an_unknown_tool_can_be_an_error_unless_an_earlier_call_decided() -> None:
     with pytest.raises(KeyError, match="nowhere"):
         batch("plain", "nowhere", terminate_on_unknown=True)
 
     assert batch("danger", "nowhere", terminate_on_unknown=True) == ([], [ASK, ASK])
-
-
-def test_calls_are_open_once_each_and_without_a_result() -> None:
-    messages = [
-        Message("assistant", [call("1", "a"), call("2", "b"), call("1", "a"), call("", "c"), call("", "c")]),
-        Message("tool", [Content.from_function_result("2", result="x")]),
-    ]
-
-    assert [one.name for one in open_calls(messages)] == ["a", "c", "c"]
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        (plain, "plain"),
-        ({"type": "function", "function": {"name": "f"}}, "f"),
-        ({"type": "function", "name": "g"}, "g"),
-        ({"type": "web_search", "name": "h"}, None),
-        ({"type": "web_search"}, None),
-        (object(), None),
-    ],
-)
-def test_the_name_of_a_tool_is_the_one_that_a_model_calls_it_by(given: Any, name: str | None) -> None:
-    assert tool_name(given) == name
 
 
 def calling(**config: Any) -> Calling:
@@ -153,19 +114,3 @@ async def test_a_batch_that_is_cancelled_takes_its_calls_along() -> None:
         await running
 
     assert ended == ["a", "b"]
-
-
-async def test_calls_beyond_the_room_there_is_fail_without_being_run() -> None:
-    hits = []
-
-    @tool
-    def hit(n: int) -> int:
-        hits.append(n)
-        return n
-
-    calls = [ToolCall(call(str(n), "hit", {"n": n})) for n in range(3)]
-
-    outcomes = await run_batch(calls, Toolbox([hit]), calling(), room=2)
-
-    assert hits == [0, 1]
-    assert [outcome.failed for outcome in outcomes] == [False, False, True]

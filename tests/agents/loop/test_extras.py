@@ -34,7 +34,7 @@ async def test_only_the_tool_that_fails_is_taken_away() -> None:
     answers = [says(*both) for _ in range(3)]
     client = client_of(*answers, says("end"), error_scope="tool", max_consecutive_errors_per_request=2)
 
-    response = await ask("whole", client, options={"tools": [good, bad]})
+    response = await ask(client, options={"tools": [good, bad]})
 
     assert [[one.name for one in options["tools"]] for options in client.options] == [
         ["good", "bad"],
@@ -51,7 +51,7 @@ async def test_only_the_tool_that_fails_is_taken_away() -> None:
 async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools() -> None:
     client = client_of(says(call("1", "bad")), says("end"), error_scope="tool", max_consecutive_errors_per_request=1)
 
-    await ask("whole", client, options={"tools": [bad]})
+    await ask(client, options={"tools": [bad]})
 
     assert (client.options[1]["tools"], client.options[1]["tool_choice"]) == ([], "none")
     bad.reset()
@@ -60,7 +60,7 @@ async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools
 async def test_harmless_calls_run_while_a_person_is_asked_about_the_other() -> None:
     client = client_of(says(call("1", "danger"), call("2", "good")), approval_scope="call")
 
-    response = await ask("whole", client, options={"tools": [good, danger]})
+    response = await ask(client, options={"tools": [good, danger]})
 
     kinds = ["function_call", "function_call", "function_approval_request"]
     assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
@@ -75,7 +75,7 @@ async def test_a_strict_budget_is_kept_within_a_batch() -> None:
         strict_max_function_calls=True,
     )
 
-    response = await ask("whole", client, options={"tools": [good]})
+    response = await ask(client, options={"tools": [good]})
 
     assert results(response) == ["good", "good", "Error: Function failed."]
     assert client.options[1]["tool_choice"] == "none"
@@ -85,7 +85,7 @@ async def test_tools_are_taken_away_when_time_is_up() -> None:
     _clock.set_runtime_defaults(clock=_clock.TickingClock(tick_s=10))
     client = client_of(*(says(call(str(n), "good")) for n in range(3)), says("end"), max_duration_s=25)
 
-    await ask("whole", client, options={"tools": [good]})
+    await ask(client, options={"tools": [good]})
 
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
 
@@ -100,7 +100,7 @@ async def test_plain_functions_run_side_by_side_in_threads() -> None:
 
     client = client_of(says(call("1", "waits"), call("2", "waits")), says("end"), sync_tools_in_threads=True)
 
-    names = results(await ask("whole", client, options={"tools": [waits]}))
+    names = results(await ask(client, options={"tools": [waits]}))
 
     assert threading.main_thread().name not in names
     assert len(set(names)) == 2
@@ -113,7 +113,7 @@ async def test_limits_of_a_tool_hold_for_each_request() -> None:
 
     for _ in range(2):
         client = client_of(says(call("1", "rare"), call("2", "rare")), says("end"))
-        assert results(await ask("whole", client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
+        assert results(await ask(client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
 
 
 async def test_a_request_may_be_configured_otherwise_than_its_client() -> None:
@@ -121,7 +121,6 @@ async def test_a_request_may_be_configured_otherwise_than_its_client() -> None:
     configuration = {"max_iterations": 1}
 
     await ask(
-        "whole",
         client,
         options={"tools": [good]},
         client_kwargs={"function_invocation_configuration": configuration},

@@ -33,7 +33,7 @@ def once() -> str:
 async def result_of(wanted: Content, **config: Any) -> Content:
     client = Script(says(wanted), says("end"), function_invocation_configuration=config)
     once.reset()
-    response = await ask("whole", client, options={"tools": [add, fail, once]})
+    response = await ask(client, options={"tools": [add, fail, once]})
     assert response.text.endswith("end")
     return response.messages[1].contents[0]
 
@@ -64,20 +64,11 @@ async def test_the_model_gets_the_text_of_an_error_only_on_request(wanted: Conte
     assert exception in result.result
 
 
-async def test_a_tool_that_is_used_up_has_failed() -> None:
-    once.reset()
-    client = Script(says(call("1", "once")), says(call("2", "once")), says("end"))
-
-    response = await ask("whole", client, options={"tools": [once]})
-
-    assert results(response) == ["done", "Error: Function failed."]
-
-
 async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured() -> None:
     client = Script(says(call("1", "gone")), function_invocation_configuration={"terminate_on_unknown_calls": True})
 
     with pytest.raises(KeyError, match="gone"):
-        await ask("whole", client, options={"tools": [add]})
+        await ask(client, options={"tools": [add]})
 
 
 async def test_the_log_names_the_class_of_an_error_and_its_text_only_for_debugging(
@@ -101,7 +92,7 @@ async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistant
 
     client = Script(says(call("1", "asks"), call("2", "add", {"a": 1})))
 
-    response = await ask("whole", client, options={"tools": [asks, add]})
+    response = await ask(client, options={"tools": [asks, add]})
 
     kinds = ["function_call", "function_call", "function_approval_request", "function_approval_request"]
     assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
@@ -115,7 +106,7 @@ async def test_a_tool_that_needs_an_answer_but_asks_nothing_has_failed() -> None
     def asks() -> str:
         raise UserInputRequiredException([])
 
-    response = await ask("whole", Script(says(call("1", "asks")), says("end")), options={"tools": [asks]})
+    response = await ask(Script(says(call("1", "asks")), says("end")), options={"tools": [asks]})
 
     assert response.messages[1].contents[0].exception == "UserInputRequiredException"
     assert response.text.endswith("end")
@@ -130,7 +121,7 @@ async def test_what_is_no_exception_ends_the_request() -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        await ask("whole", Script(says(call("1", "stops"))), options={"tools": [stops]})
+        await ask(Script(says(call("1", "stops"))), options={"tools": [stops]})
 
 
 # ----------------------------------------------------------------------------------------------------------- middleware
@@ -149,7 +140,7 @@ async def test_middleware_sees_arguments_and_result_and_may_change_both() -> Non
 
     client = Script(says(call("1", "add", {"a": "1"})), says("end"), middleware=[watch])
 
-    response = await ask("whole", client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert seen == {"arguments": {"a": 1}, "call_id": "1", "result": [Content.from_text("41")]}
     assert results(response) == ["changed"]
@@ -163,7 +154,7 @@ async def test_arguments_that_middleware_spoiled_are_no_arguments() -> None:
 
     client = Script(says(call("1", "add", {"a": 1})), says("end"), middleware=[spoil])
 
-    response = await ask("whole", client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert response.messages[1].contents[0].exception is not None
 
@@ -175,19 +166,9 @@ async def test_middleware_that_raises_makes_a_failed_call() -> None:
 
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    response = await ask("whole", client, options={"tools": [add]}, middleware=[broken])
+    response = await ask(client, options={"tools": [add]}, middleware=[broken])
 
     assert results(response) == ["Error: Function failed."]
-
-
-async def test_middleware_without_a_result_gives_an_empty_one() -> None:
-    @function_middleware
-    async def silent(context: FunctionInvocationContext, call_next: Any) -> None:
-        return
-
-    client = Script(says(call("1", "add", {"a": 1})), says("end"))
-
-    assert results(await ask("whole", client, options={"tools": [add]}, client_kwargs={"middleware": silent})) == [""]
 
 
 async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings() -> None:
@@ -199,7 +180,7 @@ async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings() ->
 
     client = Script(says(call("1", "add", {"a": 1}), call("2", "add", {"a": 5})), middleware=[stop])
 
-    response = await ask("whole", client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert results(response) == ["stopped", "6"]
     assert response.messages[-1].role == "tool"
@@ -214,7 +195,7 @@ async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_use
 
     client = Script(says(call("1", "add", {"a": 1})), middleware=[ask_first])
 
-    response = await ask("whole", client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert shape(response) == [("assistant", ["function_call", "function_approval_request"])]
 
@@ -258,8 +239,18 @@ def speechless() -> str:
     ids=["a validator that raises", "an error without a text", "nested too deeply"],
 )
 async def test_no_failure_of_a_call_ends_the_request(wanted: Content, told: str, exception: str) -> None:
-    response = await ask("whole", Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
+    response = await ask(Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
 
     result = response.messages[1].contents[0]
     assert (result.result, response.messages[2].text) == (told, "end")
     assert exception in (result.exception or "")
+
+
+async def test_middleware_without_a_result_gives_an_empty_one() -> None:
+    @function_middleware
+    async def silent(context: FunctionInvocationContext, call_next: Any) -> None:
+        return
+
+    client = Script(says(call("1", "add", {"a": 1})), says("end"))
+
+    assert results(await ask(client, options={"tools": [add]}, client_kwargs={"middleware": silent})) == [""]

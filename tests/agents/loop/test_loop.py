@@ -12,7 +12,6 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -35,11 +34,10 @@ def fail() -> str:
 DECLARED = FunctionTool(name="decl", input_model={"type": "object", "properties": {"k": {"type": "integer"}}})
 
 
-@both_ways
-async def test_one_call_is_run_and_its_result_told_to_the_model(mode: str) -> None:
+async def test_one_call_is_run_and_its_result_told_to_the_model() -> None:
     client = Script(says(call("1", "add", '{"a": "3"}')), says("five"))
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert shape(response) == [
         ("assistant", ["function_call"]),
@@ -51,22 +49,14 @@ async def test_one_call_is_run_and_its_result_told_to_the_model(mode: str) -> No
     assert len(client.seen) == 2
 
 
-@both_ways
-async def test_without_tools_calls_are_handed_back(mode: str) -> None:
-    client = Script(says(call("1", "add")))
-
-    assert shape(await ask(mode, client)) == [("assistant", ["function_call"])]
-
-
-@both_ways
-async def test_a_loop_that_is_switched_off_hands_calls_back(mode: str) -> None:
+async def test_a_loop_that_is_switched_off_hands_calls_back() -> None:
     class Off(Script):
         FUNCTION_INVOCATION_ENABLED = False
 
     configured = Script(says(call("1", "add")), function_invocation_configuration={"enabled": False})
 
     for client in (configured, Off(says(call("1", "add")))):
-        response = await ask(mode, client, options={"tools": [add]})
+        response = await ask(client, options={"tools": [add]})
         assert shape(response) == [("assistant", ["function_call"])]
 
 
@@ -88,7 +78,7 @@ async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls(
 
     client = Script(says(call("1", "first"), call("2", "second")), says("done"))
 
-    response = await ask("whole", client, options={"tools": [first, second]})
+    response = await ask(client, options={"tools": [first, second]})
 
     assert results(response) == ["one", "two"]
     assert ended == ["second", "first"]
@@ -97,7 +87,7 @@ async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls(
 async def test_tools_are_taken_away_after_three_failing_batches_in_a_row() -> None:
     client = Script(*(says(call(str(n), "fail")) for n in range(3)), says("sorry"))
 
-    response = await ask("whole", client, options={"tools": [fail]})
+    response = await ask(client, options={"tools": [fail]})
 
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
     assert response.text == "sorry"
@@ -108,7 +98,7 @@ async def test_a_batch_with_one_error_counts_as_failing_and_a_clean_one_starts_a
     good = [call("3", "add", {"a": 1})]
     client = Script(says(*bad), says(*bad), says(*good), says(*bad), says(*bad), says(*bad), says("end"))
 
-    await ask("whole", client, options={"tools": [fail, add]})
+    await ask(client, options={"tools": [fail, add]})
 
     assert [options.get("tool_choice") for options in client.options] == [*[None] * 6, "none"]
 
@@ -118,20 +108,17 @@ async def test_a_limit_of_no_or_one_error_stops_after_the_first_failing_batch(li
     config = {"max_consecutive_errors_per_request": limit}
     client = Script(says(call("1", "fail")), says("end"), function_invocation_configuration=config)
 
-    await ask("whole", client, options={"tools": [fail]})
+    await ask(client, options={"tools": [fail]})
 
     assert client.options[1]["tool_choice"] == "none"
 
 
-@both_ways
 @pytest.mark.parametrize(("config", "calls"), [({"max_iterations": 2}, 3), ({"max_function_calls": 1}, 2)])
-async def test_at_a_limit_the_model_is_asked_once_more_without_tools(
-    mode: str, config: dict[str, int], calls: int
-) -> None:
+async def test_at_a_limit_the_model_is_asked_once_more_without_tools(config: dict[str, int], calls: int) -> None:
     endless = [says(call(str(n), "add", {"a": n})) for n in range(9)]
     client = Script(*endless, function_invocation_configuration=config)
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert len(client.seen) == calls
     assert [options.get("tool_choice") for options in client.options] == [*[None] * (calls - 1), "none"]
@@ -141,7 +128,7 @@ async def test_at_a_limit_the_model_is_asked_once_more_without_tools(
 async def test_calls_of_a_model_that_was_told_to_make_none_are_handed_back() -> None:
     client = Script(says(call("1", "add", {"a": 1})))
 
-    response = await ask("whole", client, options={"tools": [add], "tool_choice": "none"})
+    response = await ask(client, options={"tools": [add], "tool_choice": "none"})
 
     assert shape(response) == [("assistant", ["function_call"])]
 
@@ -150,17 +137,16 @@ async def test_calls_of_a_model_that_was_told_to_make_none_are_handed_back() -> 
 async def test_a_required_call_is_required_once(choice: Any) -> None:
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    await ask("whole", client, options={"tools": [add], "tool_choice": choice})
+    await ask(client, options={"tools": [add], "tool_choice": choice})
 
     assert client.options[0]["tool_choice"] == choice
     assert "tool_choice" not in client.options[1]
 
 
-@both_ways
-async def test_calls_of_declared_tools_hand_the_whole_batch_back(mode: str) -> None:
+async def test_calls_of_declared_tools_hand_the_whole_batch_back() -> None:
     client = Script(says(call("1", "add", {"a": 1}), call("2", "decl", '{"k": 1}')))
 
-    response = await ask(mode, client, options={"tools": [add, DECLARED]})
+    response = await ask(client, options={"tools": [add, DECLARED]})
 
     assert [(one.type, one.id, one.call_id) for one in response.user_input_requests] == [
         ("function_call", "1", "1"),
@@ -172,10 +158,10 @@ async def test_calls_of_declared_tools_hand_the_whole_batch_back(mode: str) -> N
 
 async def test_the_application_answers_a_declared_call_with_a_tool_message() -> None:
     client = Script(says(call("2", "decl", '{"k": 1}')), says("thanks"))
-    first = await ask("whole", client, options={"tools": [DECLARED]})
+    first = await ask(client, options={"tools": [DECLARED]})
     answer = Message("tool", [Content.from_function_result("2", result="ok")])
 
-    second = await ask("whole", client, [Message("user", "q"), *first.messages, answer], options={"tools": [DECLARED]})
+    second = await ask(client, [Message("user", "q"), *first.messages, answer], options={"tools": [DECLARED]})
 
     assert second.text == "thanks"
     assert client.roles(1) == ["user", "assistant", "tool"]
@@ -189,7 +175,7 @@ async def test_additional_and_described_tools_are_known_but_not_run(name: str) -
     described = {"type": "function", "function": {"name": "described", "parameters": {}}}
     client = Script(says(call("1", name)), function_invocation_configuration={"additional_tools": [extra]})
 
-    response = await ask("whole", client, options={"tools": [add, described]})
+    response = await ask(client, options={"tools": [add, described]})
 
     assert [one.call_id for one in response.user_input_requests] == ["1"]
 
@@ -204,7 +190,7 @@ async def test_one_id_twice_in_an_answer_is_one_call() -> None:
 
     client = Script(says(call("1", "hit", '{"x": 1}'), call("1", "hit", '{"x": 1}')), says("end"))
 
-    response = await ask("whole", client, options={"tools": [hit]})
+    response = await ask(client, options={"tools": [hit]})
 
     assert hits == [1]
     assert results(response) == ["hit"]
@@ -214,24 +200,10 @@ async def test_a_call_that_the_answer_holds_the_result_of_is_not_run() -> None:
     done = Content.from_function_result("1", result="by the service")
     client = Script(says(call("1", "add", {"a": 1}), done, "fine"))
 
-    assert len((await ask("whole", client, options={"tools": [add]})).messages) == 1
+    assert len((await ask(client, options={"tools": [add]})).messages) == 1
 
 
-async def test_a_tool_that_raises_the_termination_of_middleware_has_just_failed() -> None:
-    @tool
-    def stop() -> str:
-        raise MiddlewareTermination(result="no")
-
-    client = Script(says(call("1", "stop")), says("end"))
-
-    response = await ask("whole", client, options={"tools": [stop]})
-
-    assert results(response) == ["Error: Function failed."]
-    assert response.text == "end"
-
-
-@both_ways
-async def test_usage_is_the_sum_and_the_rest_comes_from_the_last_call(mode: str) -> None:
+async def test_usage_is_the_sum_and_the_rest_comes_from_the_last_call() -> None:
     first = says(
         call("1", "add", {"a": 1}),
         usage_details={"input_token_count": 1, "output_token_count": 2},
@@ -243,7 +215,7 @@ async def test_usage_is_the_sum_and_the_rest_comes_from_the_last_call(mode: str)
         "end", usage_details={"input_token_count": 10, "output_token_count": 20}, response_id="r2", finish_reason="stop"
     )
 
-    response = await ask(mode, Script(first, last), options={"tools": [add]})
+    response = await ask(Script(first, last), options={"tools": [add]})
 
     assert response.usage_details == {"input_token_count": 11, "output_token_count": 22}
     assert (response.response_id, response.finish_reason, response.model) == ("r2", "stop", "m")
@@ -256,21 +228,9 @@ async def test_a_call_that_is_streamed_in_pieces_is_run_once_with_all_its_argume
         ChatResponseUpdate(contents=[call("", "", ' "b": 5}')]),
     ]
 
-    response = await ask(mode, Script(pieces, says("end")), options={"tools": [add]})
+    response = await ask(Script(pieces, says("end")), options={"tools": [add]}, mode=mode)
 
     assert results(response) == ["9"]
-
-
-async def test_a_result_of_several_kinds_keeps_them_all() -> None:
-    @tool
-    def draw() -> list[Content]:
-        return [Content.from_text("a cat"), Content.from_data(b"..", "image/png")]
-
-    response = await ask("whole", Script(says(call("1", "draw")), says("end")), options={"tools": [draw]})
-
-    result = response.messages[1].contents[0]
-    assert result.result == "a cat"
-    assert [item.type for item in result.items or ()] == ["text", "data"]
 
 
 @both_ways
@@ -280,7 +240,7 @@ async def test_once_the_service_keeps_the_conversation_only_news_is_sent(mode: s
     second = says(call("2", "add", {"a": 2}))
     client = Script(first, second, says("end"))
 
-    await ask(mode, client, options={"tools": [add]}, client_kwargs={"session": session})
+    await ask(client, options={"tools": [add]}, client_kwargs={"session": session}, mode=mode)
 
     assert [client.roles(n) for n in range(3)] == [["user"], ["tool"], ["tool"]]
     assert [options.get("conversation_id") for options in client.options] == [None, "c1", "c1"]
@@ -307,8 +267,8 @@ async def test_a_conversation_id_made_here_is_neither_sent_nor_told(mode: str) -
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
     response = await ask(
-        mode,
         client,
+        mode=mode,
         options={"tools": [add]},
         client_kwargs={"session": session, "middleware": [chat_middleware(keeps_history)]},
     )
@@ -320,8 +280,7 @@ async def test_a_conversation_id_made_here_is_neither_sent_nor_told(mode: str) -
     assert not response.has_internal_conversation_id()
 
 
-@both_ways
-async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_options(mode: str) -> None:
+async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_options() -> None:
     seen: dict[str, Any] = {}
 
     @tool
@@ -335,7 +294,6 @@ async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_option
     options = {"tools": [look], "additional_function_arguments": {"a": 2}}
 
     await ask(
-        mode,
         client,
         options=options,
         function_invocation_kwargs={"a": 1, "b": 1},
@@ -351,29 +309,19 @@ async def test_two_tools_of_one_name_are_refused_and_one_given_twice_is_not() ->
     twin = FunctionTool(lambda: "x", name="add")
 
     with pytest.raises(ValueError, match="'add'"):
-        await ask("whole", Script(says("hi")), options={"tools": [add, twin]})
+        await ask(Script(says("hi")), options={"tools": [add, twin]})
 
-    assert (await ask("whole", Script(says("hi")), options={"tools": [add, add]})).text == "hi"
+    assert (await ask(Script(says("hi")), options={"tools": [add, add]})).text == "hi"
     described = {"type": "function", "function": {"name": "f"}}
-    assert (await ask("whole", Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
+    assert (await ask(Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
 
 
-async def test_a_function_given_as_a_tool_is_run() -> None:
-    def shout(text: str) -> str:
-        return text.upper()
-
-    client = Script(says(call("1", "shout", {"text": "hi"})), says("end"))
-
-    assert results(await ask("whole", client, options={"tools": shout})) == ["HI"]
-
-
-@both_ways
-async def test_neither_messages_nor_options_nor_answers_of_the_client_are_changed(mode: str) -> None:
+async def test_neither_messages_nor_options_nor_answers_of_the_client_are_changed() -> None:
     messages = [Message("user", "q")]
     options = {"tools": [add], "tool_choice": "required"}
     first = says(call("1", "add", {"a": 1}))
 
-    await ask(mode, Script(first, says("end")), messages, options=options)
+    await ask(Script(first, says("end")), messages, options=options)
 
     assert len(messages) == 1
     assert options == {"tools": [add], "tool_choice": "required"}
@@ -390,36 +338,33 @@ async def test_a_client_that_changes_its_list_does_not_change_the_next_call() ->
 
     client = Prepends(says(call("1", "add", {"a": 1})), says("end"))
 
-    await ask("whole", client, options={"tools": [add]})
+    await ask(client, options={"tools": [add]})
 
     assert client.roles(1) == ["user", "assistant", "tool"]
     assert client.options[1] == {"tools": [add]}
 
 
-@both_ways
-async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants(mode: str) -> None:
+async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants() -> None:
     client = Script(says(call("1", "add", {"a": 1})), [ChatResponseUpdate(text="end")])
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]})
 
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
 
 
-@both_ways
-async def test_the_form_asked_for_is_remembered_on_the_response(mode: str) -> None:
+async def test_the_form_asked_for_is_remembered_on_the_response() -> None:
     client = Script(says('{"a": 1}'))
 
-    response = await ask(mode, client, options={"response_format": {"type": "object"}})
+    response = await ask(client, options={"response_format": {"type": "object"}})
 
     assert response.value == {"a": 1}
 
 
-@both_ways
-async def test_an_error_of_the_client_is_the_callers(mode: str) -> None:
+async def test_an_error_of_the_client_is_the_callers() -> None:
     client = Script(says(call("1", "add", {"a": 1})), RuntimeError("down"))
 
     with pytest.raises(RuntimeError, match="down"):
-        await ask(mode, client, options={"tools": [add]})
+        await ask(client, options={"tools": [add]})
 
 
 async def test_tools_behind_a_server_are_connected_and_run() -> None:
@@ -436,5 +381,5 @@ async def test_tools_behind_a_server_are_connected_and_run() -> None:
     server = Server()
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    assert results(await ask("whole", client, options={"tools": [server]})) == ["3"]
+    assert results(await ask(client, options={"tools": [server]})) == ["3"]
     assert server.is_connected

@@ -64,10 +64,10 @@ async def test_a_late_answer_is_a_call_of_its_own_with_its_result_behind_it_also
         ("tool", ["did it"]),
     ]
 
-    response = await ask("whole", client, [*history, late], options=OPTIONS)
+    response = await ask(client, [*history, late], options=OPTIONS)
     instead = {id(given): kept for given, kept in response._resolved_inputs or ()}
     kept = [one for given in [*history, late] for one in instead.get(id(given), [given])]
-    await ask("whole", client, [*kept, *response.messages, Message("user", "and?")], options=OPTIONS)
+    await ask(client, [*kept, *response.messages, Message("user", "and?")], options=OPTIONS)
 
     assert told(client.seen[0]) == wanted
     assert told(kept) == wanted
@@ -81,7 +81,7 @@ async def test_answers_to_one_batch_may_come_one_by_one() -> None:
     client = Script(says("end"))
     history = [QUESTION, asked, Message("tool", [Content.from_function_result("1", result="did it")]), HELLO]
 
-    await ask("whole", client, [*history, NEVER_MIND, answer(asked, 1, approved=False)], options=OPTIONS)
+    await ask(client, [*history, NEVER_MIND, answer(asked, 1, approved=False)], options=OPTIONS)
 
     assert told(client.seen[0])[1:] == [
         ("assistant", ["function_call", "function_call"]),
@@ -98,7 +98,7 @@ async def test_an_answer_counts_until_the_model_speaks_again() -> None:
     asked = asking("1")
     client = Script(says("end"))
 
-    await ask("whole", client, [QUESTION, asked, NEVER_MIND, answer(asked)], options=OPTIONS)
+    await ask(client, [QUESTION, asked, NEVER_MIND, answer(asked)], options=OPTIONS)
 
     assert told(client.seen[0])[1:] == [
         ("assistant", ["function_call"]),
@@ -112,7 +112,7 @@ async def test_an_answer_that_the_model_has_spoken_after_runs_nothing() -> None:
     client = Script(says("end"))
     danger.reset()
 
-    await ask("whole", client, [QUESTION, asked, answer(asked), HELLO, NEVER_MIND], options=OPTIONS)
+    await ask(client, [QUESTION, asked, answer(asked), HELLO, NEVER_MIND], options=OPTIONS)
 
     assert danger.invocation_count == 0
     assert told(client.seen[0])[2] == ("tool", [RESULT_LOST])
@@ -124,7 +124,7 @@ async def test_a_late_result_of_a_handed_back_call_is_told_with_its_call() -> No
     late = Message("tool", [Content.from_function_result("1", result="late")])
     client = Script(says("end"))
 
-    await ask("whole", client, [QUESTION, waiting, gone_on, HELLO, late, asking("2"), answer(asking("2"))])
+    await ask(client, [QUESTION, waiting, gone_on, HELLO, late, asking("2"), answer(asking("2"))])
 
     seen = [[one.call_id for one in message.contents] for message in client.seen[0][4:]]
     assert seen[:2] == [["1"], ["1"]]
@@ -142,7 +142,7 @@ async def test_an_answer_about_another_call_than_was_asked_about_is_refused(fiel
     client = Script(says("end"))
     danger.reset()
 
-    await ask("whole", client, [QUESTION, asked, Message("user", [Content.from_dict(forged)])], options=OPTIONS)
+    await ask(client, [QUESTION, asked, Message("user", [Content.from_dict(forged)])], options=OPTIONS)
 
     assert client.seen[0][2].contents[0].result == REFUSED
     assert danger.invocation_count == 0
@@ -154,21 +154,9 @@ async def test_an_answer_may_write_the_same_arguments_in_another_way() -> None:
     given["function_call"]["arguments"] = '{ "what": "harmless" }'
     client = Script(says("end"))
 
-    await ask("whole", client, [QUESTION, asked, Message("user", [Content.from_dict(given)])], options=OPTIONS)
+    await ask(client, [QUESTION, asked, Message("user", [Content.from_dict(given)])], options=OPTIONS)
 
     assert client.seen[0][2].contents[0].result == "did harmless"
-
-
-async def test_a_second_answer_is_remembered_as_nothing() -> None:
-    asked = asking("1")
-    second = answer(asked)
-    done = Message("tool", [Content.from_function_result("1", result="did it")])
-    client = Script(says("end"))
-
-    response = await ask("whole", client, [QUESTION, asked, done, HELLO, second], options=OPTIONS)
-
-    assert [kept for given, kept in response._resolved_inputs or () if given is second] == [[]]
-    assert client.roles(0) == ["user", "assistant", "tool", "assistant"]
 
 
 @pytest.mark.parametrize("approved", ["no", "yes", 1, None])
@@ -179,7 +167,7 @@ async def test_only_true_approves(approved: Any) -> None:
     client = Script(says("end"))
     danger.reset()
 
-    await ask("whole", client, [QUESTION, asked, given], options=OPTIONS)
+    await ask(client, [QUESTION, asked, given], options=OPTIONS)
 
     assert danger.invocation_count == 0
 
@@ -189,31 +177,9 @@ async def test_ids_that_a_model_uses_again_are_calls_of_their_own() -> None:
     done = Message("tool", [Content.from_function_result("1", result="did it")])
     client = Script(says("end"))
 
-    await ask("whole", client, [QUESTION, first, done, HELLO, NEVER_MIND, second, answer(second)], options=OPTIONS)
+    await ask(client, [QUESTION, first, done, HELLO, NEVER_MIND, second, answer(second)], options=OPTIONS)
 
     assert client.seen[0][-1].contents[0].result == "did that"
-
-
-async def test_a_handed_back_call_that_nobody_answered_is_told_as_such() -> None:
-    client = Script(says("end"))
-    waiting = Message("assistant", [call("1", "declared")])
-
-    response = await ask("whole", client, [QUESTION, waiting, NEVER_MIND], options=OPTIONS)
-
-    assert told(client.seen[0])[1:3] == [("assistant", ["function_call"]), ("tool", [UNANSWERED])]
-    kept = [(given is NEVER_MIND, told(instead)) for given, instead in response._resolved_inputs or ()]
-    assert kept == [(True, [("tool", [UNANSWERED]), ("user", ["never mind"])])]
-
-
-async def test_an_answered_call_is_left_alone_also_where_the_answer_is_the_callers() -> None:
-    messages = [
-        QUESTION,
-        Message("assistant", [call("1", "declared"), call("2", "declared")]),
-        Message("tool", [Content.from_function_result("2", result="b")]),
-        Message("tool", [Content.from_function_result("1", result="a")]),
-        NEVER_MIND,
-    ]
-    assert not has_pending_calls(messages)
 
 
 IDS = st.sampled_from(["1", "2", "3"])

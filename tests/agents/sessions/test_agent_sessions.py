@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from agentbench import (
     Agent,
-    AgentInvalidRequestException,
     AgentSession,
     Call,
     ChatClientInvalidResponseException,
@@ -199,23 +198,6 @@ async def test_a_conversation_goes_on_in_another_process(tmp_path: Path, stream:
     ]
 
 
-async def test_an_answer_to_an_approval_is_stored_as_the_model_saw_it_and_so_is_what_was_said_with_it() -> None:
-    client = ScriptedChatClient([Call("delete", {"name": "x"}), "done", "later"])
-    agent, session = Agent(client, tools=[delete]), AgentSession()
-    asked = await agent.run("delete x", session=session)
-    approval = asked.user_input_requests[0].to_function_approval_response(True)
-    await agent.run(Message("user", [approval, "and hurry"]), session=session)
-    await agent.run("thanks", session=session)
-    assert seen_by(client)[-1] == [
-        "user: delete x",
-        "assistant: call delete",
-        "tool: result deleted x",
-        "user: and hurry",
-        "assistant: done",
-        "user: thanks",
-    ]
-
-
 # ---- history around each call of the model ----------------------------------------
 
 
@@ -250,14 +232,6 @@ async def test_a_run_with_one_call_of_a_tool_stores_four_messages_as_they_come(s
     assert all("conversation_id" not in (call.options or {}) for call in client.calls)
 
 
-async def test_without_a_history_of_its_own_an_agent_gets_one() -> None:
-    client, session = ScriptedChatClient(["a1", "a2"]), AgentSession()
-    agent = by_call(client)
-    await agent.run("q1", session=session)
-    await agent.run("q2", session=session)
-    assert seen_by(client)[-1] == ["user: q1", "assistant: a1", "user: q2"]
-
-
 async def test_several_histories_are_loaded_and_saved_by_their_flags(tmp_path: Path) -> None:
     audit = FileHistoryProvider(tmp_path, load_messages=False, store_inputs=False)
     client, session = ScriptedChatClient([Call("double", {"x": 1}), "two"]), AgentSession(session_id="s")
@@ -288,15 +262,6 @@ async def test_a_crash_loses_one_call(stream: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("with_history", [False, True])
-async def test_a_conversation_kept_by_the_service_is_refused(with_history: bool) -> None:
-    agent = by_call(ScriptedChatClient(["a"]), *([InMemoryHistoryProvider()] if with_history else []))
-    with pytest.raises(AgentInvalidRequestException):
-        await agent.run("q", session=AgentSession(service_session_id="svc"))
-    with pytest.raises(AgentInvalidRequestException):
-        await agent.run("q", session=AgentSession(), options={"conversation_id": "svc"})
-
-
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_id_that_the_service_gives_all_the_same_is_an_error(stream: bool) -> None:
     client = ScriptedChatClient([ChatResponse(messages=[Message("assistant", ["a"])], conversation_id="svc")])
@@ -304,22 +269,6 @@ async def test_an_id_that_the_service_gives_all_the_same_is_an_error(stream: boo
     with pytest.raises(ChatClientInvalidResponseException, match="under the id 'svc'"):
         await run(by_call(client, InMemoryHistoryProvider()), "q", session, stream=stream)
     assert session.service_session_id is None
-
-
-async def test_where_the_service_stores_the_history_nothing_else_does() -> None:
-    client, session = ScriptedChatClient(["a"]), AgentSession()
-    await by_call(client).run("q", session=session, options={"store": True})
-    assert stored(session) == []
-
-
-async def test_an_approval_is_asked_and_answered_over_two_runs() -> None:
-    client = ScriptedChatClient([Call("delete", {"name": "x"}), "done"])
-    agent, session = by_call(client, InMemoryHistoryProvider(), tools=[delete]), AgentSession()
-    asked = await agent.run("delete x", session=session)
-    approval = asked.user_input_requests[0].to_function_approval_response(True)
-    assert (await agent.run(Message("user", [approval]), session=session)).text == "done"
-    assert seen_by(client)[-1] == ["user: delete x", "assistant: call delete", "tool: result deleted x"]
-    assert stored(session) == ["user: delete x", "assistant: call delete", "tool: result deleted x", "assistant: done"]
 
 
 async def test_a_result_that_ends_the_run_is_kept() -> None:
@@ -334,19 +283,6 @@ async def test_a_result_that_ends_the_run_is_kept() -> None:
     assert stored(session) == ["user: 3?", "assistant: call double", "tool: result 6"]
     await agent.run("so?", session=session)
     assert seen_by(client)[-1] == ["user: 3?", "assistant: call double", "tool: result 6", "user: so?"]
-
-
-async def test_a_stream_that_is_given_up_is_kept_as_far_as_it_came() -> None:
-    client = ScriptedChatClient([Call("double", {"x": 3}), "one two three"])
-    agent, session = by_call(client, InMemoryHistoryProvider(), tools=[double]), AgentSession()
-    stream = agent.run("3?", session=session, stream=True)
-    async for update in stream:
-        if update.text.startswith("one"):
-            break
-    await stream.aclose()
-    assert stored(session)[:3] == ["user: 3?", "assistant: call double", "tool: result 6"]
-    assert stored(session)[3].startswith("assistant: one")
-    assert len(stored(session)) == 4
 
 
 @chat_middleware

@@ -55,30 +55,6 @@ class Around(AgentMiddleware):
         await call_next()
 
 
-def test_what_is_given_is_kept_as_it_is() -> None:
-    given: dict[str, Any] = {
-        "input_messages": [message("x")],
-        "context_messages": {"a": []},
-        "instructions": ["i"],
-        "tools": [1],
-        "options": {"o": 1},
-        "metadata": {"m": 1},
-    }
-    made = SessionContext(session_id="s", service_session_id="svc", **given)
-    assert (made.session_id, made.service_session_id) == ("s", "svc")
-    for name, value in given.items():
-        assert getattr(made, name) is value
-    assert made.instruction_sources == [None]
-
-
-def test_everything_but_the_input_has_a_default() -> None:
-    made = context()
-    assert (made.context_messages, made.instructions, made.tools, made.middleware) == ({}, [], [], {})
-    assert (made.options, made.metadata, made.session_id, made.service_session_id) == ({}, {}, None, None)
-    with pytest.raises(TypeError, match="input_messages"):
-        SessionContext()  # type: ignore[call-arg]
-
-
 def test_the_response_is_none_until_there_is_one_and_cannot_be_set() -> None:
     made = context()
     assert made.response is None
@@ -162,16 +138,6 @@ def filled() -> SessionContext:
 )
 def test_messages_are_chosen_by_source(asked: dict[str, Any], expected: list[str]) -> None:
     assert texts(filled().get_messages(**asked)) == expected
-
-
-def test_without_a_response_there_is_none_to_include() -> None:
-    assert texts(context().get_messages(include_response=True)) == []
-
-
-def test_the_list_that_is_returned_is_the_callers_own() -> None:
-    made = filled()
-    made.get_messages(include_input=True).clear()
-    assert len(made.get_messages(include_input=True)) == 4
 
 
 def test_its_repr_counts() -> None:

@@ -45,12 +45,6 @@ async def test_visitors_come_one_after_another_in_the_order_in_which_they_asked(
     assert log == ["a in", "a out", "b in", "b out", "c in", "c out"]
 
 
-async def test_sessions_do_not_wait_for_each_other() -> None:
-    log = Log()
-    await asyncio.gather(log.visitor(AgentSession())("a"), log.visitor(AgentSession())("b"))
-    assert log == ["a in", "b in", "a out", "b out"]
-
-
 async def test_whoever_holds_it_may_take_it_again() -> None:
     session = AgentSession()
 
@@ -60,16 +54,6 @@ async def test_whoever_holds_it_may_take_it_again() -> None:
 
     await asyncio.wait_for(thrice(), 5)
     await asyncio.wait_for(Log().visitor(session)("after"), 5)
-
-
-async def test_another_session_in_between_changes_nothing() -> None:
-    one, other = AgentSession(), AgentSession()
-
-    async def by_turns() -> None:
-        async with SessionTurn(one), SessionTurn(other), SessionTurn(one), SessionTurn(other):
-            pass
-
-    await asyncio.wait_for(by_turns(), 5)
 
 
 async def test_what_is_gathered_inside_takes_turns_too() -> None:

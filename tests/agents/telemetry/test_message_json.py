@@ -59,18 +59,6 @@ def test_a_content_becomes_a_part(content: Content, part: dict[str, Any]) -> Non
     assert json.loads(messages_json([Message("user", [content])])) == [{"role": "user", "parts": [part]}]
 
 
-def test_the_finish_reason_stands_on_the_last_message() -> None:
-    messages = [Message("assistant", ["a"]), Message("assistant", ["b"])]
-    listed = json.loads(messages_json(messages, finish_reason="tool_calls"))
-    assert [message.get("finish_reason") for message in listed] == [None, "tool_call"]
-    assert json.loads(messages_json(messages, finish_reason="stop"))[1]["finish_reason"] == "stop"
-    assert json.loads(messages_json([], finish_reason="stop")) == []
-
-
-def test_letters_of_all_alphabets_are_kept() -> None:
-    assert "Zürich 東京" in messages_json([Message("user", ["Zürich 東京"])])
-
-
 def test_instructions_are_text_parts() -> None:
     cases: list[Any] = [("be nice", ["be nice"]), (["a", "b"], ["a", "b"]), ("", None), (None, None), ([], None)]
     for instructions, parts in cases:

@@ -37,10 +37,6 @@ def test_texts_are_joined_with_what_belongs_to_them_and_the_left_wins() -> None:
     assert (left.text, right.text) == ("a", "b")
 
 
-def test_texts_without_annotations_have_none() -> None:
-    assert (Content.from_text("a") + Content.from_text("b")).annotations is None
-
-
 @pytest.mark.parametrize(
     ("left", "right", "both"),
     [
@@ -90,12 +86,6 @@ def test_what_does_not_belong_together_is_a_mismatch(left: Content, right: Conte
     with pytest.raises(caught) as error:
         left + right
     assert type(error.value) is AdditionItemMismatch
-
-
-def test_what_is_no_content_cannot_be_added() -> None:
-    for other in ("b", 1, None):
-        with pytest.raises(TypeError):
-            Content.from_text("a") + other
 
 
 @pytest.mark.parametrize(

@@ -149,12 +149,6 @@ def test_factories_take_what_any_content_may_have() -> None:
     assert Content.from_shell_command_output(annotations=[]).annotations == []
 
 
-def test_additional_properties_are_a_dictionary_of_their_own() -> None:
-    one, other = Content.from_text("a"), Content.from_text("a")
-    one.additional_properties["x"] = 1
-    assert other.additional_properties == {}
-
-
 def test_any_kind_can_be_made_by_the_constructor_and_an_unknown_field_is_told() -> None:
     assert Content("text", text="a") == Content.from_text("a")
     with pytest.raises(TypeError, match=r"no field 'txt'\. Its fields are text, .*consent_link"):
@@ -229,13 +223,6 @@ def test_a_result_has_always_a_text_and_items(given: Any, text: str, items: list
     if items is None:
         text = str(given)
     assert content.result == text
-
-
-def test_the_list_of_a_result_is_copied() -> None:
-    items = [Content.from_text("a")]
-    content = Content.from_function_result("c", result=items)
-    items.append(IMAGE)
-    assert content.items == [Content.from_text("a")]
 
 
 # ------------------------------------------------------------------------------------------------------------- URIs

@@ -67,16 +67,6 @@ async def test_a_provider_that_does_not_load_costs_no_memory(provider: Any) -> N
     assert agent.context_providers == [provider]
 
 
-async def test_a_history_of_the_agents_own_is_the_only_one() -> None:
-    client, session = Model(), AgentSession()
-    agent = Agent(client, context_providers=[InMemoryHistoryProvider("mine")])
-    await agent.run("one", session=session)
-    await agent.run("two", session=session)
-
-    assert client.asked[1].texts == ["one", "answer 1", "two"]
-    assert list(session.state) == ["mine"]
-
-
 @pytest.mark.parametrize(
     ("session", "options"),
     [
@@ -138,25 +128,6 @@ async def test_two_turns_of_a_session_at_once_are_both_kept_whole() -> None:
     assert roles == ["user", "assistant"] * 5
 
 
-@BOTH
-async def test_history_may_be_kept_around_every_call_of_the_model(stream: bool) -> None:
-    client, session = (
-        Model(ChatResponse(messages=[Message("assistant", [call("n")])], response_id="r"), "done"),
-        AgentSession(),
-    )
-    agent = Agent(client, tools=[numbered(7)], require_per_service_call_history_persistence=True)
-    response = await answer(agent, "one", stream=stream, session=session)
-    await answer(agent, "two", stream=stream, session=session)
-
-    stored = session.state["in_memory"]["messages"]
-    assert [message.role for message in stored[:4]] == ["user", "assistant", "tool", "assistant"]
-    assert client.asked[1].roles == ["user", "assistant", "tool"]
-    assert client.asked[2].texts[-1] == "two"
-    assert len(client.asked[2].messages) == 5
-    assert (response.response_id, session.service_session_id) == (None, None)
-    assert all("conversation_id" not in asked.options for asked in client.asked)
-
-
 @pytest.mark.parametrize(
     "given", [{"session": AgentSession(service_session_id="s")}, {"options": {"conversation_id": "s"}}]
 )
@@ -203,16 +174,6 @@ async def test_an_agent_may_forget_what_was_given_up() -> None:
     await stream.aclose()
 
     assert session.state["in_memory"] == {}
-
-
-async def test_a_stream_that_nobody_reads_does_nothing() -> None:
-    log: list[str] = []
-    client = Model()
-    stream = Agent(client, context_providers=[Notes("p", log)]).run("q", stream=True)
-    await asyncio.sleep(0)
-    await stream.aclose()
-
-    assert (client.asked, log) == ([], [])
 
 
 async def test_a_stream_can_be_left_and_read_to_its_end_later() -> None:
@@ -462,10 +423,3 @@ async def test_what_is_kept_is_signed(stream: bool, by_call: bool) -> None:
         ("assistant", "a"),
     ]
     assert [each.author_name for each in response.messages] == ["a", "a", "a"]
-
-
-async def test_a_conversation_of_the_agent_is_kept_by_the_service() -> None:
-    client, session = Model(), AgentSession()
-    await Agent(client, default_options={"conversation_id": "c"}).run("q", session=session)
-
-    assert (session.state, client.asked[0].options["conversation_id"]) == ({}, "c")
