@@ -182,9 +182,9 @@ async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before()
     client = Script(says("hi"))
 
     await ask(
-        "streamed",
         client,
         client_kwargs={"session": None, "middleware": [], "user_id": 7, "function_invocation_configuration": {}},
+        mode="streamed",
     )
 
     assert client.keywords == [{"user_id": 7}]
@@ -213,11 +213,11 @@ async def test_middleware_comes_from_the_client_then_the_run_then_the_call() -> 
     client = Script(says(call("1", "act")), says("end"), middleware=watch("client"))
 
     response = await ask(
-        "streamed",
         client,
         options={"tools": [act]},
         client_kwargs={"middleware": watch("run")},
         middleware=watch("call"),
+        mode="streamed",
     )
 
     chat = ["client chat", "run chat", "call chat"]

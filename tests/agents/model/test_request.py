@@ -43,7 +43,7 @@ async def test_what_middleware_changes_is_what_the_model_sees_in_that_call() -> 
 
     client = loop_of(says("end"), middleware=[rewrite])
 
-    await ask("streamed", client, options=OPTIONS)
+    await ask(client, options=OPTIONS, mode="streamed")
 
     assert [client.roles(n) for n in range(2)] == [["system", "user"], ["system", "user", "assistant", "tool"]]
     assert [options["temperature"] for options in client.options] == [1, 1]
@@ -62,7 +62,7 @@ async def test_middleware_may_answer_instead_of_the_model(mode: str) -> None:
 
     client = Script(middleware=cached)
 
-    assert (await ask(mode, client)).text == "cached"
+    assert (await ask(client, mode=mode)).text == "cached"
     assert client.seen == []
 
 
@@ -81,7 +81,7 @@ async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
     for middleware in (silent, stops):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "agentbench"):
-            response = await ask(mode, Script(middleware=[middleware]), options=OPTIONS)
+            response = await ask(Script(middleware=[middleware]), options=OPTIONS, mode=mode)
         assert response.messages == []
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
@@ -98,7 +98,7 @@ async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: s
         if not context.stream:
             context.result = ChatResponse(text=context.result.text.upper())
 
-    assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
+    assert (await ask(Script(says("quiet"), middleware=shout), mode=mode)).text == "QUIET"
 
 
 async def test_changed_updates_become_a_response_in_the_way_of_their_client() -> None:
@@ -115,7 +115,7 @@ async def test_changed_updates_become_a_response_in_the_way_of_their_client() ->
 
     client = Signing([ChatResponseUpdate(text="{}")], middleware=shout)
 
-    response = await ask("streamed", client, options={"response_format": {"type": "object"}})
+    response = await ask(client, options={"response_format": {"type": "object"}}, mode="streamed")
 
     assert response.additional_properties["signed"] == {"type": "object"}
 
@@ -132,7 +132,7 @@ async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_lo
 
     client = loop_of(middleware=replace)
 
-    assert (await ask("streamed", client, options=OPTIONS)).text == "instead"
+    assert (await ask(client, options=OPTIONS, mode="streamed")).text == "instead"
     assert len(client.seen) == 1
 
 
@@ -144,7 +144,7 @@ async def test_a_stream_of_middleware_needs_no_finalizer() -> None:
 
         context.result = ResponseStream(updates()) if context.stream else says("bare")
 
-    assert (await ask("streamed", Script(middleware=answers))).text == "bare"
+    assert (await ask(Script(middleware=answers), mode="streamed")).text == "bare"
 
 
 @both_ways
@@ -154,10 +154,10 @@ async def test_a_streamed_request_refuses_a_result_that_is_no_stream(mode: str) 
         context.result = says("whole")
 
     if mode == "whole":
-        assert (await ask(mode, Script(middleware=answers))).text == "whole"
+        assert (await ask(Script(middleware=answers), mode=mode)).text == "whole"
     else:
         with pytest.raises(ValueError, match="ResponseStream"):
-            await ask(mode, Script(middleware=answers))
+            await ask(Script(middleware=answers), mode=mode)
 
 
 # ----------------------------------------------------------------------------------------------------------- compaction
@@ -185,7 +185,7 @@ async def test_the_model_gets_the_messages_of_the_strategy_and_no_others_are_mar
     first = says(call("1", "add", {"a": 1}))
     client = Script(first, says("end"), compaction_strategy=KeepsLast(1))
 
-    response = await ask(mode, client, HISTORY, options=OPTIONS)
+    response = await ask(client, HISTORY, options=OPTIONS, mode=mode)
 
     assert client.roles(0) == ["user"]
     assert client.roles(1) == ["user", "assistant", "tool"]
@@ -197,7 +197,7 @@ async def test_a_strategy_of_the_call_beats_that_of_the_client() -> None:
     own, given = KeepsLast(1), KeepsLast(2)
     client = Script(says("hi"), compaction_strategy=own)
 
-    await ask("streamed", client, HISTORY, compaction_strategy=given)
+    await ask(client, HISTORY, compaction_strategy=given, mode="streamed")
 
     assert (own.sizes, given.sizes) == ([], [3])
     assert len(client.seen[0]) == 2
@@ -223,7 +223,7 @@ async def test_marks_and_summaries_of_one_call_hold_for_the_next() -> None:
     for middleware in (None, looks_on):
         strategy = Summarises()
         client = loop_of(says("end"), compaction_strategy=strategy, middleware=middleware)
-        await ask("streamed", client, HISTORY, options=OPTIONS)
+        await ask(client, HISTORY, options=OPTIONS, mode="streamed")
         assert strategy.runs[1][:4] == ["summary", "old", "older", "q"]
         assert [message.text for message in client.seen[1]][:2] == ["summary", "q"]
 
@@ -238,7 +238,7 @@ async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
 
     client = Script(says("hi"), compaction_strategy=KeepsLast(1), middleware=bring)
 
-    await ask("streamed", client, HISTORY)
+    await ask(client, HISTORY, mode="streamed")
 
     assert brought.additional_properties == {}
     assert len(client.seen[0]) == 1
@@ -247,7 +247,7 @@ async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
 async def test_a_tokenizer_alone_only_counts() -> None:
     client = Script(says("hi"), tokenizer=CharacterEstimatorTokenizer())
 
-    await ask("streamed", client, HISTORY)
+    await ask(client, HISTORY, mode="streamed")
 
     assert [message.text for message in client.seen[0]] == ["old", "older", "q"]
     assert all(message.additional_properties["_group"]["token_count"] > 0 for message in client.seen[0])
@@ -256,7 +256,9 @@ async def test_a_tokenizer_alone_only_counts() -> None:
 async def test_while_the_service_keeps_the_conversation_nothing_is_left_out() -> None:
     strategy = KeepsLast(1)
 
-    await ask("streamed", Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"})
+    await ask(
+        Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"}, mode="streamed"
+    )
 
     assert strategy.sizes == []
 
@@ -275,8 +277,8 @@ async def test_a_client_that_needs_the_network_refuses_offline_before_it_asks(
     client = Remote(says("hi"))
 
     with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
-        await ask(mode, client)
+        await ask(client, mode=mode)
 
     assert client.seen == []
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "0")
-    assert (await ask(mode, client)).text == "hi"
+    assert (await ask(client, mode=mode)).text == "hi"
