@@ -235,11 +235,3 @@ def test_agent_middleware_and_what_is_none_are_refused() -> None:
             EchoClient(middleware=[wrong])  # type: ignore[list-item]
         with pytest.raises(MiddlewareException):
             EchoClient().get_response("q", middleware=[wrong])  # type: ignore[list-item]
-
-
-def test_a_configuration_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="max_iterations"):
-        EchoClient(function_invocation_configuration={"max_iterations": 0})
-
-    with pytest.raises(ValueError, match="max_iterations"):
-        EchoClient().get_response("q", client_kwargs={"function_invocation_configuration": {"max_iterations": 0}})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import pytest
@@ -43,14 +42,6 @@ async def test_nested_models_arrive_as_models() -> None:
     place = Place(city="Oslo", days=3)
     given_ = {"place": raw, "others": [raw], "by_name": {"a": raw}, "maybe": raw}
     assert await called_with(f, given_) == (place, [place], {"a": place}, place)
-
-
-async def test_values_arrive_in_the_types_that_were_annotated() -> None:
-    def f(day: datetime.date, numbers: set[int]) -> tuple[Any, ...]:
-        return day, numbers
-
-    result = await called_with(f, {"day": "2026-11-22", "numbers": ["1", 2, 2]})
-    assert result == (datetime.date(2026, 11, 22), {1, 2})
 
 
 async def test_the_function_gets_its_own_default_and_not_a_copy() -> None:

@@ -389,13 +389,6 @@ async def test_a_model_cannot_fill_the_context_parameter() -> None:
     assert await text_of(FunctionTool(looks), ctx="forged") == "FunctionInvocationContext"
 
 
-async def test_the_context_may_be_positional_only() -> None:
-    def looks(ctx: FunctionInvocationContext, a: int, /) -> list[Any]:
-        return [type(ctx).__name__, a]
-
-    assert await text_of(FunctionTool(looks), a=1) == '["FunctionInvocationContext", 1]'
-
-
 # -------------------------------------------------------------------------------------------------------------- results
 
 

@@ -36,12 +36,6 @@ def test_a_tool_as_data_has_all_but_function_and_private_state() -> None:
     }
 
 
-def test_names_may_be_left_out() -> None:
-    assert "input_model" not in FunctionTool(add).to_dict(exclude={"input_model", "name"})
-    assert "name" not in FunctionTool(add).to_dict(exclude={"input_model", "name"})
-    assert FunctionTool(add).to_dict(exclude_none=False)["kind"] is None
-
-
 async def test_with_its_function_it_works_as_before() -> None:
     tool = FunctionTool(add, max_invocations=3)
     tool(1)
