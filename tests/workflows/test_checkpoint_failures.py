@@ -79,18 +79,6 @@ async def test_the_warning_points_at_the_line_that_awaits_the_run():
     assert [warning.filename for warning in seen] == [__file__]
 
 
-async def test_the_warning_is_one_sentence_after_the_other_and_stands_where_the_save_failed():
-    storage = FailingStorage(DISK_FULL, save={2})
-    result = await warned(four(storage).run("x"))
-    assert warnings_of(result) == [
-        "The checkpoint of superstep 1 was not saved: OSError: disk full. "
-        "The run goes on without it; strict_checkpoints=True makes this an error."
-    ]
-    told = brief(result)
-    at = next(place for place, text in enumerate(told) if text.startswith("warning"))
-    assert told[at - 1 : at + 2] == ["executor_completed b", "warning", "superstep_completed 1"]
-
-
 async def test_a_handle_warns_once_however_many_rounds_its_run_has():
     storage = FailingStorage(DISK_FULL, save=set())
     run = four(storage).start("x")
@@ -106,16 +94,6 @@ async def test_a_run_whose_saves_all_succeed_or_that_is_strict_warns_of_nothing(
         with pytest.raises(WorkflowCheckpointException):
             await four(FailingStorage(DISK_FULL, save=set()), strict_checkpoints=True).run("x")
     assert seen == []
-
-
-async def test_a_handle_tells_only_of_what_was_saved():
-    storage = FailingStorage(DISK_FULL, save={2})
-    run = four(storage).start("x")
-    events: list[Any] = []
-    await warned(collect(run.watch_stream(), events))
-    infos = [e.completion_info.checkpoint for e in events if e.completion_info is not None]
-    assert [info and info.iteration for info in infos] == [None, 2, 3]
-    assert [info.iteration for info in run.checkpoints] == [0, 2, 3]
 
 
 async def test_a_save_that_arrived_although_it_failed_leaves_its_number_to_nobody_else():
@@ -139,14 +117,6 @@ async def test_a_latest_checkpoint_that_cannot_be_read_does_not_stop_the_saving(
     (warning,) = warnings_of(result)
     assert warning.startswith("The latest checkpoint of chain 'four' cannot be read: OSError: disk full. The numbers")
     assert links(storage) == [(0, 1, None), (1, 2, 0), (2, 3, 1), (3, 4, 2)]
-
-
-async def test_a_storage_that_answers_nothing_at_all_is_a_warning_per_superstep():
-    storage = FailingStorage(DISK_FULL, get_latest=set(), list_checkpoint_ids=set())
-    result = await warned(four(storage).run("x"))
-    assert result.outputs == ["x>a>b>c!"]
-    assert len(warnings_of(result)) == 4
-    assert storage.kept == {}
 
 
 # ---- strict runs ---------------------------------------------------------------------------------
@@ -294,21 +264,6 @@ async def test_a_run_that_is_cancelled_while_it_saves_frees_the_instance_and_res
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-async def test_a_handle_that_is_cancelled_while_it_saves_goes_on_from_its_last_checkpoint():
-    storage = HangingStorage(2, keeps_first=True)
-    run = four(storage).start("x")
-    await run.step()
-    stepping = asyncio.ensure_future(run.step())
-    await storage.reached.wait()
-    await run.cancel()
-    await stepping
-    assert run.status is WorkflowRunState.CANCELLED
-    assert run.last_checkpoint is not None
-    await run.restore_checkpoint(run.last_checkpoint)
-    assert (await run.result()).outputs == ["x>a>b>c!"]
-    assert links(storage) == [(0, 1, None), (1, 2, 0), (1, 3, 0), (2, 4, 1), (3, 5, 2)]
-
-
 # ---- several writers of one chain ------------------------------------------------------------------
 
 
@@ -352,9 +307,3 @@ async def test_of_two_runs_that_resume_one_chain_and_check_its_head_one_goes_on(
     assert sum(isinstance(result, WorkflowBusyError) for result in results) == 1
     infos: list[CheckpointInfo] = await list_infos(storage, workflow_name="four")
     assert [info.seq for info in infos] == list(range(1, len(infos) + 1))
-
-
-async def test_a_head_that_cannot_be_read_ends_a_run_that_checks_it():
-    storage = FailingStorage(DISK_FULL, get_latest=set())
-    with pytest.raises(WorkflowCheckpointException, match="'four' cannot be read: OSError: disk full"):
-        await four(storage).run("x", options=RunOptions(check_head=True))

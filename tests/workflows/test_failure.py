@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import threading
 from typing import Any
 
 import pytest
@@ -14,12 +12,11 @@ from agentbench import (
     InMemoryCheckpointStorage,
     Workflow,
     WorkflowBuilder,
-    WorkflowBusyError,
     WorkflowContext,
     WorkflowRunState,
     handler,
 )
-from tests.workflows.parts import Fail, Pass, Show, Wait, brief, chain, collect
+from tests.workflows.parts import Fail, Pass, Wait, brief, chain, collect
 
 
 def split() -> tuple[Workflow, Wait, Fail]:
@@ -102,11 +99,6 @@ async def test_two_failures_are_both_reported_and_the_first_is_raised():
     assert [e.executor_id for e in seen if e.type == "executor_failed"] == ["first", "second"]
 
 
-async def test_a_failing_start_executor_fails_the_run():
-    with pytest.raises(KeyError):
-        await chain(Fail("f")).run("x")
-
-
 async def test_no_checkpoint_is_taken_of_a_broken_superstep():
     storage = InMemoryCheckpointStorage()
     workflow = chain(Pass("s"), Pass("t"), Fail("f"), name="n", checkpoint_storage=storage)
@@ -118,85 +110,6 @@ async def test_no_checkpoint_is_taken_of_a_broken_superstep():
 # ---- cancellation --------------------------------------------------------------------------------
 
 
-async def test_cancelling_the_awaiting_task_cancels_the_handlers_and_frees_the_instance():
-    wait = Wait("w")
-    workflow = chain(Pass("s"), wait)
-    task = asyncio.ensure_future(workflow.run("x"))
-    await wait.entered.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert wait.ended == "cancelled"
-    assert workflow.state.export_state() == {}
-    wait.gate.set()
-    assert (await workflow.run("y")).outputs == ["late"]
-
-
-@pytest.mark.parametrize("leave_at", ["started", "executor_invoked", "executor_completed", "superstep_started"])
-async def test_leaving_a_stream_early_frees_the_instance_and_nothing_of_it_reaches_the_next_run(leave_at: str):
-    wait = Wait("w")
-    workflow = chain(Pass("s"), wait)
-    async for event in workflow.run("abandoned", stream=True):
-        if event.type == leave_at:
-            break
-    wait.gate.set()
-    result = await workflow.run("next")
-    assert result.outputs == ["late"]
-    assert workflow.state.export_state() == {"waited": "next>s"}
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert workflow.state.export_state() == {"waited": "next>s"}
-
-
-async def test_a_handler_that_swallows_its_cancellation_reaches_nobody_after_its_stream_was_left():
-    late: list[str] = []
-
-    class Stubborn(Executor):
-        entered = asyncio.Event()
-
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            if text == "next":
-                await ctx.yield_output("next")
-                return
-            self.entered.set()
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                with pytest.raises(RuntimeError) as refused:
-                    ctx.set_state("leak", 1)
-                late.append(str(refused.value))
-                with pytest.raises(RuntimeError):
-                    await ctx.send_message("leak")
-
-    stubborn = Stubborn("stubborn")
-    workflow = chain(stubborn)
-    stream = workflow.run("x", stream=True)
-    async for event in stream:
-        if event.type == "executor_invoked":
-            await stubborn.entered.wait()
-            break
-    del stream, event
-    gc.collect()
-    result = await workflow.run("next")
-    for _ in range(3):
-        await asyncio.sleep(0)
-    assert result.outputs == ["next"]
-    assert len(late) == 1
-    assert not workflow.state.has("leak")
-
-
-async def test_a_stream_that_is_kept_holds_the_instance_until_it_is_closed():
-    workflow = chain(Pass("s"), Show("e"))
-    stream = workflow.run("x", stream=True)
-    async for _ in stream:
-        break
-    with pytest.raises(WorkflowBusyError, match="aclose"):
-        await workflow.run("y")
-    await stream.aclose()
-    assert (await workflow.run("y")).outputs == ["y>s!"]
-
-
 async def test_a_cancelled_run_says_so_in_its_log():
     workflow = chain(Pass("s"), Wait("w"))
     run = workflow.start("x")
@@ -204,51 +117,3 @@ async def test_a_cancelled_run_says_so_in_its_log():
     await run.cancel()
     assert run.status is WorkflowRunState.CANCELLED
     assert brief(run.events)[-1] == "status CANCELLED"
-
-
-async def test_the_thread_of_a_cancelled_plain_handler_reaches_nobody():
-    started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
-
-    class Blocking(Executor):
-        @handler
-        def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            if text == "next":
-                ctx.yield_output("next")
-                return
-            started.set()
-            go_on.wait(10)
-            ctx.set_state("late", 1)
-            ctx.send_message("late")
-            ctx.yield_output("late")
-            ended.set()
-
-    workflow = chain(Blocking("b"))
-    task = asyncio.ensure_future(workflow.run("x"))
-    await asyncio.to_thread(started.wait, 10)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    go_on.set()
-    assert await asyncio.to_thread(ended.wait, 10)
-    assert not workflow.state.has("late")
-    assert (await workflow.run("next")).outputs == ["next"]
-
-
-def test_a_keyboard_interrupt_inside_a_handler_leaves_the_instance_usable():
-    class Interrupted(Executor):
-        interrupt = True
-
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            ctx.set_state("half", 1)
-            if self.interrupt:
-                raise KeyboardInterrupt
-            await ctx.yield_output("whole")
-
-    node = Interrupted("i")
-    workflow = chain(node)
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(workflow.run("x"))
-    assert not workflow.state.has("half")
-    node.interrupt = False
-    assert asyncio.run(workflow.run("y")).outputs == ["whole"]

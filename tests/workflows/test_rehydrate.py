@@ -15,14 +15,10 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    Executor,
     InMemoryCheckpointStorage,
-    RunOptions,
     Workflow,
     WorkflowCheckpoint,
-    WorkflowContext,
     WorkflowRunState,
-    handler,
 )
 from agentbench.checkpoints.access import lineage, list_infos
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, Draft, Verdict, lasting_flow, open_place
@@ -214,56 +210,6 @@ async def test_a_restore_that_was_not_driven_on_is_still_what_the_next_round_fol
     await workflow.run(responses={"R0": "other"})
     points = await storage.list_checkpoints(workflow_name="w")
     assert points[-2].previous_checkpoint_id == asked.checkpoint_id
-
-
-# ---- arguments of runs -----------------------------------------------------------------------------
-
-
-class Tell(Executor):
-    """Yields the arguments that a node would pass on."""
-
-    @handler
-    async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
-        await ctx.yield_output(ctx.state.get("_workflow_run_kwargs"))
-        await ctx.send_message(text)
-
-
-def telling(storage: Any, **settings: Any) -> Workflow:
-    return chain(Tell("one"), Tell("two"), name="lasting", checkpoint_storage=storage, **settings)
-
-
-GIVEN: dict[str, Any] = {"function_invocation_kwargs": {"key": "s3cret"}, "client_kwargs": {"two": {"t": 2}}}
-STORED = {"function_invocation_kwargs": {"__global__": {"key": "s3cret"}}, "client_kwargs": {"two": {"t": 2}}}
-
-
-async def test_arguments_of_a_run_are_in_no_checkpoint_unless_asked_for(storage: Any):
-    workflow = telling(storage)
-    assert (await workflow.run("x", **GIVEN)).outputs == [STORED, STORED]
-    points = await points_of(storage)
-    assert "s3cret" not in "".join(point.to_json() for point in points)
-    resumed = await telling(storage).run(checkpoint_id=points[0].checkpoint_id)
-    assert resumed.outputs == [None]
-    given_again = await telling(storage).run(checkpoint_id=points[0].checkpoint_id, **GIVEN)
-    assert given_again.outputs == [STORED]
-
-
-async def test_arguments_that_were_asked_for_come_back_with_a_resume_and_may_be_replaced(storage: Any):
-    await telling(storage, checkpoint_run_kwargs=True).run("x", **GIVEN)
-    start = (await points_of(storage))[0]
-    assert (await telling(storage).run(checkpoint_id=start.checkpoint_id)).outputs == [STORED]
-    run = telling(storage).start(resume_from=start.checkpoint_id)
-    assert (await run.result()).outputs == [STORED]
-    partly = await telling(storage).run(checkpoint_id=start.checkpoint_id, client_kwargs={"n": 1})
-    assert partly.outputs == [{**STORED, "client_kwargs": {"__global__": {"n": 1}}}]
-    points = await points_of(storage)
-    asked_for = points[0].metadata["run_id"]
-    assert all(("s3cret" in p.to_json()) == (p.metadata["run_id"] == asked_for) for p in points)
-
-
-async def test_nothing_of_the_arguments_is_told_in_events():
-    result = await telling(InMemoryCheckpointStorage()).run("x", options=RunOptions(observe=True), **GIVEN)
-    told = [event.to_json_dict() for event in result if event.type not in ("output", "executor_completed")]
-    assert "s3cret" not in json.dumps(told, default=str)
 
 
 # ---- other processes -------------------------------------------------------------------------------

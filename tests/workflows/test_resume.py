@@ -17,7 +17,6 @@ from agentbench import (
     WorkflowCheckpoint,
     WorkflowCheckpointException,
     WorkflowContext,
-    WorkflowRunState,
     handler,
     response_handler,
 )
@@ -119,16 +118,6 @@ async def test_a_resume_runs_only_the_rest_and_links_to_where_it_began():
     assert [p.metadata["seq"] for p in [*before, *after]] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_three_resumes_from_one_checkpoint_give_three_equal_results():
-    storage = InMemoryCheckpointStorage()
-    first = await keeping(checkpoint_storage=storage).run("x")
-    start = (await saved(storage))[0]
-    results = [
-        (await keeping().run(checkpoint_id=start.checkpoint_id, checkpoint_storage=storage)).outputs for _ in range(3)
-    ]
-    assert results == [first.outputs[1:]] * 3
-
-
 async def test_a_workflow_built_without_checkpoints_resumes_with_a_storage_for_the_run():
     storage = InMemoryCheckpointStorage()
     await keeping(checkpoint_storage=storage).run("x")
@@ -138,17 +127,6 @@ async def test_a_workflow_built_without_checkpoints_resumes_with_a_storage_for_t
     count = len(await saved(storage))
     await workflow.run("another")  # the storage of the run before is forgotten
     assert len(await saved(storage)) == count
-
-
-async def test_resuming_a_finished_checkpoint_runs_one_empty_superstep():
-    storage = InMemoryCheckpointStorage()
-    await chain(Pass("a"), Show("b"), name="keeps", checkpoint_storage=storage).run("x")
-    last = (await saved(storage))[-1]
-    result = await chain(Pass("a"), Show("b"), name="keeps").run(
-        checkpoint_id=last.checkpoint_id, checkpoint_storage=storage
-    )
-    assert brief(result) == ["superstep_started 2", "superstep_completed 2"]
-    assert result.final_state is WorkflowRunState.IDLE
 
 
 async def test_a_barrier_gives_the_same_join_from_every_checkpoint():
@@ -178,31 +156,6 @@ async def test_a_barrier_gives_the_same_join_from_every_checkpoint():
 
 
 # ---- requests ------------------------------------------------------------------------------------
-
-
-async def test_open_requests_are_asked_again_after_a_resume_but_not_those_answered_with_it():
-    storage = InMemoryCheckpointStorage()
-    await chain(Ask("ask"), name="keeps", checkpoint_storage=storage).run("x")
-    point = (await saved(storage))[-1]
-    assert sorted(point.pending_request_info_events) == ["R0", "R1"]
-
-    one = chain(Ask("ask"), name="keeps")
-    events = [
-        event
-        async for event in one.run(
-            checkpoint_id=point.checkpoint_id, checkpoint_storage=storage, responses={"R0": "word"}, stream=True
-        )
-    ]
-    assert [e.request_id for e in events if e.type == "request_info"] == ["R1"]
-    assert [e.data for e in events if e.type == "output"] == [("R0", ["internal:ask"], "x?", "word")]
-    assert events[-1].state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-
-    both = await chain(Ask("ask"), name="keeps").run(
-        checkpoint_id=point.checkpoint_id, checkpoint_storage=storage, responses={"R0": "w", "R1": {"good": True}}
-    )
-    assert both.get_request_info_events() == []
-    assert Verdict(good=True) in both.outputs
-    assert both.final_state is WorkflowRunState.IDLE
 
 
 async def test_answers_without_a_restore_are_kept_in_a_checkpoint_of_their_own():
@@ -240,26 +193,6 @@ async def test_an_unknown_id_and_a_missing_storage_have_errors_of_their_own():
     assert (await workflow.run("x")).outputs
 
 
-@pytest.mark.parametrize("save", [ValueError("cannot"), 5, {1: "key"}])
-async def test_a_save_that_fails_is_a_warning_and_the_run_goes_on(save: Any):
-    storage = InMemoryCheckpointStorage()
-    broken = Broken("a")
-    broken.save = save
-    with pytest.warns(RuntimeWarning, match="was not saved"):
-        result = await chain(broken, Show("b"), name="keeps", checkpoint_storage=storage).run("x")
-    assert result.outputs == ["x>a!"]
-    assert any("was not saved" in e.data for e in result if e.type == "warning")
-    assert await saved(storage) == []
-
-
-async def test_a_save_that_fails_ends_a_strict_run():
-    broken = Broken("a")
-    broken.save = ValueError("cannot")
-    workflow = chain(broken, Show("b"), checkpoint_storage=InMemoryCheckpointStorage(), strict_checkpoints=True)
-    with pytest.raises(WorkflowCheckpointException, match="cannot"):
-        await workflow.run("x")
-
-
 async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
     class Odd(Executor):
         @handler
@@ -273,16 +206,6 @@ async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
     assert result.outputs == ["x!"]
     warnings = [e.data for e in result if e.type == "warning"]
     assert any("generator" in text for text in warnings)
-
-
-async def test_a_restore_hook_that_fails_is_wrapped_and_names_the_executor():
-    storage = InMemoryCheckpointStorage()
-    await chain(Broken("a"), Show("b"), name="keeps", checkpoint_storage=storage).run("x")
-    point = (await saved(storage))[0]
-    broken = Broken("a")
-    broken.restore = KeyError("gone")
-    with pytest.raises(WorkflowCheckpointException, match="'a' cannot restore"):
-        await chain(broken, Show("b"), name="keeps").run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)
 
 
 @pytest.mark.parametrize(
@@ -314,40 +237,6 @@ async def test_run_options_name_the_chain_and_add_metadata():
     points = await saved(storage, "thread-1")
     assert [p.metadata["user"] for p in points] == ["ada"] * len(points)
     assert len(points) == 4
-
-
-async def test_a_third_party_storage_of_six_methods_is_enough():
-    class Plain:
-        def __init__(self) -> None:
-            self.kept: dict[str, WorkflowCheckpoint] = {}
-
-        async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-            self.kept[checkpoint.checkpoint_id] = checkpoint
-            return checkpoint.checkpoint_id
-
-        async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-            return self.kept[checkpoint_id]
-
-        async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
-            return [c for c in self.kept.values() if c.workflow_name == workflow_name]
-
-        async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-            return [c.checkpoint_id for c in await self.list_checkpoints(workflow_name=workflow_name)]
-
-        async def delete(self, checkpoint_id: str) -> bool:
-            return self.kept.pop(checkpoint_id, None) is not None
-
-        async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-            found = await self.list_checkpoints(workflow_name=workflow_name)
-            return found[-1] if found else None
-
-    plain: Any = Plain()
-    run = chain(Pass("a"), Pass("b"), Show("c"), name="keeps", checkpoint_storage=plain).start("x")
-    await run.result()
-    fork = await run.fork(run.checkpoints[1])
-    assert (await fork.result()).outputs == ["x>a>b!"]
-    with pytest.raises(WorkflowCheckpointException):
-        await chain(Pass("a")).run(checkpoint_id="missing", checkpoint_storage=plain)
 
 
 async def test_an_observed_run_tells_what_changed_in_state_even_in_place():

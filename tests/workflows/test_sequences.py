@@ -142,56 +142,6 @@ async def test_no_limit_at_all_runs_the_start_executor_only():
         await chain(Pass("a"), Show("b"), max_iterations=0).run("x")
 
 
-async def test_a_chain_of_three_needs_a_limit_of_two():
-    assert (await chain(Pass("a"), Pass("b"), Show("c"), max_iterations=2).run("x")).outputs == ["x>a>b!"]
-    with pytest.raises(WorkflowConvergenceException):
-        await chain(Pass("a"), Pass("b"), Show("c"), max_iterations=1).run("x")
-
-
-async def test_no_timer_is_armed_while_supersteps_run():
-    loop = asyncio.get_running_loop()
-    armed: list[Any] = []
-    call_at = loop.call_at
-
-    def watched(*args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        armed.append(args)
-        return call_at(*args, **kwargs)
-
-    loop.call_at = watched  # type: ignore[method-assign, assignment]
-
-    class Hop(Executor):
-        @handler
-        async def on_number(self, n: int, ctx: WorkflowContext[int]) -> None:
-            for _ in range(3):
-                await asyncio.sleep(0)
-            await ctx.send_message(n)
-
-    a, b, c = Hop("a"), Hop("b"), Hop("c")
-    workflow = WorkflowBuilder(start_executor=a).add_fan_out_edges(a, [b, c]).build()
-    async for _ in workflow.run(1, stream=True):
-        pass
-    await workflow.run(1)
-    assert armed == []
-
-
-async def test_events_of_a_handler_arrive_while_it_runs():
-    gate = asyncio.Event()
-
-    class Progress(Executor):
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            await ctx.yield_output("first")
-            await gate.wait()
-            await ctx.yield_output("second")
-
-    seen = []
-    async for event in chain(Progress("p")).run("x", stream=True):
-        if event.type == "output":
-            seen.append(event.data)
-            gate.set()  # only now can the handler go on
-    assert seen == ["first", "second"]
-
-
 async def test_messages_of_one_source_over_one_edge_arrive_one_after_the_other():
     log: list[str] = []
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -15,7 +12,6 @@ from agentbench import (
     CheckpointStorage,
     Executor,
     InMemoryCheckpointStorage,
-    RunOptions,
     Workflow,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
@@ -26,8 +22,6 @@ from agentbench import (
 from agentbench.checkpoints.access import lineage, list_infos, makes_copies
 from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage
-
-METHODS = ("save", "load", "list_checkpoints", "list_checkpoint_ids", "delete", "get_latest")
 
 
 class Grow(Executor):
@@ -142,20 +136,6 @@ async def test_state_that_cannot_be_copied_goes_to_a_storage_that_may_know_what_
     assert len(storage.kept) == 2
 
 
-async def test_a_storage_that_is_empty_like_a_list_is_there_all_the_same():
-    class Sized(OwnStorage):
-        def __len__(self) -> int:
-            return 0
-
-    storage = Sized()
-    run = three().start("x", checkpoint_storage=storage)
-    await run.result()
-    assert len(run.checkpoints) == 3
-    resumed = three().start(resume_from=run.checkpoints[0], checkpoint_storage=storage)
-    assert (await resumed.result()).outputs == ["x>a>b!"]
-    assert (await (await resumed.fork(run.checkpoints[1])).result()).outputs == ["x>a>b!"]
-
-
 # ---- order, numbers, losses ------------------------------------------------------------------------
 
 
@@ -227,20 +207,6 @@ async def test_a_method_that_is_not_async_is_named():
         await three(storage).run(checkpoint_id="cp")
 
 
-async def test_a_latest_checkpoint_that_is_not_async_is_named():
-    class Plain(OwnStorage):
-        def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:  # type: ignore[override]
-            return None
-
-    storage: Any = Plain()
-    result = await three(storage).run("x")
-    (warning,) = [e.data for e in result if e.type == "warning"]
-    assert "'three' cannot be read: Plain.get_latest() is no coroutine: it returned a NoneType" in warning
-    assert [c.metadata["seq"] for c in storage.kept.values()] == [1, 2, 3]
-    with pytest.raises(WorkflowCheckpointException, match=r"get_latest\(\) is no coroutine"):
-        await fork_checkpoint(storage, next(iter(storage.kept)))
-
-
 def test_a_storage_that_lacks_methods_is_told_which():
     class Half:
         async def save(self, checkpoint: WorkflowCheckpoint) -> str:
@@ -254,77 +220,12 @@ def test_a_storage_that_lacks_methods_is_told_which():
         three(half)
 
 
-def test_a_storage_none_of_whose_methods_is_async_is_refused_before_anything_runs():
-    class AllPlain:
-        def save(self, checkpoint: WorkflowCheckpoint) -> str:
-            return checkpoint.checkpoint_id
-
-        def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-            raise KeyError(checkpoint_id)
-
-        delete = get_latest = list_checkpoints = list_checkpoint_ids = load
-
-    plain: Any = AllPlain()
-    for use in (three, CheckpointManager, lambda storage: three().start("x", checkpoint_storage=storage)):
-        with pytest.raises(TypeError, match=r"AllPlain, whose methods are plain functions.*write `async def save`"):
-            use(plain)
-
-
-async def test_methods_that_return_awaitables_without_being_coroutines_make_a_storage():
-    class Object:
-        """Each method is something to call that nobody can look into."""
-
-        def __init__(self, inner: OwnStorage) -> None:
-            for name in METHODS:
-                setattr(self, name, functools.partial(getattr(inner, name)))
-
-    def decorated(method: Any) -> Any:
-        @functools.wraps(method)
-        def passed_on(*args: Any, **named: Any) -> Any:
-            return method(*args, **named)
-
-        return passed_on
-
-    class Annotated:
-        """Passes on what another storage returns."""
-
-    for name in METHODS:
-
-        def passed_on(self: Any, *args: Any, _name: str = name, **named: Any) -> Awaitable[Any]:
-            found: Awaitable[Any] = getattr(self.inner, _name)(*args, **named)
-            return found
-
-        setattr(Annotated, name, passed_on)
-    decorating = type("Decorating", (OwnStorage,), {name: decorated(getattr(OwnStorage, name)) for name in METHODS})
-    annotated: Any = Annotated()
-    annotated.inner = OwnStorage()
-    storages: list[Any] = [Object(OwnStorage()), decorating(), annotated]
-    for storage in storages:
-        run = three().start("x", checkpoint_storage=storage)
-        await run.result()
-        assert len(run.checkpoints) == 3
-
-
-@pytest.mark.parametrize("given", [InMemoryCheckpointStorage, OwnStorage])
-def test_a_class_is_no_storage(given: Any):
-    for use in (three, CheckpointManager, lambda storage: three().run("x", checkpoint_storage=storage)):
-        with pytest.raises(TypeError, match=rf"storage is the class {given.__name__} itself, not a storage made of it"):
-            use(given)
-
-
 @pytest.mark.parametrize(("given", "told"), [("folder", "is of type str"), (5, "is of type int"), (None, "is None")])
 async def test_a_manager_and_a_fork_need_a_storage(given: Any, told: str):
     with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
         CheckpointManager(given)
     with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
         await fork_checkpoint(given, "cp")
-
-
-def test_a_method_that_cannot_be_called_is_none():
-    storage: Any = OwnStorage()
-    storage.delete = None
-    with pytest.raises(TypeError, match="OwnStorage, which has no delete; expected"):
-        three(storage)
 
 
 def test_an_address_is_no_storage_and_its_password_is_not_told():
@@ -372,23 +273,4 @@ async def test_a_fork_that_cannot_be_saved_is_taken_back_and_says_why():
     with pytest.raises(WorkflowCheckpointException, match=r"The fork .* was not saved: OSError: disk full"):
         await fork_checkpoint(storage, run.checkpoints[1].checkpoint_id, workflow_name="other", with_history=True)
     assert await list_infos(storage, workflow_name="other") == []
-    assert len(storage.kept) == 3
-
-
-async def test_a_slow_storage_is_waited_for():
-    class Slow(OwnStorage):
-        writing = 0
-
-        async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-            self.writing += 1
-            assert self.writing == 1
-            for _ in range(50):
-                await asyncio.sleep(0)
-            self.writing -= 1
-            return await super().save(checkpoint)
-
-    storage = Slow()
-    result = await three(storage).run("x", options=RunOptions(observe=True))
-    told = [e.type for e in result if e.type in ("checkpoint_saved", "superstep_completed", "superstep_started")]
-    assert told == ["checkpoint_saved"] + ["superstep_started", "checkpoint_saved", "superstep_completed"] * 2
     assert len(storage.kept) == 3

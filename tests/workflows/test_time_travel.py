@@ -23,7 +23,6 @@ from agentbench import (
     WorkflowRun,
     WorkflowRunState,
     fork_checkpoint,
-    set_runtime_defaults,
 )
 from agentbench.checkpoints.access import head_of, lineage, list_infos
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, lasting_flow, open_place
@@ -209,20 +208,6 @@ async def test_with_a_clock_and_ids_of_ones_own_a_forked_tree_is_the_same_to_the
     assert first == await tree()
     assert len(first) == 7
     assert [f'"cp-{n:04d}"' in text for n, text in enumerate(first, 1)] == [True] * 7
-
-
-async def test_a_fork_takes_the_given_clock_and_ids_and_else_those_of_the_process():
-    storage = InMemoryCheckpointStorage()
-    run = await finished(storage)
-    origin = run.checkpoints[1].checkpoint_id
-    clock, ids = TickingClock("2030-01-01"), CountingIds()
-    info = await fork_checkpoint(storage, origin, workflow_name="other", with_history=True, clock=clock, ids=ids)
-    copies = await list_infos(storage, workflow_name="other")
-    assert [each.checkpoint_id for each in copies] == ["cp-0001", "cp-0002", "cp-0003"]
-    assert [each.timestamp for each in copies[:2]] == [each.timestamp for each in run.checkpoints[:2]]
-    assert info.timestamp == "2030-01-01T00:00:00.000000+00:00"
-    set_runtime_defaults(clock=TickingClock("2040-01-01"), ids=CountingIds())
-    assert (await fork_checkpoint(storage, origin)).timestamp.startswith("2040-01-01T00:00:00")
 
 
 # ---- back on the same run ----------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 import pytest
 
-from agentbench.agents.agent.agent import Agent
-from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.workflows.builder import nodes as nodes_module
 from agentbench.workflows.builder.nodes import Nodes, as_executor, register_executor_adapter
 from agentbench.workflows.executors.executor import Executor
@@ -85,11 +83,6 @@ def test_the_module_that_has_the_adapter_of_a_class_is_imported_at_first_use(tmp
 def test_something_that_is_no_node_is_refused_with_advice(thing, hint):
     with pytest.raises(TypeError, match=hint):
         as_executor(thing)
-
-
-def test_an_agent_is_refused_with_the_way_to_make_it_a_node():
-    with pytest.raises(TypeError, match=r"Agent, not a node.*Wrap it in an executor"):
-        as_executor(Agent(EchoChatClient(), name="writer"))
 
 
 # ---- the nodes of a builder ------------------------------------------------------------------------

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.escaping import esc
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.draw.drawing import WorkflowViz
 from agentbench.workflows.draw.drawn_graph import RunOverlay, visible
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
@@ -143,17 +140,6 @@ def test_control_and_bidirectional_characters_are_written_as_codes():
     assert not set("\0\x1b\u202e\U000e0041\ud800") & set(chart + text)
 
 
-def test_those_of_frames_joins_and_conditions_are_too():
-    def chosen(data, targets):
-        return targets
-
-    inner = graph(["x", "y\ud800", "t"], FanInEdgeGroup(["x", "y\ud800"], "t"), starts=["x", "y\ud800"])
-    group = FanOutEdgeGroup("a", ["we\ud800", "b"], chosen, selection_func_name="by\u202etag")
-    for text in (dot(["a", "we\ud800", "b"], group, inner={"we\ud800": inner}), mermaid(["a", "we\ud800", "b"], group)):
-        assert r"u202etag" in text
-        assert text.encode().isascii()
-
-
 def test_the_notebook_layer_escapes_the_same_characters():
     for code in {*range(0x3000), *range(0xD700, 0x10000), *range(0xE0000, 0xE1001)} - {ord("\r")}:
         assert visible(chr(code)) == esc(chr(code), into="text")
@@ -203,22 +189,10 @@ def test_sub_workflows_are_framed_two_levels_deep_in_mermaid():
     assert 'we["we"];' not in text
 
 
-def test_a_fan_in_inside_a_sub_workflow_lies_inside_its_frame():
-    inner = graph(["x", "y", "t"], FanInEdgeGroup(["x", "y"], "t"), starts=["x", "y"])
-    digits = hashlib.sha256(b"t|x|y").hexdigest()[:8]
-    assert f'"we/fan_in::t::{digits}" -> "we/t";' in dot(["we"], inner={"we": inner})
-    assert f"we__fan_in__t__{digits} --> we__t;" in mermaid(["we"], inner={"we": inner})
-
-
 def test_a_workflow_inside_itself_is_drawn_once():
     loop = graph(["a"])
     loop.executors["a"].workflow = loop
     assert "cluster" not in WorkflowViz(loop).to_digraph()
-
-
-def test_an_id_that_looks_like_a_path_keeps_a_name_of_its_own():
-    names = re.findall(r'^\s*"([^"]+)" \[', dot(["we/x", "we"], inner={"we": graph(["x"])}), flags=re.MULTILINE)
-    assert len(names) == len(set(names)) == 3
 
 
 # ------------------------------------------------------------------------------------------------------------- overlay
@@ -235,17 +209,6 @@ def test_an_overlay_marks_nodes_by_text_class_and_colour():
     assert 'a["a (Start) [executed]"];' in chart
     assert "class b,e failed;" in chart
     assert "classDef pending " in chart
-
-
-def test_nodes_of_a_sub_workflow_are_marked_by_their_path():
-    text = dot(["we"], inner={"we": graph(["x"])}, overlay={"failed": ["we/x"]})
-    assert r'"we/x" [fillcolor="#ffcdd2", class=failed, label="x\n(Start)\n[failed]"];' in text
-
-
-def test_a_failed_node_counts_as_failed_even_if_it_is_pending_too():
-    overlay = RunOverlay(executed=["a", "b"], pending=["a", "c"], failed=["a"])
-    assert [overlay.state_of((key,)) for key in "abcd"] == ["failed", "executed", "pending", None]
-    assert RunOverlay.of(overlay) is overlay
 
 
 def event(kind, executor_id=None):
@@ -348,10 +311,6 @@ def test_without_the_notebook_packages_a_picture_says_what_to_install_and_leaves
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_repr_names_the_workflow():
-    assert repr(WorkflowViz(graph(["a"]))) == "WorkflowViz('flow')"
-
-
 @given(ids=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6, unique=True))
 def test_names_stay_apart_and_quotes_closed_for_all_ids(ids):
     found = re.findall(r'^ {2}(\S+)\["(.*)"\];$', mermaid(ids), flags=re.MULTILINE)
@@ -360,40 +319,3 @@ def test_names_stay_apart_and_quotes_closed_for_all_ids(ids):
     nodes = [line for line in dot(ids).split("\n")[4:-2] if line]
     assert len(nodes) == len(ids)
     assert all(len(re.findall(r'(?<!\\)(?:\\\\)*"', line)) == 4 for line in nodes)
-
-
-@executor(id="ask")
-async def ask(text: str, ctx: WorkflowContext[str]) -> None:
-    await ctx.send_message(text)
-    await ctx.request_info("really?", str)
-
-
-@executor(id="fail")
-async def fail(text: str, ctx: WorkflowContext) -> None:
-    raise ValueError(text)
-
-
-@executor(id="begin")
-async def begin(text: str, ctx: WorkflowContext[str]) -> None:
-    await ctx.send_message(text)
-
-
-async def test_the_result_of_a_run_is_an_overlay():
-    workflow = WorkflowBuilder(begin).add_edge(begin, ask).build()
-    overlay = RunOverlay.of(await workflow.run("x"))
-    assert [set(overlay.executed), set(overlay.pending), set(overlay.failed)] == [{"begin"}, {"ask"}, set()]
-    assert 'ask["ask [pending]"];' in WorkflowViz(workflow, overlay=overlay).to_mermaid()
-
-
-async def test_the_events_of_a_failed_run_are_an_overlay():
-    workflow = WorkflowBuilder(begin).add_edge(begin, fail).build()
-    events = []
-
-    async def watch():
-        async for event in workflow.run("x", stream=True):
-            events.append(event)  # noqa: PERF401 - the events before the error count
-
-    with pytest.raises(ValueError, match="x"):
-        await watch()
-    overlay = RunOverlay.of(events)
-    assert [set(overlay.executed), set(overlay.failed)] == [{"begin"}, {"fail"}]

@@ -4,9 +4,6 @@ import pytest
 from typing_extensions import Never
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.engine.active_run import ActiveRun
-from agentbench.workflows.engine.event_log import EventLog
-from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
@@ -55,13 +52,6 @@ async def test_types_are_not_checked_by_default(settings):
     assert warnings(result) == []
 
 
-@pytest.mark.parametrize("mode", ["off", "warn", "error"])
-async def test_values_of_the_declared_types_pass(mode):
-    result = await flow(1.5, ["y"], check_types=mode).run("x")
-    assert result.outputs == [["y"], ("arrived", 1.5)]
-    assert warnings(result) == []
-
-
 @pytest.mark.parametrize(("sends", "yields", "text"), WRONG)
 async def test_a_value_of_another_type_is_warned_of_and_passes(sends, yields, text):
     result = await flow(sends, yields, check_types="warn").run("x")
@@ -106,14 +96,3 @@ async def test_response_handlers_and_plain_functions_are_checked_too():
     await workflow.run("x")
     with pytest.raises(TypeError, match="'asks' sends a int but declares str"):
         await workflow.run(responses={"R": 1})
-
-
-async def test_what_is_checked_and_captured_in_one_run_is_not_in_the_next():
-    workflow = flow("text", ["y"], check_types="warn")
-    runs = [await workflow.run("x", options=RunOptions(observe=observe)) for observe in (False, True, False)]
-    assert [len(warnings(r)) for r in runs] == [1, 1, 1]
-
-
-def test_nothing_is_switched_on_in_a_plain_run():
-    run = ActiveRun(flow(1, ["y"]).graph, RunState(), EventLog(), RunOptions())
-    assert (run.around, run.tracer, run.on_send, run.on_yield) == (None, None, None, None)

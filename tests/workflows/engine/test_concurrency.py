@@ -2,8 +2,6 @@
 
 import asyncio
 import contextvars
-import gc
-import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -35,20 +33,6 @@ def test_results_come_in_the_order_of_the_items_whoever_ends_first(pauses: list[
     found = asyncio.run(run_all(part, list(enumerate(pauses))))
 
     assert found == list(range(len(pauses)))
-
-
-async def test_all_run_at_the_same_time() -> None:
-    barrier, waiting = asyncio.Event(), []
-
-    async def part(name: str) -> None:
-        waiting.append(name)
-        if len(waiting) == 3:
-            barrier.set()
-        await barrier.wait()
-
-    await run_all(part, ["a", "b", "c"])
-
-    assert waiting == ["a", "b", "c"]
 
 
 async def test_one_item_needs_no_task() -> None:
@@ -84,23 +68,6 @@ async def test_a_failure_cancels_the_others_and_is_raised_when_they_have_ended()
     assert alone()
 
 
-async def test_a_failure_before_the_first_pause_cancels_the_others_too() -> None:
-    begun = []
-
-    async def fails() -> None:
-        raise ValueError("at once")
-
-    async def waits() -> None:
-        begun.append("waits")
-        await asyncio.Event().wait()
-
-    with pytest.raises(ValueError, match="at once"):
-        await together(waits, fails, waits)
-
-    assert begun == ["waits", "waits"]
-    assert alone()
-
-
 async def test_of_several_failures_the_first_by_time_is_raised() -> None:
     async def later() -> None:
         await asyncio.sleep(0)
@@ -111,34 +78,6 @@ async def test_of_several_failures_the_first_by_time_is_raised() -> None:
 
     with pytest.raises(KeyError):
         await together(later, at_once, at_once)
-
-
-async def test_what_ended_well_before_the_failure_changes_nothing() -> None:
-    gate = asyncio.Event()
-
-    async def ends() -> None:
-        gate.set()
-
-    async def fails() -> None:
-        await gate.wait()
-        raise ValueError("last")
-
-    with pytest.raises(ValueError, match="last"):
-        await together(fails, ends)
-
-
-async def test_a_failure_while_the_others_clean_up_does_not_hide_the_first_one() -> None:
-    async def fails() -> None:
-        raise ValueError("first")
-
-    async def fails_when_cancelled() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            raise RuntimeError("second")
-
-    with pytest.raises(ValueError, match="first"):
-        await together(fails_when_cancelled, fails)
 
 
 async def test_a_part_that_is_cancelled_by_its_own_work_counts_as_a_failure() -> None:
@@ -202,22 +141,6 @@ async def test_a_second_cancellation_leaves_no_part_behind_either() -> None:
     assert sorted(ended) == ["a", "b"]
 
 
-async def test_a_cancellation_before_anything_began_warns_of_nothing() -> None:
-    async def part(_: int) -> None:
-        await asyncio.Event().wait()
-
-    async def caller() -> None:
-        asyncio.current_task().cancel()  # type: ignore[union-attr]  # a test runs in a task
-        await run_all(part, [1, 2])
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.create_task(caller())
-        gc.collect()
-    assert alone()
-
-
 async def test_each_part_has_context_variables_of_its_own() -> None:
     variable = contextvars.ContextVar("variable", default="caller's")
 
@@ -237,22 +160,6 @@ async def test_each_part_has_context_variables_of_its_own() -> None:
     assert variable.get() == "caller's"
 
 
-async def test_a_part_may_use_a_timeout_before_its_first_pause() -> None:
-    async def part(value: int) -> int:
-        return await asyncio.wait_for(asyncio.sleep(0, value), timeout=60)
-
-    assert await run_all(part, [1, 2, 3]) == [1, 2, 3]
-
-
-async def test_each_part_is_a_task_of_its_own() -> None:
-    async def part(_: int) -> Any:
-        return asyncio.current_task()
-
-    tasks = await run_all(part, [1, 2])
-
-    assert len({*tasks, asyncio.current_task()}) == 3
-
-
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_in_a_part_ends_the_others_and_comes_out(interrupt: type[BaseException]) -> None:
     ended = []
@@ -270,24 +177,3 @@ def test_an_interrupt_in_a_part_ends_the_others_and_comes_out(interrupt: type[Ba
         asyncio.run(together(waits, interrupted))
 
     assert ended == ["waits"]
-
-
-def test_a_loop_that_is_closed_meanwhile_is_not_touched_again() -> None:
-    async def waits() -> None:
-        await asyncio.Event().wait()
-
-    loop = asyncio.new_event_loop()
-    running = loop.create_task(together(waits, waits))
-    loop.run_until_complete(asyncio.sleep(0))
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # destroying them is what this is about
-    loop.close()
-
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patched:
-        unraisable: list[Any] = []
-        patched.setattr("sys.unraisablehook", unraisable.append)
-        del running, tasks, task
-        gc.collect()
-
-    assert unraisable == []

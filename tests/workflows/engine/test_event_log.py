@@ -100,42 +100,6 @@ def test_the_log_reads_the_same_however_and_whenever_it_is_read(chosen, reads):
     assert len(plain) == len(observed) == len(bit_by_bit) == len(chosen)
 
 
-def test_events_since_a_position_are_those_written_after_it():
-    log = EventLog()
-    log.superstep_started(1)
-    log.take()
-    position = log.position
-    log.invoked(delivery())
-    log.superstep_completed(1, None)
-    assert [e.type for e in log.events(position)] == ["executor_invoked", "superstep_completed"]
-    log.take()
-    assert [e.type for e in log.events(position)] == ["executor_invoked", "superstep_completed"]
-    assert log.events(log.position) == []
-    assert log.events(10_000) == []
-
-
-def test_unread_events_are_taken_once():
-    log = EventLog()
-    unread = [log.has_unread]
-    assert log.take() == []
-    log.superstep_started(1)
-    unread.append(log.has_unread)
-    assert [e.type for e in log.take()] == ["superstep_started"]
-    assert log.take() == []
-    assert [*unread, log.has_unread] == [False, True, False]
-
-
-def test_the_log_knows_outputs_and_the_last_state():
-    log = EventLog()
-    before = log.state
-    log.status(WorkflowRunState.IN_PROGRESS)
-    log.append(WorkflowEvent("output", 1))
-    log.append(WorkflowEvent("intermediate", 2))
-    log.status(WorkflowRunState.IDLE)
-    assert (before, log.state) == (None, WorkflowRunState.IDLE)
-    assert [e.data for e in log.outputs] == [1]
-
-
 @pytest.mark.parametrize("observed", [False, True])
 def test_an_input_is_copied_when_its_handler_starts(observed):
     log = ObservedEventLog("run", TickingClock()) if observed else EventLog()
@@ -156,25 +120,6 @@ def test_supersteps_and_handlers_can_be_dropped_from_what_was_read():
     assert not log.has_unread
     log.superstep_started(9)
     assert [e.iteration for e in log.take()] == [9]
-
-
-async def test_a_reader_is_woken_by_every_kind_of_entry():
-    for write, _ in ENTRIES:
-        log = EventLog()
-        changed = log.changed()
-        assert log.changed() is changed
-        assert not changed.done()
-        write(log)
-        assert changed.done()
-        assert log.changed() is not changed
-
-
-async def test_waking_a_reader_that_was_cancelled_does_no_harm():
-    log = EventLog()
-    log.wake()
-    log.changed().cancel()
-    log.superstep_started(1)
-    assert log.has_unread
 
 
 # ---- observed runs -------------------------------------------------------------------------------
@@ -267,12 +212,6 @@ async def test_executor_events_name_their_delivery_by_its_place_in_the_plan():
     assert {e.type for e in events if e.task_id is None} == unplanned
 
 
-async def test_a_request_belongs_to_its_delivery():
-    events = await observed(graph())
-    (request,) = [e for e in events if e.type == "request_info"]
-    assert (request.task_id, request.order, request.superstep) == ("2:ask:0", 0, 2)
-
-
 async def test_what_takes_time_says_how_long_it_took():
     """The clock for durations ticks once per reading, so a duration counts the readings in between."""
     events = await observed(graph())
@@ -331,52 +270,10 @@ async def test_changes_of_shared_state_are_told_with_their_writers():
     ]
 
 
-async def test_a_key_that_is_deleted_is_told_with_who_did_it():
-    class Deletes(Executor):
-        @handler
-        async def run(self, text: str, ctx: WorkflowContext) -> None:
-            ctx.delete_state("k")
-
-    workflow = WorkflowBuilder(start_executor=Deletes("d")).build()
-    workflow.state.import_state({"k": 1})
-    changes = [e.to_json_dict()["data"] for e in await observed(workflow) if e.type == "state_updated"]
-    assert changes == [{"k": {"old": 1, "new": "absent", "writers": ["d"]}}]
-
-
 async def test_plain_and_observed_runs_differ_in_observation_events_and_stamps_alone():
     plain = [e async for e in graph().run("x", stream=True, options=RunOptions(ids=CountingIds()))]
     seen = [e for e in await observed(graph()) if e.type != "state_updated"]
     assert [facts(e) for e in seen] == [facts(e) for e in plain]
-
-
-@pytest.mark.parametrize("how", ["run", "stream", "handle", "steps"])
-async def test_two_runs_with_ticking_clock_and_counting_ids_are_equal_to_the_byte(how):
-    async def once():
-        workflow = graph(checkpoint_storage=InMemoryCheckpointStorage())
-        given = options()
-        if how == "run":
-            events: Any = await workflow.run("x", options=given, include_status_events=True)
-            (request,) = events.get_request_info_events()
-            more: Any = await workflow.run(responses={request.request_id: "yes"}, options=given)
-            events = [*events, *more]
-        elif how == "stream":
-            events = [e async for e in workflow.run("x", stream=True, options=given)]
-        else:
-            run = workflow.start("x", options=given)
-            if how == "handle":
-                await run.result()
-            else:
-                for _ in range(3):
-                    await run.step()
-            await run.send_response("request-1", "yes")
-            await run.result()
-            events = run.events
-        return json.dumps([e.to_json_dict() for e in events]).encode()
-
-    first, second = await once(), await once()
-    assert first == second
-    assert b"yes" in first or how == "stream"
-    assert b"cp-0003" in first
 
 
 @pytest.mark.parametrize("resumed", [False, True], ids=["continued", "resumed"])

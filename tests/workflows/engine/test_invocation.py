@@ -8,12 +8,12 @@ import pytest
 
 from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.executors.options import ExecutorPolicy, RunOptions
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.options import RunOptions
 
 SOON = 0.001  # seconds; what is allowed to a handler that never ends
 PLENTY = 60.0
@@ -58,25 +58,6 @@ async def test_a_handler_that_takes_too_long_is_stopped_and_named():
     assert run.status is WorkflowRunState.FAILED
 
 
-async def test_a_handler_that_is_fast_enough_is_not_touched():
-    async def quick(message, ctx):
-        await asyncio.sleep(0)
-        await ctx.send_message(message)
-
-    assert (await flow(node(quick, timeout=PLENTY)).run("x")).outputs == [("shown", "x")]
-
-
-async def test_an_error_within_the_time_arrives_as_it_is():
-    failure = KeyError("k")
-
-    async def fails(message, ctx):
-        raise failure
-
-    with pytest.raises(KeyError) as caught:
-        await flow(node(fails, timeout=PLENTY)).run("x")
-    assert caught.value is failure
-
-
 async def test_a_handler_that_ignores_its_cancellation_was_too_slow_all_the_same():
     async def ignores(message, ctx):
         try:
@@ -88,17 +69,6 @@ async def test_a_handler_that_ignores_its_cancellation_was_too_slow_all_the_same
     with pytest.raises(ExecutorTimeoutError):
         await workflow.run("x")
     assert workflow.run_state.messages == {}
-
-
-async def test_an_error_during_the_cancellation_gives_way_to_the_timeout():
-    async def fails_late(message, ctx):
-        try:
-            await asyncio.Event().wait()
-        finally:
-            raise KeyError("while ending")
-
-    with pytest.raises(ExecutorTimeoutError):
-        await flow(node(fails_late, timeout=SOON)).run("x")
 
 
 async def test_a_plain_function_that_takes_too_long_is_left_behind():
@@ -117,24 +87,6 @@ async def test_a_plain_function_that_takes_too_long_is_left_behind():
     await asyncio.get_running_loop().run_in_executor(None, done.wait, PLENTY)
     assert workflow.run_state.messages == {}
     assert not workflow.state.pending
-
-
-async def test_a_run_that_is_cancelled_cancels_a_handler_that_is_timed():
-    entered, ended = asyncio.Event(), []
-
-    async def endless(message, ctx):
-        entered.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(True)
-
-    driver = asyncio.ensure_future(flow(node(endless, timeout=PLENTY)).run("x"))
-    await entered.wait()
-    driver.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await driver
-    assert ended == [True]
 
 
 # ---- retries -------------------------------------------------------------------------------------
@@ -202,29 +154,6 @@ async def test_what_a_failed_attempt_sent_yielded_and_asked_is_dropped():
     ]
 
 
-async def test_nothing_is_left_of_a_handler_whose_every_attempt_failed():
-    async def do(ctx, attempt):
-        await ctx.yield_output("yielded")
-        await ctx.request_info("asked", str, request_id="R")
-
-    act, _ = unsteady(failures=9, do=do)
-    workflow = flow(node(act, retries=1))
-    run = workflow.start("x")
-    with pytest.raises(ConnectionError):
-        await run.result()
-    assert not {"output", "request_info"} & {e.type for e in run.events}
-    assert workflow.run_state.requests == {}
-
-
-async def test_an_id_that_an_attempt_uses_twice_is_refused():
-    async def act(message, ctx):
-        await ctx.request_info("a", str, request_id="R")
-        await ctx.request_info("b", str, request_id="R")
-
-    with pytest.raises(ValueError, match="still open"):
-        await flow(node(act, retries=1)).run("x")
-
-
 async def test_writes_of_a_failed_attempt_stay():
     async def do(ctx, attempt):
         ctx.set_state("attempts", ctx.get_state("attempts", 0) + 1)
@@ -282,48 +211,6 @@ async def test_a_cancelled_run_is_not_tried_again():
     with pytest.raises(asyncio.CancelledError):
         await driver
     assert calls == ["x"]
-
-
-async def test_a_plain_function_is_tried_again_too():
-    calls = []
-
-    def fails_once(message, ctx):
-        calls.append(threading.get_ident())
-        ctx.yield_output(len(calls))
-        if len(calls) == 1:
-            raise ConnectionError
-
-    result = await flow(node(fails_once, retries=1)).run("x")
-    assert result.outputs == [2]
-    assert threading.get_ident() not in calls
-
-
-async def test_a_response_handler_is_tried_again_too():
-    class Asks(Executor):
-        policy = ExecutorPolicy(retries=1)
-        answers = 0
-
-        @handler
-        async def ask(self, text: str, ctx: WorkflowContext) -> None:
-            await ctx.request_info(text, int, request_id="R")
-
-        @response_handler
-        async def on_answer(self, asked: str, answer: int, ctx: WorkflowContext[Any, int]) -> None:
-            self.answers += 1
-            if self.answers == 1:
-                raise ConnectionError
-            await ctx.yield_output(answer)
-
-    workflow = WorkflowBuilder(start_executor=Asks("a")).build()
-    await workflow.run("x")
-    assert (await workflow.run(responses={"R": 7})).outputs == [7]
-
-
-async def test_a_warning_of_a_retry_belongs_to_its_delivery():
-    act, _ = unsteady(failures=1)
-    result = await flow(node(act, retries=1)).run("x", options=RunOptions(observe=True))
-    (warning,) = [e for e in result if e.type == "warning"]
-    assert (warning.task_id, warning.order) == ("0:node:0", 0)
 
 
 # ---- concurrency ---------------------------------------------------------------------------------
@@ -401,14 +288,6 @@ def test_a_limited_executor_may_run_on_one_loop_after_another():
     assert crowd.order == [0, 1, 2, 3, 4] * 2
 
 
-async def test_a_workflow_with_limits_may_run_again_and_again():
-    crowd = Crowd("crowd", max_concurrency=1)
-    workflow = crowded(crowd)
-    for _ in range(3):
-        await workflow.run("x")
-    assert crowd.most == 1
-
-
 async def test_the_limit_of_one_executor_is_not_that_of_another():
     limited, free = Crowd("limited", max_concurrency=1), Crowd("free")
 
@@ -466,24 +345,6 @@ async def test_those_who_wait_for_their_turn_are_cancelled_with_the_run():
 
 
 # ---- limits and events ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", [{}, {"timeout": PLENTY}, {"retries": 1}, {"max_concurrency": 1}])
-@pytest.mark.parametrize("observe", [False, True])
-async def test_policies_change_nothing_for_a_handler_that_succeeds(policy, observe):
-    async def act(message, ctx):
-        await ctx.add_event(WorkflowEvent("custom", "told"))
-        await ctx.send_message(message)
-
-    result = await flow(node(act, **policy)).run("x", options=RunOptions(observe=observe))
-    assert [(e.type, e.data) for e in result if e.type not in ("superstep_started", "superstep_completed")] == [
-        ("executor_invoked", "x"),
-        ("custom", "told"),
-        ("executor_completed", ["x"]),
-        ("executor_invoked", "x"),
-        ("output", ("shown", "x")),
-        ("executor_completed", [("shown", "x")]),
-    ]
 
 
 @pytest.mark.parametrize("exit_type", [KeyboardInterrupt, SystemExit])

@@ -49,13 +49,6 @@ def test_arguments_are_by_executor_as_soon_as_one_key_is_an_executor_id(given, s
     assert stored_form(given, {"A", "B"}) == stored
 
 
-def test_the_stored_form_is_a_copy():
-    flat, keyed = {"x": 1}, {"A": {"x": 1}}
-    stored_form(flat, {"A"})[GLOBAL]["y"] = 2
-    stored_form(keyed, {"A"})["B"] = {}
-    assert (flat, keyed) == ({"x": 1}, {"A": {"x": 1}})
-
-
 @pytest.mark.parametrize(
     ("given", "to_a", "to_b"),
     [
@@ -71,21 +64,10 @@ async def test_a_node_gets_its_own_arguments_else_those_for_all(given, to_a, to_
     assert (await two_nodes().run("x", client_kwargs=given)).outputs == [("A", None, to_a), ("B", None, to_b)]
 
 
-async def test_the_two_kinds_are_apart():
-    result = await two_nodes().run("x", function_invocation_kwargs={"B": {"tool": 1}}, client_kwargs={"model": 2})
-    assert result.outputs == [("A", None, {"model": 2}), ("B", {"tool": 1}, {"model": 2})]
-
-
 def test_an_entry_that_is_no_dict_is_ignored_with_a_warning(caplog):
     with caplog.at_level(logging.WARNING, logger="agentbench"):
         assert kwargs_for({CLIENT: {"B": 5}}, "B", CLIENT) is None
     assert "client_kwargs for executor 'B' is 'int', not a dict" in caplog.text
-
-
-def test_without_arguments_a_node_gets_none():
-    assert kwargs_for(None, "A", CLIENT) is None
-    assert kwargs_for({}, "A", CLIENT) is None
-    assert kwargs_for({TOOLS: {GLOBAL: {"x": 1}}}, "A", CLIENT) is None
 
 
 # ---- over the life of an instance ------------------------------------------------------------------

@@ -235,28 +235,10 @@ async def test_spans_of_a_handler_are_part_of_its_executor_s_span(spans, plain):
     assert [s.parent for s in spans() if s.name in ("inner", "message.send")] == ["executor.process n0"] * 2
 
 
-async def test_a_message_for_one_executor_names_it(spans):
-    async def address(message, ctx):
-        await ctx.send_message(1, target_id="n1")
-
-    await chain(address, show).run("x")
-    (sent,) = named(spans(), "message.send")
-    assert sent.attributes == {"message.type": "int", "message.destination_executor_id": "n1"}
-    (edge,) = named(spans(), "edge_group.process SingleEdgeGroup")
-    assert edge.attributes["message.target_id"] == "n1"
-
-
 async def test_the_contents_of_messages_are_in_no_span(exporter):
     await chain(send, show).run("top secret")
     text = "".join(span.to_json() for span in exporter.get_finished_spans())
     assert "top secret" not in text
-
-
-async def test_every_run_has_an_id_in_its_span(spans):
-    workflow = chain(show)
-    await workflow.run("x", options=RunOptions(ids=CountingIds()))
-    await workflow.start("x", options=RunOptions(ids=CountingIds())).result()
-    assert [s.attributes["workflow.run_id"] for s in named(spans(), "workflow.run")] == ["run-1", "run-1"]
 
 
 # ---- edges ---------------------------------------------------------------------------------------
@@ -301,16 +283,6 @@ async def test_the_span_of_an_edge_says_what_became_of_the_message(spans, condit
     (edge,) = named(spans(), "edge_group.process SingleEdgeGroup")
     assert edge.attributes["edge_group.delivered"] is delivered
     assert edge.attributes["edge_group.delivery_status"] == status
-
-
-async def test_a_message_for_nobody_is_a_target_mismatch(spans):
-    async def address(message, ctx):
-        await ctx.send_message(message, target_id="nobody")
-
-    await chain(address, show).run("x")
-    (edge,) = named(spans(), "edge_group.process SingleEdgeGroup")
-    assert edge.attributes["edge_group.delivery_status"] == "dropped target mismatch"
-    assert edge.attributes["edge_group.delivered"] is False
 
 
 # ---- failures, ends --------------------------------------------------------------------------------

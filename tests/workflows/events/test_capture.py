@@ -1,6 +1,4 @@
 import asyncio
-import contextlib
-import io
 import logging
 import sys
 import threading
@@ -9,12 +7,10 @@ from typing import Any
 import pytest
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.capture import _LogHandler, watch_output
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.options import RunOptions
 
 OBSERVED = RunOptions(observe=True)
-PATIENCE = 30
 
 
 def node(act, key="node"):
@@ -23,15 +19,6 @@ def node(act, key="node"):
 
 def single(act):
     return WorkflowBuilder(start_executor=node(act)).build()
-
-
-def side_by_side(acts):
-    async def split(message, ctx):
-        await ctx.send_message(message)
-
-    first = node(split, "split")
-    targets = [node(act, key) for key, act in acts.items()]
-    return WorkflowBuilder(start_executor=first).add_fan_out_edges(first, targets).build()
 
 
 def texts(events):
@@ -80,26 +67,6 @@ async def test_a_plain_run_captures_nothing_and_does_not_touch_standard_output(a
     await single(look).run("x")
     assert streams == [before]
     assert capsys.readouterr().out == "\n".join(LINES)
-
-
-async def test_the_text_of_each_delivery_is_captured_for_itself():
-    async def chat(key):
-        for n in range(3):
-            print(f"{key}{n}", end="")
-            await asyncio.sleep(0)
-            print("!")
-
-    async def left(message, ctx):
-        await chat("left")
-
-    def right(message, ctx):
-        for n in range(3):
-            print(f"right{n}", end="")
-            print("!")
-
-    result = await observed(side_by_side({"left": left, "right": right}))
-    assert sorted(texts(result)) == [(key, f"{key}{n}!") for key in ("left", "right") for n in range(3)]
-    assert [t for t in texts(result) if t[0] == "left"] == [("left", f"left{n}!") for n in range(3)]
 
 
 async def test_text_of_tasks_and_threads_of_a_handler_is_captured():
@@ -177,17 +144,6 @@ async def test_log_records_become_events_too(plain):
     assert texts(result) == [("node", "INFO shop.orders: order 7"), ("node", "WARNING shop.orders: two\nlines")]
 
 
-async def test_a_record_that_cannot_be_formatted_is_reported_and_fails_no_run(capsys, monkeypatch):
-    monkeypatch.setattr(logging, "raiseExceptions", True)
-    broken = logging.LogRecord("shop", logging.INFO, __file__, 1, "%d", ("no number",), None)
-
-    async def say(message, ctx):
-        _LogHandler().emit(broken)
-
-    assert texts(await observed(single(say))) == []
-    assert "TypeError" in capsys.readouterr().err
-
-
 async def test_the_root_logger_has_its_handlers_back_after_a_run():
     before = list(logging.getLogger().handlers)
 
@@ -209,53 +165,6 @@ async def test_standard_output_is_given_back_after_a_failure():
     with pytest.raises(KeyError):
         await observed(single(fails))
     assert sys.stdout is before
-
-
-async def test_standard_output_is_given_back_after_a_cancelled_run():
-    entered = asyncio.Event()
-
-    async def waits(message, ctx):
-        entered.set()
-        await asyncio.Event().wait()
-
-    before = sys.stdout
-    run = asyncio.ensure_future(observed(single(waits)))
-    await entered.wait()
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-    assert sys.stdout is before
-
-
-def test_a_stream_that_replaced_standard_output_meanwhile_stays(monkeypatch):
-    other = io.StringIO()
-    with watch_output():
-        monkeypatch.setattr(sys, "stdout", other)
-    assert sys.stdout is other
-
-
-async def test_output_that_a_handler_redirects_is_not_captured():
-    aside = io.StringIO()
-
-    async def redirects(message, ctx):
-        with contextlib.redirect_stdout(aside):
-            print("aside")
-        print("aloud")
-
-    assert texts(await observed(single(redirects))) == [("node", "aloud")]
-    assert aside.getvalue() == "aside\n"
-
-
-async def test_the_watched_stream_is_the_stream_in_all_but_writing():
-    found = []
-
-    async def look(message, ctx):
-        found.append((sys.stdout.encoding, sys.stdout.isatty(), sys.stdout.write("12345\n")))
-        sys.stdout.flush()
-
-    expected = (sys.stdout.encoding, sys.stdout.isatty(), 6)
-    await observed(single(look))
-    assert found == [expected]
 
 
 async def test_two_observed_runs_at_once_capture_their_own_text():
@@ -296,29 +205,3 @@ async def test_text_of_a_task_after_its_handler_ended_is_not_captured():
     first, second = node(leaves_a_task, "first"), node(next_one, "second")
     result = await observed(WorkflowBuilder(start_executor=first).add_edge(first, second).build())
     assert texts(result) == []
-
-
-async def test_text_of_the_thread_of_a_cancelled_run_is_not_captured():
-    entered, go_on, done = threading.Event(), threading.Event(), threading.Event()
-
-    def stubborn(message, ctx):
-        entered.set()
-        assert go_on.wait(PATIENCE)
-        print("late")
-        logging.getLogger("shop").warning("late")
-        done.set()
-
-    async def lets_the_other_go_on(message, ctx):
-        go_on.set()
-        assert await asyncio.to_thread(done.wait, PATIENCE)
-        print("mine")
-
-    run = single(stubborn).start("x")
-    driver = asyncio.ensure_future(run.result())
-    assert await asyncio.to_thread(entered.wait, PATIENCE)
-    driver.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await driver
-    # The output is watched again while the thread prints, for another run.
-    assert texts(await observed(single(lets_the_other_go_on))) == [("node", "mine")]
-    assert texts(run.events) == []

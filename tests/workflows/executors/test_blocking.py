@@ -12,7 +12,6 @@ import pytest
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
-from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
 from agentbench.workflows.executors.options import RunOptions
@@ -114,15 +113,6 @@ async def test_what_a_call_returns_may_be_awaited_on_another_loop_or_handed_to_i
         asyncio.run(ctx.yield_output("handed over"))
 
     assert (await flow(plain(act)).run("x")).outputs == ["awaited", "default", "handed over"]
-
-
-async def test_several_threads_of_one_function_may_use_its_context():
-    def act(message, ctx):
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            list(pool.map(ctx.send_message, range(20)))
-
-    result = await flow(plain(act)).run("x")
-    assert sorted(data for _, data in result.outputs) == list(range(20))
 
 
 async def test_a_context_of_a_plain_function_is_closed_with_it():
@@ -334,34 +324,3 @@ def test_a_loop_that_closes_while_a_thread_calls_frees_the_thread():
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (done.stdout, done.stderr) == ("ended\n", "")
-
-
-# ---- the parts -----------------------------------------------------------------------------------
-
-
-async def test_an_abandonment_frees_a_call_that_waits():
-    calls: list[Any] = []
-    link = LoopCalls()
-    waiting = concurrent.futures.ThreadPoolExecutor(1)
-    future = waiting.submit(link.run, calls.append, 1)
-    while link._waiting is None and not future.done():  # the loop does not turn, so the call cannot be carried out
-        pass
-    link.abandon()
-    assert isinstance(future.result(PATIENCE), Done)
-    await asyncio.sleep(0)
-    assert calls == []
-    waiting.shutdown()
-
-
-def test_a_call_into_a_closed_loop_ends_without_effect():
-    calls: list[Any] = []
-    loop = asyncio.new_event_loop()
-
-    async def link():
-        return LoopCalls()
-
-    calls_into = loop.run_until_complete(link())
-    loop.close()
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        assert isinstance(pool.submit(calls_into.run, calls.append, 1).result(PATIENCE), Done)
-    assert calls == []

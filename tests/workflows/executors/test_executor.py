@@ -1,11 +1,11 @@
 import logging
 import threading
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from typing_extensions import Never
 
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor, RequestInfoMixin
 from agentbench.workflows.executors.handlers import handler, response_handler
@@ -64,10 +64,6 @@ def test_an_executor_needs_an_id_and_has_a_type():
     assert (Upper("u", type_="U").type, Upper("u", type_="U").type_) == ("U", "U")
     assert (Upper("u", type="T", type_="U").type, Upper("u", type="T", type_="U").type_) == ("T", "T")
     assert repr(Upper("u")) == "Upper('u')"
-
-
-def test_the_dict_of_an_executor_is_its_id_and_type():
-    assert Upper("u", type="T").to_dict() == {"id": "u", "type": "T"}
 
 
 def test_unknown_keywords_are_ignored_and_logged(caplog):
@@ -166,14 +162,6 @@ def test_output_types_are_flat_distinct_and_in_order_of_definition():
     assert Several("s").workflow_output_types == [bytes, type(None), bool]
 
 
-def test_types_that_cannot_be_hashed_are_listed_too():
-    class Odd(Executor):
-        @handler(input=str, output=Annotated[int, []])
-        async def run(self, text, ctx): ...
-
-    assert Odd("o").output_types == [int]
-
-
 def test_types_of_response_handlers_count_too():
     assert Asking("a").output_types == [int, bytes]
     assert Asking("a").workflow_output_types == [float]
@@ -232,19 +220,6 @@ async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_lis
     assert sent == [WorkflowMessage("AB", "u")]
 
 
-async def test_sent_messages_are_listed_before_outputs():
-    class YieldsFirst(Executor):
-        @handler
-        async def run(self, text: str, ctx: WorkflowContext[str | None, str]) -> None:
-            await ctx.yield_output("out 1")
-            await ctx.send_message(None)
-            await ctx.yield_output("out 2")
-            await ctx.send_message("sent 2")
-
-    events, _, _ = await executed(YieldsFirst("y"), "x")
-    assert events[-1].data == [None, "sent 2", "out 1", "out 2"]
-
-
 async def test_a_handler_that_did_nothing_completes_without_data():
     class Silent(Executor):
         @handler
@@ -295,26 +270,6 @@ async def test_values_that_cannot_be_copied_do_not_fail_a_run():
     assert events[-1].data == [locks]
 
 
-async def test_what_a_handler_raises_arrives_as_it_is_and_is_described():
-    failure = KeyError("k")
-
-    class Fails(Executor):
-        @handler
-        async def run(self, text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.send_message("lost")
-            raise failure
-
-    events, sent, error = await executed(Fails("f"), "x")
-    assert error is failure
-    assert sent == []
-    assert [e.type for e in events] == ["executor_invoked", "executor_failed"]
-    details = events[1].details
-    assert isinstance(details, WorkflowErrorDetails)
-    assert (details.error_type, details.message, details.executor_id) == ("KeyError", "'k'", "f")
-    assert details.traceback is not None
-    assert "raise failure" in details.traceback
-
-
 async def test_a_message_that_no_handler_takes_is_an_error_without_an_invocation():
     events, _, error = await executed(Upper("u"), 5)
     assert events == []
@@ -322,31 +277,7 @@ async def test_a_message_that_no_handler_takes_is_an_error_without_an_invocation
     assert str(error).startswith("Executor 'u' cannot handle a int; it takes str.")
 
 
-async def test_an_answer_reaches_its_response_handler():
-    events, sent, _ = await executed(Asking("a"), answer(True), ["internal:a"])
-    assert brief(events) == [
-        ("executor_invoked", "a", True),
-        ("output", "a", 1.0),
-        ("executor_completed", "a", [b"1", 1.0]),
-    ]
-    assert sent == [WorkflowMessage(b"1", "a")]
-
-
 # ---- data of a run ----------------------------------------------------------------------------
-
-
-async def test_only_an_executor_that_overrides_a_checkpoint_hook_keeps_state():
-    class Saves(Upper):
-        async def on_checkpoint_save(self) -> dict[str, Any]:
-            return {"n": 1}
-
-    class Restores(Upper):
-        async def on_checkpoint_restore(self, state: dict[str, Any]) -> None: ...
-
-    upper = Upper("u")
-    assert await upper.on_checkpoint_save() == {}
-    await upper.on_checkpoint_restore({"ignored": 1})
-    assert [e.keeps_state for e in (upper, Saves("s"), Restores("r"))] == [False, True, True]
 
 
 def test_an_executor_is_its_own_fresh_one_unless_it_overrides_that():

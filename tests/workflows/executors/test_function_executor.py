@@ -1,5 +1,4 @@
 import asyncio
-import contextvars
 import functools
 import threading
 from typing import Any, TypeVar
@@ -179,18 +178,6 @@ async def test_neither_none_nor_the_result_of_a_function_with_a_context_is_sent(
 # ---- plain functions -----------------------------------------------------------------------------
 
 
-async def test_a_plain_function_sends_without_await_from_its_own_thread():
-    threads = []
-
-    @executor
-    def shout(text: str, ctx: WorkflowContext[str]) -> None:
-        threads.append(threading.get_ident())
-        ctx.send_message(text.upper())
-
-    assert await sent(shout, "hello") == ["HELLO"]
-    assert threads != [threading.get_ident()]
-
-
 async def test_a_blocked_plain_function_does_not_hold_up_an_async_one():
     free = threading.Event()
 
@@ -210,19 +197,6 @@ async def test_a_blocked_plain_function_does_not_hold_up_an_async_one():
 
     result = await WorkflowBuilder(start_executor=split).add_fan_out_edges(split, [blocked, frees]).build().run("x")
     assert [e.executor_id for e in result if e.type == "executor_completed"] == ["split", "frees", "blocked"]
-
-
-async def test_context_variables_reach_a_plain_function():
-    user = contextvars.ContextVar("user", default="default")
-    user.set("Ann")
-
-    @executor
-    def who(text: str, ctx: WorkflowContext[str, str]) -> None:
-        ctx.yield_output(user.get())
-        user.set("thread")
-
-    assert (await single(who).run("x")).outputs == ["Ann"]
-    assert user.get() == "Ann"
 
 
 async def test_an_error_in_the_thread_arrives_as_it_is():

@@ -5,10 +5,8 @@ import pickle
 import subprocess
 import sys
 
-import pytest
-
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.function_executor import executor
 
 FLOW = '''
 from typing import Literal
@@ -121,16 +119,3 @@ def test_a_decorated_function_and_its_handlers_survive_a_copy():
         assert made is not decorated
         assert made._function is decorated._function
         assert (made.input_types, made.output_types) == ([int], [int])
-
-
-def test_a_node_whose_name_belongs_to_another_function_by_now_is_copied_with_its_own():
-    old = FunctionExecutor(decorated._function, "old")
-    later = FunctionExecutor(lambda value: None, "later", input=int)
-    later._function.__qualname__ = "decorated"
-    assert copy.deepcopy(later)._function is later._function
-    assert pickle.loads(pickle.dumps(old))._function is decorated._function
-
-
-def test_a_lambda_fails_with_the_error_of_python():
-    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
-        pickle.dumps(FunctionExecutor(lambda value: None, "quick", input=int))

@@ -16,71 +16,12 @@ def committed_state(**values):
     return state
 
 
-def test_a_write_is_read_back_before_it_is_committed():
-    state = State()
-    state.set("a", 1)
-    assert state.get("a") == 1
-    assert state.has("a")
-    assert state.export_state() == {}
-
-
-def test_commit_makes_a_write_part_of_the_exported_state():
-    state = State()
-    state.set("a", 1)
-    state.commit()
-    assert state.export_state() == {"a": 1}
-    assert not state.pending
-
-
-def test_discard_brings_the_committed_value_back():
-    state = committed_state(a=1)
-    state.set("a", 2)
-    state.discard()
-    assert state.get("a") == 1
-    assert not state.pending
-
-
 def test_a_deleted_key_reads_as_default_but_stays_exported_until_the_commit():
     state = committed_state(a=1)
     state.delete("a")
     assert not state.has("a")
     assert state.get("a", "default") == "default"
     assert state.export_state() == {"a": 1}
-    state.commit()
-    assert state.export_state() == {}
-
-
-def test_discard_brings_a_deleted_key_back():
-    state = committed_state(a=1)
-    state.delete("a")
-    state.discard()
-    assert state.has("a")
-    assert state.get("a") == 1
-
-
-def test_a_key_set_and_deleted_in_one_superstep_leaves_no_trace():
-    state = State()
-    state.set("a", 1)
-    state.delete("a")
-    assert not state.pending
-    state.commit()
-    assert state.export_state() == {}
-
-
-def test_a_key_can_be_set_again_after_its_deletion():
-    state = committed_state(a=1)
-    state.delete("a")
-    state.set("a", 2)
-    assert state.get("a") == 2
-    state.commit()
-    assert state.export_state() == {"a": 2}
-
-
-def test_deleting_an_overwritten_committed_key_deletes_it_rather_than_uncovering_it():
-    state = committed_state(a=1)
-    state.set("a", 2)
-    state.delete("a")
-    assert not state.has("a")
     state.commit()
     assert state.export_state() == {}
 
@@ -108,26 +49,6 @@ def test_none_is_a_value_like_any_other():
     assert state.get("a", "default") is None
 
 
-def test_clear_forgets_both_layers():
-    state = committed_state(a=1)
-    state.set("b", 2)
-    state.clear()
-    assert not state.has("a")
-    assert not state.has("b")
-    assert not state.pending
-    assert state.export_state() == {}
-
-
-def test_import_merges_into_the_committed_layer_and_leaves_pending_writes_alone():
-    state = committed_state(a=1, b=1)
-    state.set("a", 2)
-    state.import_state({"a": 3, "c": 3})
-    assert state.get("a") == 2
-    assert state.export_state() == {"a": 3, "b": 1, "c": 3}
-    state.discard()
-    assert state.get("a") == 3
-
-
 def test_the_exported_dictionary_is_not_the_state_itself_but_holds_its_values():
     items = [1]
     state = committed_state(items=items)
@@ -135,22 +56,6 @@ def test_the_exported_dictionary_is_not_the_state_itself_but_holds_its_values():
     exported["other"] = 1
     assert not state.has("other")
     assert exported["items"] is items
-
-
-def test_pending_changes_pair_the_committed_with_the_pending_value():
-    state = committed_state(kept=0, changed=1, deleted=2, rewritten=3)
-    state.set("changed", 10)
-    state.set("added", None)
-    state.delete("deleted")
-    state.set("rewritten", 3)
-    assert state.pending_changes() == {
-        "changed": (1, 10),
-        "added": (ABSENT, None),
-        "deleted": (2, ABSENT),
-        "rewritten": (3, 3),
-    }
-    state.commit()
-    assert state.pending_changes() == {}
 
 
 def test_the_mark_for_absent_values_survives_copying_and_pickling():
@@ -165,12 +70,6 @@ def test_committed_keys_keep_the_order_in_which_they_were_first_written():
         state.set(key, key)
     state.commit()
     assert list(state.export_state()) == ["c", "a", "b"]
-
-
-def test_the_repr_counts_both_layers():
-    state = committed_state(a=1, b=2)
-    state.set("c", 3)
-    assert repr(state) == "State(committed=2, pending=1)"
 
 
 def test_no_write_of_a_worker_thread_is_lost_while_another_commits():

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    BoundaryHook,
     BoundaryOutcome,
     Executor,
     InMemoryCheckpointStorage,
@@ -18,7 +17,6 @@ from agentbench import (
     SuperstepView,
     Workflow,
     WorkflowBuilder,
-    WorkflowCheckpointException,
     WorkflowContext,
     WorkflowEvent,
     WorkflowRunState,
@@ -64,11 +62,6 @@ def hooked(hook: Hook, *executors: Executor, **settings: Any) -> Workflow:
 
 def at(superstep: int, outcome: BoundaryOutcome) -> Decide:
     return lambda view: outcome if view.superstep == superstep else NOTHING
-
-
-def test_a_hook_is_one_by_its_members():
-    assert isinstance(Hook(), BoundaryHook)
-    assert not isinstance(object(), BoundaryHook)
 
 
 async def test_a_hook_that_does_nothing_changes_no_event():
@@ -179,16 +172,6 @@ async def test_an_error_of_the_hook_is_raised_after_the_checkpoint():
     assert (latest.metadata["source"], latest.metadata["why"]) == ("error", "test")
 
 
-async def test_a_failed_save_is_an_error_for_a_workflow_with_a_hook():
-    class Full(InMemoryCheckpointStorage):
-        async def save(self, checkpoint: Any) -> str:
-            raise OSError("disk full")
-
-    workflow = hooked(Hook(), Pass("a"), checkpoint_storage=Full())
-    with pytest.raises(WorkflowCheckpointException, match="disk full"):
-        await workflow.run("x")
-
-
 async def test_a_stop_with_finish_cancels_what_runs_and_still_reaches_the_boundary():
     wait = Wait("w")
     hook = Hook(failure_policy="finish")
@@ -202,11 +185,6 @@ async def test_a_stop_with_finish_cancels_what_runs_and_still_reaches_the_bounda
     assert hook.seen == [(0, [("w", True)])]
     assert run.status is WorkflowRunState.CANCELLED
     assert [c.source for c in run.checkpoints] == ["stop"]
-
-
-def test_the_signature_of_a_hook_enters_the_graph_signature():
-    assert hooked(Hook(), Pass("a")).graph_signature["boundary"] == {"kind": "test"}
-    assert "boundary" not in chain(Pass("a")).graph_signature
 
 
 async def test_a_hook_that_outlives_its_abandoned_run_changes_nothing_of_the_next() -> None:

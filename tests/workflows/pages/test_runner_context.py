@@ -2,20 +2,14 @@ import asyncio
 
 import pytest
 
-from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
-from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
-from agentbench.workflows.executors.state import State
 from agentbench.workflows.pages.runner_context import InProcRunnerContext, RunnerContext
 
 
 @executor
 async def asker(text: str) -> None: ...
-
-
-def delivery():
-    return Delivery(asker, None, "x", ("a",))
 
 
 def question(request_id="R", response_type=str):
@@ -87,13 +81,6 @@ async def test_a_request_is_registered_and_emitted():
     assert await context.drain_events() == [event]
 
 
-async def test_the_table_of_requests_is_handed_out_as_a_copy():
-    context = InProcRunnerContext()
-    await context.add_request_info_event(question())
-    (await context.get_pending_request_info_events()).clear()
-    assert list(await context.get_pending_request_info_events()) == ["R"]
-
-
 async def test_only_requests_can_be_registered():
     with pytest.raises(ValueError, match="Expected a 'request_info' event, got 'warning'"):
         await InProcRunnerContext().add_request_info_event(WorkflowEvent.warning("w"))
@@ -123,15 +110,6 @@ async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused()
     assert not await context.has_messages()
 
 
-def test_only_the_first_request_changes_the_state_of_a_run():
-    context = InProcRunnerContext()
-    context.log.status(WorkflowRunState.IN_PROGRESS)
-    for n in range(2):
-        context.host(State()).open_request(question(f"R{n}"))
-    assert [e.type for e in context.log.events()] == ["status", "request_info", "status", "request_info"]
-    assert context.log.state is WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
-
-
 # ---- yields --------------------------------------------------------------------------------------
 
 
@@ -157,10 +135,3 @@ async def test_a_new_run_drops_messages_and_barriers_but_not_requests():
     assert not await context.has_messages()
     assert context.get_buffers() == {}
     assert list(await context.get_pending_request_info_events()) == ["R"]
-
-
-def test_a_context_says_whether_its_run_is_streamed():
-    context = InProcRunnerContext()
-    assert not context.is_streaming()
-    context.set_streaming(True)
-    assert context.is_streaming()

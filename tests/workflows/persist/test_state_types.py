@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
@@ -89,20 +88,6 @@ def test_an_event_comes_back_with_everything_that_it_says(event: WorkflowEvent[A
     assert type(again) is WorkflowEvent
     assert facts(again) == facts(event)
     assert (again._stamps is None) == (event._stamps is None)
-
-
-def test_a_whole_checkpoint_with_a_question_comes_back() -> None:
-    checkpoint = WorkflowCheckpoint(
-        "flow",
-        "hash",
-        messages={"a": [WorkflowMessage((1, {2}), "a")]},
-        state={"note": Note("x"), "when": WorkflowRunState.IDLE, "type": MessageType.STANDARD},
-        pending_request_info_events={"r1": REQUEST},
-    )
-    again = WorkflowCheckpoint.from_json(checkpoint.to_json())
-    assert again.messages == checkpoint.messages
-    assert again.state == checkpoint.state
-    assert facts(again.pending_request_info_events["r1"]) == facts(REQUEST)
 
 
 @pytest.mark.parametrize(

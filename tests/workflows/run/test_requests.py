@@ -1,22 +1,18 @@
 import logging
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import pydantic
 import pytest
 
-from agentbench._clock import CountingIds
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType
-from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.execution import check_responses
 
 IN_PROGRESS, PENDING = WorkflowRunState.IN_PROGRESS, WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
 IDLE, IDLE_PENDING = WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
@@ -115,19 +111,6 @@ async def test_the_handler_goes_on_after_it_has_asked():
     assert result.final_state is IDLE_PENDING
 
 
-async def test_a_request_without_an_id_gets_one():
-    class Asks(Review):
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
-            await ctx.request_info(Question(text), str)
-
-    workflow = WorkflowBuilder(start_executor=Asks("asks")).build()
-    (request,) = (await workflow.run("x")).get_request_info_events()
-    assert UUID(request.request_id).version == 4
-    (request,) = (await workflow.run("x", options=RunOptions(ids=CountingIds()))).get_request_info_events()
-    assert request.request_id == "request-1"
-
-
 async def test_an_id_that_is_open_cannot_be_used_again():
     workflow = review()
     await workflow.run("a")
@@ -162,12 +145,6 @@ async def test_a_request_without_response_handler_is_logged_and_its_answer_reach
     assert open_ids(workflow) == []
 
 
-async def test_a_request_that_somebody_can_handle_is_not_logged(caplog):
-    with caplog.at_level(logging.WARNING, logger="agentbench"):
-        await review().run("a")
-    assert caplog.records == []
-
-
 # ---- answering -----------------------------------------------------------------------------------
 
 
@@ -177,14 +154,6 @@ async def test_an_answer_reaches_the_response_handler_and_what_it_sends_goes_on(
     result = await workflow.run(responses={"R0": "yes"})
     assert result.outputs == [("a", "yes", "R0", ["internal:review"]), "shown yes"]
     assert states(result) == [IN_PROGRESS, IDLE]
-
-
-async def test_answers_can_be_streamed():
-    workflow = review()
-    await workflow.run("a")
-    events = [e async for e in workflow.run(responses={"R0": "yes"}, stream=True)]
-    assert [e.type for e in events][:4] == ["started", "status", "superstep_started", "executor_invoked"]
-    assert [e.data for e in events if e.type == "output"][1] == "shown yes"
 
 
 async def test_what_is_left_unanswered_stays_open():
@@ -197,14 +166,6 @@ async def test_what_is_left_unanswered_stays_open():
     result = await workflow.run(responses={"R1": "no"})
     assert result.outputs[0] == ("b", "no", "R1", ["internal:review"])
     assert result.final_state is IDLE
-
-
-async def test_all_answers_of_one_call_are_handled_in_one_superstep():
-    workflow = review()
-    await workflow.run("a b")
-    result = await workflow.run(responses={"R1": "second", "R0": "first"})
-    assert [o[:2] for o in result.outputs if isinstance(o, tuple)] == [("b", "second"), ("a", "first")]
-    assert [e.iteration for e in result if e.type == "superstep_started"] == [2, 3]
 
 
 async def test_a_response_handler_may_ask_again():
@@ -338,12 +299,6 @@ async def test_an_answer_that_cannot_be_turned_is_refused(response_type, given):
     with pytest.raises(ValueError, match="The request stays open"):
         await workflow.run(responses={"R": given})
     assert open_ids(workflow) == ["R"]
-
-
-def test_answers_are_checked_without_a_workflow():
-    asked = {"R": WorkflowEvent.request_info("R", "a", 1, float)}
-    assert check_responses(asked, {"R": 2}) == {"R": 2.0}
-    assert list(asked) == ["R"]
 
 
 # ---- failure, checkpoints ------------------------------------------------------------------------

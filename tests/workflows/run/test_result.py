@@ -83,12 +83,6 @@ def test_status_events_stand_apart_and_tell_the_final_state():
     assert result.final_state is result.get_final_state() is WorkflowRunState.IDLE
 
 
-def test_the_timeline_is_a_copy():
-    result = WorkflowRunResult([], [IDLE])
-    result.status_timeline().clear()
-    assert result.status_timeline() == [IDLE]
-
-
 def test_a_result_without_status_has_no_final_state():
     with pytest.raises(RuntimeError, match="no status event"):
         WorkflowRunResult([WorkflowEvent("output", 1)]).get_final_state()
@@ -130,23 +124,6 @@ async def test_outputs_and_final_state_are_the_same_before_and_after_the_list_wa
     assert result[0].type == "executor_invoked"
     assert (result.get_outputs(), result.outputs, result.get_final_state(), result.final_state) == before
     assert before == (["A"], ["A"], WorkflowRunState.IDLE, WorkflowRunState.IDLE)
-
-
-async def test_a_change_of_the_list_shows_in_the_outputs():
-    result = await shouting().run("a")
-    result.append(WorkflowEvent("output", "more"))
-    assert result.outputs == ["A", "more"]
-
-
-async def test_the_timeline_can_be_the_first_thing_that_is_read():
-    result = await shouting().run("a")
-    assert [e.state for e in result.status_timeline()] == [WorkflowRunState.IN_PROGRESS, WorkflowRunState.IDLE]
-    assert len(result) == 5
-
-
-def test_a_log_without_status_has_no_final_state_either():
-    with pytest.raises(RuntimeError, match="no status event"):
-        WorkflowRunResult.from_log(EventLog()).get_final_state()
 
 
 READINGS = {
@@ -250,14 +227,6 @@ async def test_a_fresh_result_can_be_copied_and_pickled(copied):
     assert [e.to_json_dict() for e in twin] == [e.to_json_dict() for e in result]
     assert twin.final_state is WorkflowRunState.IDLE
     assert twin.outputs == ["A"]
-
-
-async def test_the_events_of_a_streamed_run_are_those_of_its_result():
-    stream = shouting().run("a", stream=True)
-    streamed = [e async for e in stream]
-    result = await stream.get_final_response()
-    assert result == [e for e in streamed if e.type not in ("started", "status")]
-    assert result.status_timeline() == [e for e in streamed if e.type == "status"]
 
 
 async def test_what_a_result_of_a_handle_says_does_not_change_while_its_run_goes_on():

@@ -11,15 +11,12 @@ import pytest
 
 from agentbench import (
     CheckpointManager,
-    CheckpointNotFoundError,
-    CountingIds,
     Executor,
     GraphMismatchError,
     InMemoryCheckpointStorage,
     InProcessExecution,
     PauseReason,
     RunOptions,
-    TickingClock,
     Workflow,
     WorkflowBuilder,
     WorkflowBusyError,
@@ -120,13 +117,6 @@ async def test_the_first_step_is_superstep_zero_and_the_last_one_holds_the_end()
         await run.step()
 
 
-async def test_a_start_that_leaves_nothing_ends_within_its_step():
-    run = chain(Show("only")).start("x")
-    report = await run.step()
-    assert run.is_over
-    assert brief(report.events)[-3:] == ["superstep_started 1", "superstep_completed 1", "status IDLE"]
-
-
 async def test_a_condition_is_asked_once_for_plan_and_step_and_its_error_belongs_to_the_step():
     asked: list[str] = []
 
@@ -143,16 +133,6 @@ async def test_a_condition_is_asked_once_for_plan_and_step_and_its_error_belongs
     assert asked == ["x>s"]
     assert run.status is WorkflowRunState.FAILED
     assert isinstance(run.error, LookupError)
-
-
-async def test_two_runs_with_ticking_clock_and_counting_ids_are_equal_to_the_byte():
-    async def once() -> list[dict[str, Any]]:
-        options = RunOptions(clock=TickingClock(), ids=CountingIds())
-        run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x", options=options)
-        await run.result()
-        return [event.to_json_dict() for event in run.events]
-
-    assert await once() == await once()
 
 
 # ---- pause, stop, cancel -------------------------------------------------------------------------
@@ -375,18 +355,6 @@ async def test_a_run_saves_one_checkpoint_a_superstep_and_tells_of_them():
     assert [c.writers for c in run.checkpoints] == [("e0",), ("e1",), ("e2",)]
 
 
-async def test_restoring_an_earlier_checkpoint_runs_only_what_came_after_it():
-    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
-    await run.result()
-    middle = run.checkpoints[1]
-    await run.restore_checkpoint(middle)
-    assert run.checkpoints[-1] == middle
-    events = [event async for event in run.watch_stream()]
-    assert [e.executor_id for e in events if e.type == "executor_invoked"] == ["e2"]
-    assert [e.data for e in events if e.type == "output"] == ["x>e0>e1!"]
-    assert run.checkpoints[-1].previous_checkpoint_id == middle.checkpoint_id
-
-
 async def test_a_failed_run_can_be_put_back_and_tried_again():
     fail = Fail("f")
     run = chain(Pass("s"), fail, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
@@ -421,36 +389,6 @@ async def test_without_a_storage_there_is_nothing_to_go_back_to():
         await run.restore_checkpoint("cp-1")
     with pytest.raises(WorkflowCheckpointException):
         await run.fork()
-
-
-async def test_resuming_in_a_new_instance_goes_on_from_there():
-    manager = CheckpointManager.create_in_memory()
-    run = await InProcessExecution.run(three(), "x", manager)
-    resumed = await InProcessExecution.resume_streaming(three(), run.checkpoints[1], manager)
-    assert [p.target for p in await resumed.plan()] == ["e2"]
-    report = await resumed.step()
-    assert report.superstep == 2
-    assert resumed.outputs == ["x>e0>e1!"]
-
-
-async def test_resuming_with_another_graph_is_refused_and_tells_what_changed():
-    manager = CheckpointManager.create_in_memory()
-    run = await InProcessExecution.run(three(), "x", manager)
-    other = chain(Pass("e0"), Show("e2"), name="three")
-    with pytest.raises(GraphMismatchError) as caught:
-        await InProcessExecution.resume_streaming(other, run.checkpoints[1], manager)
-    assert any("e1" in d["path"] for d in caught.value.differences)
-    assert (await other.run("y")).outputs == ["y>e0!"]
-
-
-async def test_input_with_a_resume_is_added_to_what_is_restored():
-    storage = InMemoryCheckpointStorage()
-    run = three(checkpoint_storage=storage).start("x")
-    await run.result()
-    both = three(checkpoint_storage=storage).start("y", resume_from=run.checkpoints[1])
-    assert [p.target for p in await both.plan()] == ["e2"]
-    result = await both.result()
-    assert result.outputs == ["x>e0>e1!", "y>e0>e1!"]
 
 
 async def test_a_fork_branches_off_with_edits_and_leaves_the_original_untouched():
@@ -489,24 +427,6 @@ async def test_a_fork_and_its_origin_go_on_side_by_side():
     await run.step()
     assert (await fork.result()).outputs == ["other>e1!"]
     assert (await run.result()).outputs == ["x>e0>e1!"]
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-async def test_every_checkpoint_can_be_forked(place: int):
-    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
-    await run.result()
-    fork = await run.fork(run.checkpoints[place])
-    assert (await fork.result()).outputs == (["x>e0>e1!"] if place < 2 else [])
-
-
-async def test_a_fork_may_go_on_another_chain():
-    storage = InMemoryCheckpointStorage()
-    run = three(checkpoint_storage=storage).start("x")
-    await run.result()
-    fork = await run.fork(run.checkpoints[0], chain="what if", workflow=three(checkpoint_storage=storage))
-    await fork.result()
-    assert {c.workflow_name for c in fork.checkpoints} == {"what if"}
-    assert len(await storage.list_checkpoint_ids(workflow_name="three")) == 3
 
 
 async def test_an_abandoned_watch_leaves_the_handle_able_to_go_on():
@@ -586,13 +506,6 @@ async def test_a_breakpoint_that_says_no_lets_the_run_go_on(answer: Any) -> None
     assert (run.status, run.pause_reason) == (WorkflowRunState.IDLE, None)
 
 
-async def test_a_breakpoint_that_says_yes_pauses() -> None:
-    run = three().start("x")
-    run.pause_when(lambda report, plan: report.superstep == 1)
-    await run.result()
-    assert (run.superstep, str(run.pause_reason)) == (1, "a breakpoint was reached")
-
-
 async def test_a_breakpoint_with_an_answer_of_another_kind_pauses_and_says_what_was_expected() -> None:
     async def predicate(report: Any, plan: Any) -> None:
         """Not a plain function."""
@@ -624,42 +537,6 @@ async def test_a_restore_that_cannot_be_done_leaves_the_run_as_it_was() -> None:
     assert (await run.result()).outputs == ["x>e0>e1!"]
 
 
-@pytest.mark.parametrize("wrong", [5, "folder", object()])
-async def test_what_is_no_storage_is_refused_at_once(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
-        three(checkpoint_storage=wrong)
-    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
-        await three().run("x", checkpoint_storage=wrong)
-    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
-        three().start("x", checkpoint_storage=wrong)
-
-
-async def test_a_storage_with_an_attribute_named_storage_is_not_taken_for_a_manager() -> None:
-    class Wrapped(InMemoryCheckpointStorage):
-        storage = "a folder, say"
-
-    storage = Wrapped()
-    await three().run("x", checkpoint_storage=storage)
-    assert len(await storage.list_checkpoints(workflow_name="three")) == 3
-
-
-async def test_a_manager_is_as_good_as_its_storage_when_building() -> None:
-    manager = CheckpointManager.create_in_memory()
-    await three(checkpoint_storage=manager).run("x")
-    assert len(await manager.storage.list_checkpoints(workflow_name="three")) == 3
-
-
-async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
-    class Bad(Show):
-        async def on_checkpoint_save(self) -> dict[str, Any]:
-            raise ValueError("boom")
-
-    with pytest.warns(RuntimeWarning, match="executor 'bad' raised ValueError: boom"):
-        result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
-    warnings = [e.data for e in result if e.type == "warning"]
-    assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
-
-
 async def test_a_fork_takes_what_a_fan_in_gathers_one_by_one():
     run = diamond(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
     await run.result()
@@ -685,17 +562,6 @@ async def test_an_info_may_stand_where_an_id_is_expected():
     wrong: Any = 5
     with pytest.raises(TypeError, match="is a int; expected its id, or a CheckpointInfo"):
         _ = three(checkpoint_storage=storage).run(checkpoint_id=wrong)
-
-
-async def test_a_missing_checkpoint_is_one_error_and_not_two():
-    storage = InMemoryCheckpointStorage()
-    run = three(checkpoint_storage=storage).start("x")
-    await run.result()
-    for call in (lambda: three(checkpoint_storage=storage).run(checkpoint_id="nobody"), lambda: run.fork("nobody")):
-        with pytest.raises(CheckpointNotFoundError) as caught:
-            await call()
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
 
 
 async def test_a_checkpoint_of_another_format_is_refused_before_anything_changes():
