@@ -138,11 +138,7 @@ class SerializationMixin:
     @classmethod
     def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:
         """Make an instance of JSON; see `from_dict`."""
-        data = json.loads(text)
-        if not isinstance(data, dict):
-            message = f"The JSON holds a {type(data).__name__}. {cls.__name__}.from_json() expects an object."
-            raise ValueError(message)
-        return cls.from_dict(data, dependencies=dependencies)
+        return cls.from_dict(json.loads(text), dependencies=dependencies)
 
     @classmethod
     def _get_type_identifier(cls) -> str:

@@ -177,7 +177,7 @@ _STANDARD: Final[tuple[StateType, ...]] = (
         Fraction,
         "Fraction",
         lambda value: list(value.as_integer_ratio()),
-        lambda found: Fraction(*[_of_kind(int, each) for each in found]),
+        lambda found: Fraction(*[_of_kind(int, each) for each in _of_kind(list, found)]),
     ),
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),

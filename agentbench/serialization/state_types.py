@@ -205,10 +205,7 @@ def _kind_of(
             "to_dict() and from_dict() in it, or pass encode and decode."
         )
         raise TypeError(message)
-    return _named(cls, identifier or class_name(cls), encode, decode)
-
-
-def _named(cls: type, name: str, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> StateType:
+    name = identifier or class_name(cls)
     refuse_other(cls, name, _BY_NAME[name].cls if name in _BY_NAME else None)
     _BY_NAME[name] = StateType(cls, name, encode, decode)
     return StateType(cls, "registered", encode, read_registered, name)
