@@ -311,20 +311,6 @@ def test_messages_are_those_that_waited_in_the_checkpoints(storage: InMemoryChec
     assert frame["size"].iloc[1] == 5
 
 
-def test_long_messages_are_previewed_in_one_line(storage: InMemoryCheckpointStorage):
-    async def main() -> None:
-        run = review().start("Once", checkpoint_storage=storage)
-        await run.result()
-        await run.send_response(run.pending_requests[0].request_id, Approval(True, "line\n" * 500))
-        await run.result()
-
-    run_sync(main())
-    row = messages_frame(storage).iloc[-1]
-    assert row["size"] == 2500
-    assert len(row["preview"]) == 120
-    assert "\n" not in row["preview"]
-
-
 def test_a_run_without_storage_has_no_messages_and_says_so():
     run = run_sync(answered(None))
     with pytest.warns(UserWarning, match="checkpoint_storage="):
@@ -387,14 +373,6 @@ def test_events_are_listed_as_they_were_emitted(storage: InMemoryCheckpointStora
     asked = frame[frame["type"] == "request_info"].iloc[0]
     assert asked["executor"] == "write"
     assert asked["preview"] == "{'prompt': 'Publish?', 'password': •••}"
-
-
-def test_events_of_an_unobserved_run_are_placed_by_their_order():
-    result = run_sync(review().run("Once"))
-    frame = events_frame(result)
-    assert list(frame.index) == list(range(1, len(result) + 1))
-    assert frame["time"].isna().all()
-    assert frame["superstep"].tolist() == [0, 0, 0, 1, 1]
 
 
 def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(storage: InMemoryCheckpointStorage):
@@ -549,47 +527,6 @@ def test_the_last_checkpoint_decides_the_status_of_a_run(facts: dict[str, Any], 
     assert (row["status"], row["duration_s"]) == (status, 2.0)
 
 
-def test_of_a_failed_run_a_storage_knows_that_work_was_left_and_the_run_knows_the_error(
-    storage: InMemoryCheckpointStorage,
-):
-    class Broken(Executor):
-        @handler
-        async def take(self, text: str, ctx: WorkflowContext[str]) -> None:
-            raise ValueError(text)
-
-    run = review(end=Broken).start("Once", checkpoint_storage=storage)
-
-    async def main() -> None:
-        await run.result()
-        await run.send_response(run.pending_requests[0].request_id, Approval(True, "Twice"))
-        await run.result()
-
-    with pytest.raises(ValueError, match="Twice"):
-        run_sync(main())
-    told: Any
-    read: Any
-    told, read = runs_frame(run).iloc[0], runs_frame(storage).iloc[0]
-    assert (told["status"], told["error"]) == ("FAILED", "ValueError: Twice")
-    assert pd.isna(read["status"])
-    assert pd.isna(read["error"])
-
-
-def test_a_response_with_a_resume_has_its_time(storage: InMemoryCheckpointStorage):
-    async def main() -> None:
-        run = review().start("Once", checkpoint_storage=storage)
-        await run.result()
-        (request,) = run.pending_requests
-        given = {request.request_id: Approval(True, "Twice")}
-        last = run.checkpoints[-1].checkpoint_id
-        await review().run(checkpoint_id=last, checkpoint_storage=storage, responses=given)
-
-    run_sync(main())
-    row: Any = requests_frame(storage).iloc[0]
-    assert row["answer"] is pd.NA
-    assert row["asked"] <= row["answered"] <= checkpoints_frame(storage)["created"].iloc[1]
-    assert row["wait_s"] >= 0
-
-
 def test_tokens_and_cost_are_added_up_where_models_were_called():
     used = {"model": "m", "usage": {"input_token_count": 3, "output_token_count": 2}, "cost": 0.5}
     events = [WorkflowEvent("model_usage", used, executor_id="a"), WorkflowEvent("model_usage", used, executor_id="b")]
@@ -612,32 +549,6 @@ def test_a_fork_names_what_it_was_forked_from(storage: InMemoryCheckpointStorage
     lineage = lineage_frame(storage)
     assert lineage[lineage["is_fork"]][["parent_id", "checkpoint_id"]].to_numpy().tolist() == [["cp-0002", "cp-0005"]]
     assert len(lineage) == 6
-
-
-def test_going_on_twice_from_one_checkpoint_is_a_fork(storage: InMemoryCheckpointStorage):
-    async def main() -> None:
-        run = await answered(storage)
-        again = review().start(checkpoint_storage=storage, resume_from=run.checkpoints[2])
-        await again.result()
-
-    run_sync(main())
-    lineage = lineage_frame(storage)
-    assert lineage["is_fork"].sum() == 1
-    assert lineage[lineage["is_fork"]]["parent_id"].tolist() == ["cp-0003"]
-
-
-def test_wide_state_of_forks_has_a_row_per_run(storage: InMemoryCheckpointStorage):
-    async def main() -> None:
-        run = await answered(storage)
-        fork = await run.fork(run.checkpoints[1], state_updates={"rounds": 2, "run_id": "mine"}, workflow=review())
-        await fork.result()
-
-    run_sync(main())
-    frame = state_frame(storage, wide=True)
-    assert str(frame["run_id"].dtype) == "category"
-    assert frame["run_id"].astype(object).fillna("-").tolist() == ["run-1"] * 4 + ["-", "run-2", "run-2"]
-    assert frame["state.run_id"].fillna("-").tolist() == ["-"] * 4 + ["mine"] * 3
-    assert frame[frame["run_id"] == "run-2"]["rounds"].tolist() == [2, 2]
 
 
 def test_frames_show_what_there_is_and_read_nothing(storage: InMemoryCheckpointStorage):

@@ -107,12 +107,6 @@ def test_opening_a_group_keeps_states_selection_and_breakpoints(panel):
     other.close()
 
 
-def test_the_text_form_and_the_snapshot_show_the_states(panel):
-    panel.update({"review": "waiting"})
-    assert "review (asks a person) [waiting]" in panel.text
-    assert "ab_s_waiting" in panel.snapshot().svg
-
-
 # ---- the live one
 
 

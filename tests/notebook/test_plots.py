@@ -94,12 +94,6 @@ def test_the_same_run_gives_the_same_picture_byte_for_byte():
     assert timeline(run_sync(reviewed())).svg == first
 
 
-def test_runs_without_times_are_drawn_in_equal_steps():
-    workflow = WorkflowBuilder(start_executor=Show("show"), name="w").build()
-    assert "equal steps" in words(timeline(run_sync(workflow.run("x"))).svg)
-    assert "equal steps" in words(timeline(run_sync(reviewed()), by="step").svg)
-
-
 def test_names_of_executors_are_text_in_every_form():
     for attack in ATTACKS:
         plot = timeline(events_of(attack, fails=True))
@@ -181,15 +175,3 @@ def test_comparable_notebooks_have_no_durations_in_text():
         settings.configure(deterministic=before)
     assert not re.search(r"\d ?(ns|µs|ms|s|min|h)\b", text)
     assert "ask (asked 1)" in text
-
-
-def test_long_texts_are_cut_to_sixty_lines():
-    events = []
-    for step in range(500):
-        for event in events_of("worker"):
-            assert event._stamps is not None
-            event._stamps.superstep = step
-            events.append(event)
-    lines = timeline(events).text.split("\n")
-    assert len(lines) <= 60
-    assert any("more supersteps" in line for line in lines)

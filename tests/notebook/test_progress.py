@@ -84,16 +84,6 @@ def test_a_run_that_asks_ends_with_the_question_open(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith("asking: waits for an answer, ")
 
 
-def test_times_are_told_where_nobody_compares(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(settings, "_current", settings.Settings())
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    clock = iter([10.0, 13.5])
-    Progress(counting().start(0), now=lambda: next(clock)).wait()
-    assert capsys.readouterr().out.endswith(", 3.5 s\n")
-
-
 def test_the_bar_is_gone_when_the_run_is_over() -> None:
     recorder = Recorder()
     shown = Progress(counting().start(1), open_display=lambda _: recorder, now=iter_of(0.0, 1.0))
@@ -261,19 +251,6 @@ def test_a_stepper_runs_under_a_bar_as_well(capsys: pytest.CaptureFixture[str]) 
     assert panel.status == "done"
     assert capsys.readouterr().out == "counting: done, 5 supersteps, 5 calls\n"
     assert repr(shown) == "Progress(counting, 5 supersteps, IDLE)"
-
-
-def test_the_limit_that_was_chosen_for_a_stepper_makes_a_full_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    recorder = Recorder()
-    shown = Progress(
-        stepper(counting(), 4, max_supersteps=20), open_display=lambda _: recorder, now=iter_of(0.0, 1.0, 2.0)
-    )
-    with shown._drawing(None):
-        shown.tick()
-    assert recorder.drawn == ["0 of at most 20 supersteps, 0 calls, 1.0 s"]
-    assert "0 supersteps, 0 calls" in capsys.readouterr().out
-    assert Progress(stepper(counting(), 4)).state.most is None
-    assert Progress(stepper(counting(), 4, max_supersteps=20), total=5).state.count == "0 of 5 supersteps"
 
 
 def test_a_stop_ends_a_stepper_without_waiting() -> None:

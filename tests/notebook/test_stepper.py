@@ -197,18 +197,6 @@ def test_a_run_pauses_at_its_limit_and_can_be_resumed() -> None:
     assert [panel.run(), panel.superstep] == ["paused", 7]
 
 
-def test_a_slow_run_can_be_paused_between_its_supersteps() -> None:
-    panel = stepper(counting(), 9)
-    resting = threading.Event()
-    panel.on("step", lambda report: resting.set())
-    driven = panel._session.begin(panel._run_request(None, 0.001))  # a superstep every thousand seconds
-    assert driven is not None
-    assert resting.wait(WAIT_S)
-    panel.pause()
-    driven.result(WAIT_S)
-    assert (panel.status, panel.superstep) == ("paused", 0)
-
-
 # --- await ------------------------------------------------------------------------------------------------------------
 
 
@@ -335,17 +323,6 @@ def test_a_failure_is_kept_and_its_superstep_can_be_taken_again() -> None:
     assert panel.reports[-1].failures == []
 
 
-def test_a_storage_that_loses_a_checkpoint_fails_the_fork_and_not_the_run() -> None:
-    storage = InMemoryCheckpointStorage()
-    panel = reproducible(review_flow(), "cats", storage=storage)
-    panel.run()
-    panel.back(2)
-    run_sync(storage.delete(panel.checkpoints[0].checkpoint_id))
-    with pytest.raises(Exception, match=panel.checkpoints[0].checkpoint_id):
-        panel.step()
-    assert panel.status == "waiting"
-
-
 # --- resume -----------------------------------------------------------------------------------------------------------
 
 
@@ -451,18 +428,6 @@ def test_without_a_notebook_the_panel_is_printed(panel: Stepper, capsys: pytest.
     assert lines[0].startswith("review-flow  run-1  superstep 2  ⏸ waiting for a person")
     assert lines[1] == "review-flow: 3 nodes, 2 edges"
     assert "[waiting]" in "\n".join(lines)
-
-
-def test_a_snapshot_marks_all_that_ran_on_the_way(panel: Stepper) -> None:
-    panel.run()
-    panel.respond(panel.pending[0].request_id, True)
-    panel.run()
-    assert panel.status == "done"
-    everything = panel.snapshot().node_states
-    assert set(everything.values()) == {"done"}
-    panel.goto(panel.checkpoints[0].checkpoint_id)
-    earlier = panel.snapshot().node_states
-    assert sorted(earlier.values()) == ["done", "queued"]
 
 
 def test_unknown_layouts_loops_and_arguments_are_refused() -> None:

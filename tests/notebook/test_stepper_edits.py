@@ -132,18 +132,6 @@ def test_a_refused_value_is_not_repeated_by_the_error() -> None:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_that_waits_is_edited_in_its_envelope() -> None:
-    held = checkpoint({"plan": ["a", "b"], "write": [Draft("Cats")]}, score=1)
-    edits = [checked_edit(held, "messages[1]", "c"), checked_edit(held, "messages[2].title", "Dogs")]
-    updates = updates_of(held, edits)
-    assert updates.state == {}
-    assert updates.messages == {
-        "plan": [WorkflowMessage("a", "plan"), WorkflowMessage("c", "plan")],
-        "write": [WorkflowMessage(Draft("Dogs"), "write")],
-    }
-    assert held.messages["plan"][1].data == "b"
-
-
 # --- how they show ----------------------------------------------------------------------------------------------------
 
 

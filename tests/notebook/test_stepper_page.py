@@ -256,18 +256,6 @@ def test_a_breakpoint_is_offered_set_listed_ringed_and_removed(panel: Stepper, w
     assert panel._screen._panel.breakpoint_ids == ()
 
 
-def test_the_node_tab_has_a_box_for_before_and_after(panel: Stepper, wire: Wire) -> None:
-    panel._screen.select("review")
-    stamp = wire.last("side", "side", lambda m: m["breaks"] is not None)["stamp"]
-    say(panel, "breakNode", when="after", on=True, stamp=stamp)
-    side = wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["after"])
-    assert side["breaks"] == {"executor": "review", "before": False, "after": True, "enabled": True}
-    say(panel, "breakNode", when="after", on=False, stamp=side["stamp"])
-    wire.last("side", "side", lambda m: m["breaks"] is not None and not m["breaks"]["after"])
-    say(panel, "press", name="break")
-    wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["before"])
-
-
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
@@ -502,36 +490,6 @@ def test_plain_widgets_go_back_and_ask_before_they_fork(plain: Stepper) -> None:
     assert plain._session.model.confirming is None
     page._tabs.value = "messages"
     assert plain._screen.tab == "messages"
-
-
-def test_plain_widgets_stage_edits_and_keep_what_is_refused(plain: Stepper, wire: Wire) -> None:
-    plain.step()
-    tool = drawn(plain)._edits
-    tool._path.value, tool._text.value = "topic.words.0", '"a"'
-    tool._stage_text()
-    waited(lambda: bool(tool._problem.value))
-    assert "integer" in tool._problem.value
-    assert tool._text.value == '"a"'
-    tool._text.value = "7"
-    tool._stage_text()
-    waited(lambda: bool(plain._session.model.edits))
-    assert [edit.after for edit in plain._session.model.edits] == [7]
-    waited(lambda: tool._text.value == "")
-    tool._path.value = "nowhere"
-    tool._stage_text()
-    assert "nowhere" in tool._problem.value
-
-
-def test_plain_widgets_run_in_all_the_ways(plain: Stepper) -> None:
-    menu = drawn(plain)._menu
-    assert [name for _, name in menu._choice.options] == ["run_request", "ask_steps", "run_slow"]
-    menu._choice.value = "ask_steps"
-    menu._count.value = "1"
-    done = threading.Event()
-    plain.on("step", lambda report: done.set())
-    menu._run_chosen()
-    assert done.wait(WAIT_S)
-    assert plain.superstep == 0
 
 
 def waited(true: Callable[[], bool]) -> None:

@@ -245,24 +245,6 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
     assert (panel.status, panel.reports, panel.allowed[0]) == ("done", reports, "back")
 
 
-@pytest.mark.parametrize("ended_by", ["pause", "back"])
-def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
-    panel = made(counting(), 4)
-    panel.run()
-    panel.goto(panel.checkpoints[2].checkpoint_id)
-    playing = threading.Event()
-    panel._session._on_change = playing.set
-    shown = threading.Thread(target=lambda: panel.show_again(speed=0.001))
-    shown.start()
-    assert playing.wait(WAIT_S)
-    assert "pause" in panel.allowed
-    getattr(panel, ended_by)()
-    shown.join(WAIT_S)
-    assert not shown.is_alive()
-    assert panel.checkpoint_id == panel.checkpoints[2 if ended_by == "pause" else 1].checkpoint_id
-    assert "pause" not in panel.allowed
-
-
 # --- branch -----------------------------------------------------------------------------------------------------------
 
 
@@ -277,16 +259,6 @@ def test_a_branch_is_a_new_run_and_nothing_is_executed(panel: Stepper, storage: 
     assert chain(storage) == {**before, copy.checkpoint_id: chain(storage)[copy.checkpoint_id]}
     assert panel.run() == "waiting"
     assert {key: chain(storage)[key] for key in before} == before
-
-
-def test_a_branch_of_the_present_keeps_the_answers_that_were_given_since(panel: Stepper) -> None:
-    panel.run()
-    panel.respond(panel.pending[0].request_id, False)
-    panel.branch()
-    assert panel.pending == []
-    assert panel.run() == "done"
-    assert panel.result is not None
-    assert panel.result.outputs == ["Publish cats about cats? False"]
 
 
 def test_a_checkpoint_that_is_not_on_the_line_is_refused(panel: Stepper) -> None:
@@ -408,15 +380,6 @@ async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_edit_is_staged_and_changes_nothing(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
-    panel.step(2)
-    before, state = chain(storage), panel.state
-    edit = panel.edit("draft.title", "Dogs")
-    assert (edit.path, edit.before, edit.after) == ("draft.title", "cats", "Dogs")
-    assert repr(panel.edits()) == "StagedEdits(draft.title: 'cats' -> 'Dogs')"
-    assert (panel.state, chain(storage), panel.run_id) == (state, before, "run-1")
 
 
 def test_a_new_run_tells_in_its_events_what_was_edited(panel: Stepper) -> None:

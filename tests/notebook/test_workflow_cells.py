@@ -114,16 +114,6 @@ def test_ports_are_shown_escaped(variables: dict[str, Any]) -> None:
     assert shown["text/plain"].startswith("<b>x</b>: takes str")
 
 
-def test_strangers_are_asked_nothing_when_older_code_is_looked_for(variables: dict[str, Any]) -> None:
-    class Touchy:
-        def __getattr__(self, name: str) -> Any:
-            raise AssertionError(name)
-
-    variables["touchy"] = Touchy()
-    define_executor(DOUBLE, variables)
-    assert define_executor(DOUBLE.replace("2", "3"), variables).older == ()
-
-
 # ---- workflows -------------------------------------------------------------------------------------------------------
 
 
