@@ -21,7 +21,6 @@ from agentbench import (
     Content,
     ContextProvider,
     CountingIds,
-    Message,
     RawAgent,
     SupportsAgentRun,
     UserInputRequiredException,
@@ -81,13 +80,6 @@ def test_an_id_is_made_up_and_known_to_be() -> None:
         ("mine", False),
     ]
     assert len(BaseAgent().id) > 0
-
-
-def test_providers_that_share_a_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    Agent(Model(), context_providers=[ContextProvider("a"), ContextProvider("b")])
-    assert caplog.records == []
-    Agent(Model(), context_providers=[ContextProvider("a"), ContextProvider("a")])
-    assert "'a'" in caplog.text
 
 
 def test_the_repr_says_what_it_is_made_of() -> None:
@@ -183,13 +175,6 @@ def asking() -> Any:
     return tool(ask)
 
 
-async def test_a_run_that_needs_a_person_lists_the_requests() -> None:
-    response = await answer(Agent(Model(call("ask", "c9")), tools=[asking()]), stream=True)
-
-    [request] = response.user_input_requests
-    assert (request.type, request.id) == ("oauth_consent_request", "c9")
-
-
 async def test_a_request_without_an_id_gets_one_that_updates_and_response_share() -> None:
     def request() -> Content:
         return Content("oauth_consent_request", consent_link="https://x", user_input_request=True)
@@ -237,29 +222,6 @@ async def test_a_stream_raises_for_a_person_after_its_last_update() -> None:
 async def _read(stream: Any) -> None:
     async for _ in stream:
         pass
-
-
-@BOTH
-async def test_a_tool_that_needs_approval_runs_once_a_person_agreed(stream: bool) -> None:
-    ran: list[str] = []
-
-    @tool(approval_mode="always_require")
-    def danger() -> str:
-        ran.append("danger")
-        return "did"
-
-    client, session = Model(call("danger", "c1"), "all done"), AgentSession()
-    agent = Agent(client, tools=[danger])
-    first = await answer(agent, stream=stream, session=session)
-    [request] = first.user_input_requests
-    assert ran == []
-    second = await answer(
-        agent, Message("user", [request.to_function_approval_response(True)]), stream=stream, session=session
-    )
-
-    assert (ran, second.text) == (["danger"], "all done")
-    assert client.asked[1].roles == ["user", "assistant", "tool"]
-    assert [message.role for message in session.state["in_memory"]["messages"]][-2:] == ["tool", "assistant"]
 
 
 # -------------------------------------------------------------------------------------------------------- many at once

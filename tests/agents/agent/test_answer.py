@@ -21,10 +21,9 @@ from tests.agents.fake_clients import Model
 # ------------------------------------------------------------------------------------------------------ what comes back
 
 
-@BOTH
-async def test_the_response_has_everything_of_the_answer_and_the_agents_id(stream: bool) -> None:
+async def test_the_response_has_everything_of_the_answer_and_the_agents_id() -> None:
     given: Any = ChatResponse(text="hi", response_id="r", finish_reason="stop", usage_details={"input_token_count": 3})
-    response = await answer(Agent(Model(given), name="a", id="a1"), stream=stream)
+    response = await Agent(Model(given), name="a", id="a1").run("q")
 
     assert (response.text, response.response_id, response.agent_id) == ("hi", "r", "a1")
     assert (response.finish_reason, response.usage_details) == ("stop", {"input_token_count": 3})

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentbench import tool
 from agentbench.agents.agent.options import (
     join_instructions,
     merge_options,
-    merge_tools,
 )
 
 
@@ -33,12 +31,6 @@ def test_options_of_a_run_go_over_those_of_its_agent(defaults: Any, given: Any, 
     assert merge_options(defaults, given) == merged
 
 
-def test_instructions_are_the_agents_then_the_providers_then_the_runs() -> None:
-    merged = merge_options({"instructions": "base"}, {"instructions": "run"}, instructions=["i1", "i2", "i3"])
-
-    assert merged == {"instructions": "base\ni1\ni2\ni3\nrun"}
-
-
 @pytest.mark.parametrize(
     ("parts", "joined"),
     [((None, "", ()), None), (("a", None, "b"), "a\nb"), ((["a", "b"], "c"), "a\nb\nc")],
@@ -50,12 +42,6 @@ def test_empty_instructions_are_left_out(parts: Any, joined: str | None) -> None
 def test_the_conversation_of_the_session_beats_the_option() -> None:
     assert merge_options({}, {"conversation_id": "o"}, conversation_id="s") == {"conversation_id": "s"}
     assert merge_options({}, {"conversation_id": "o"}) == {"conversation_id": "o"}
-
-
-def test_a_function_is_the_tool_that_was_made_of_it() -> None:
-    one = tool(add)
-
-    assert merge_tools([one], [add], add) == [one]
 
 
 def test_a_client_may_change_what_it_gets() -> None:
@@ -75,10 +61,3 @@ def test_a_client_may_change_what_it_gets() -> None:
     assert defaults == {"stop": ["a"], "metadata": {"a": [1]}}
     assert given == {"mine": {"x": [1]}, "metadata": {"b": [2]}, "form": form}
     assert merged["form"] is form
-
-
-def test_tools_come_in_order_with_those_that_have_no_name() -> None:
-    one, search = tool(add), {"type": "web_search"}
-    other = tool(lambda x: x, name="other")
-
-    assert merge_tools([one, search], None, [other, search]) == [one, search, other]

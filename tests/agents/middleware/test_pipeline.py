@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from agentbench.agents.middleware.bases import CallNext
 from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
+from agentbench.agents.middleware.pipeline import run_pipeline
 from agentbench.exceptions import MiddlewareTermination
-from agentbench.messages.stream import ResponseStream
 
 
 class Trace:
@@ -61,12 +60,6 @@ def ending(result: Any = None, *, set_before: Any = None) -> Callable[..., Await
         raise MiddlewareTermination(result=result)
 
     return end
-
-
-async def test_the_result_in_the_context_wins_over_the_one_that_a_termination_brings() -> None:
-    trace = Trace()
-    assert await trace.run(ending("brought", set_before="there")) is True
-    assert trace.context.result == "there"
 
 
 async def test_a_termination_skips_what_outer_middleware_does_after_call_next_except_finally() -> None:
@@ -132,24 +125,3 @@ async def test_a_middleware_may_end_what_the_call_wanted_to_end() -> None:
 
     assert await run_pipeline([ends_too], trace.context, innermost) is True
     assert trace.context.result == "outer"
-
-
-# -------------------------------------------------------------------------------------------------------------- streams
-
-
-async def numbers() -> AsyncIterator[int]:
-    for number in (1, 2, 3):
-        yield number
-
-
-async def test_the_hooks_of_a_context_are_put_on_the_stream() -> None:
-    context, seen = ChatContext("client", stream=True), []
-    context.stream_transform_hooks.append(lambda update: update * 10)
-    context.stream_result_hooks.append(lambda total: total + 1)
-    context.stream_cleanup_hooks.append(lambda: seen.append("cleaned up"))
-    stream: Any = ResponseStream(numbers(), finalizer=sum)
-    hooked = with_stream_hooks(stream, context)
-    assert hooked is stream
-    assert [update async for update in hooked] == [10, 20, 30]
-    assert await hooked.get_final_response() == 7
-    assert seen == ["cleaned up"]

@@ -21,7 +21,6 @@ from agentbench import (
     ChatMiddleware,
     ChatResponse,
     ContextProvider,
-    FunctionInvocationContext,
     MiddlewareException,
     MiddlewareTermination,
     RawAgent,
@@ -29,7 +28,6 @@ from agentbench import (
     agent_middleware,
     chat_middleware,
     function_middleware,
-    tool,
 )
 from tests.agents.agent_runs import BOTH, answer, numbered
 from tests.agents.fake_clients import Model, call
@@ -205,34 +203,6 @@ async def test_termination_ends_the_run_with_its_result(sets_result: bool, caplo
     assert caplog.records == []
 
 
-async def test_function_middleware_may_end_the_loop_with_a_result() -> None:
-    async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
-        if context.arguments:
-            raise MiddlewareTermination(result="fnres")
-        await call_next()
-
-    client = Model([call("n", "c1", stop=True), call("n", "c2")])
-    agent = Agent(client, tools=[_with_argument()], middleware=[stop])
-    response = await answer(agent, stream=True)
-
-    assert len(client.asked) == 1
-    assert [content.result for content in response.messages[-1].contents] == ["fnres", "ran"]
-
-
-def _with_argument() -> Any:
-    return tool(lambda stop=False: "ran", name="n", schema={"type": "object", "properties": {"stop": {}}})
-
-
-async def test_function_middleware_that_fails_makes_a_failed_result() -> None:
-    async def fail(context: FunctionInvocationContext, call_next: Any) -> None:
-        raise ValueError("no")
-
-    response = await answer(Agent(Model(call("n"), "on"), tools=[numbered(1)], middleware=[fail]), stream=True)
-
-    assert response.messages[1].contents[0].result.startswith("Error: Function failed.")
-    assert response.text.endswith("on")
-
-
 @BOTH
 async def test_agent_and_chat_middleware_that_fail_fail_the_run(stream: bool) -> None:
     @agent_middleware
@@ -284,22 +254,6 @@ async def test_chat_middleware_may_try_again() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- streams
-
-
-async def test_a_transform_hook_of_a_call_changes_updates_and_response() -> None:
-    @chat_middleware
-    async def loud(context: ChatContext, call_next: Any) -> None:
-        def upper(update: Any) -> None:
-            for content in update.contents:
-                content.text = content.text.upper()
-
-        context.stream_transform_hooks.append(upper)
-        await call_next()
-
-    stream = Agent(Model("one two"), middleware=[loud]).run("q", stream=True)
-
-    assert [update.text async for update in stream] == ["ONE ", "TWO"]
-    assert (await stream.get_final_response()).text == "ONE TWO"
 
 
 async def test_hooks_of_a_run_see_updates_and_response_of_the_agent() -> None:

@@ -78,11 +78,6 @@ def test_what_is_no_tool_is_refused_with_a_hint(make: Callable[[], Any], told: s
         EchoChatClient().get_response("q", options={"tools": [listen, make()]})
 
 
-def test_a_class_is_refused_with_a_hint() -> None:
-    with pytest.raises(TypeError, match="Toolbox is a class, which cannot be a tool"):
-        normalize_tools([Toolbox])
-
-
 class Service:
     def run(self, x: int) -> int:
         return x
