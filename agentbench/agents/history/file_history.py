@@ -14,7 +14,7 @@ import unicodedata
 from base64 import b32encode, urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
@@ -180,11 +180,12 @@ class FileHistoryProvider(HistoryProvider):
             descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size
-                rest = _unfinished_line(descriptor, size)
-                if rest and self._is_whole(rest):
-                    lines, rest = b"\n" + lines, b""
-                elif rest:
-                    os.ftruncate(descriptor, size - len(rest))
+                if rest := _unfinished_line(descriptor, size):
+                    try:
+                        self._message_of(rest, 0, "")
+                        lines, rest = b"\n" + lines, b""
+                    except ValueError:
+                        os.ftruncate(descriptor, size - len(rest))
                 write_all(descriptor, lines)
             finally:
                 os.close(descriptor)
@@ -192,21 +193,10 @@ class FileHistoryProvider(HistoryProvider):
             _log.warning("%d bytes at the end of %s were cut off: their writer was interrupted.", len(rest), path)
 
     def _delete(self, path: str) -> bool:
-        if not os.path.isdir(self._folder):
-            return False
-        with self._writing():
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                return False
+        with suppress(FileNotFoundError), self._writing():
+            os.unlink(path)
             return True
-
-    def _is_whole(self, rest: bytes) -> bool:
-        try:
-            self._message_of(rest, 0, "")
-        except ValueError:
-            return False
-        return True
+        return False
 
     def _line_of(self, message: Message) -> bytes:
         line: Any = self._dumps(write_values(message.to_dict()))

@@ -49,22 +49,6 @@ class Model(Protocol):
         ...
 
 
-class Request(NamedTuple):
-    """The input of the loop; messages and options of the caller are never changed.
-
-    `middleware` is that of functions, and `arguments` are for tools. With `own_messages` the working list is made of
-    copies, since compaction marks messages in it.
-    """
-
-    messages: list[Message]
-    options: Mapping[str, Any]
-    configuration: FunctionInvocationConfiguration
-    middleware: Sequence[Callable[..., Any]] = ()
-    session: Any = None
-    arguments: Mapping[str, Any] | None = None
-    own_messages: bool = False
-
-
 class Addition(NamedTuple):
     """What the loop adds to an answer: results, in the role `tool`, or requests to a person (`assistant`)."""
 
@@ -73,7 +57,10 @@ class Addition(NamedTuple):
 
 
 class ToolLoop:
-    """One request.
+    """One request; messages and options of the caller are never changed.
+
+    `middleware` is that of functions, and `arguments` are for tools. With `own_messages` the working list is made of
+    copies, since compaction marks messages in it.
 
     Attributes:
         messages: The working list: the messages for the next call of the model.
@@ -81,17 +68,26 @@ class ToolLoop:
         done: Whether the model is not called again.
     """
 
-    def __init__(self, request: Request) -> None:
-        config = request.configuration
-        self._request = request
-        self.options: dict[str, Any] = dict(request.options)
+    def __init__(
+        self,
+        messages: list[Message],
+        options: Mapping[str, Any],
+        configuration: FunctionInvocationConfiguration,
+        middleware: Sequence[Callable[..., Any]] = (),
+        session: Any = None,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        own_messages: bool = False,
+    ) -> None:
+        self.messages, self._configuration, self._session = messages, configuration, session
+        self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
+        self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
         self._rounds = self._executed = self._errors = 0  # an error counts until a batch has none
-        self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
-        self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
-        self._begin_ns = 0 if config.get("max_duration_s") is None else _now_ns()
+        self._most_errors = max(configuration["max_consecutive_errors_per_request"], 1)
+        self._errors_of: dict[str, int] | None = {} if configuration.get("error_scope") == "tool" else None
+        self._begin_ns = 0 if configuration.get("max_duration_s") is None else _now_ns()
         self._calling: Calling | None = None
-        self.messages: list[Message] = []
         self.done = False
         self._answer: list[Message] = []
         self._has_additions = False
@@ -105,22 +101,22 @@ class ToolLoop:
 
         If there is something, the loop is done without a call of the model.
         """
-        messages = self._request.messages
+        messages = self.messages
         additions: list[Addition] = []
         pending = None
-        if self._request.configuration["enabled"]:
+        if self._configuration["enabled"]:
             tools = self.options.get("tools")
             if tools:
                 if any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool)):
                     self.options["tools"] = tools = await validate_tools(tools)
-                self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
+                self._toolbox = Toolbox(tools, self._configuration["additional_tools"])
             if has_pending_calls(messages):
                 pending = PendingCalls(messages, self._recorded_calls())
         if pending is None:
             messages = list(messages)
         else:
             messages, additions = await self._carry_out(pending)
-        self.messages = [own_copy(message) for message in messages] if self._request.own_messages else messages
+        self.messages = [own_copy(message) for message in messages] if self._own_messages else messages
         return additions
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
@@ -140,9 +136,9 @@ class ToolLoop:
             elif call.is_repeated:
                 self._record(RecordedCall(call.content, outcome.requests))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
-        requests, _, has_ended = _sort_outcomes((), outcomes)
+        requests = _requests_of(outcomes)
         additions = [Addition("assistant", requests)] if requests else []
-        if not has_ended:
+        if not any(outcome.ended for outcome in outcomes):
             self._resolved = replaced or None
         elif results := pending.results:  # they are the answer, so no message is stored with them
             additions.append(Addition("tool", results))
@@ -166,7 +162,7 @@ class ToolLoop:
             self._answer.extend(response.messages)
             self.done = True
             return []
-        config = self._request.configuration
+        config = self._configuration
         batch = plan_batch(
             calls,
             self._toolbox,
@@ -175,19 +171,21 @@ class ToolLoop:
         )
         self._rounds += 1
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        requests, additions, has_ended = _sort_outcomes(batch.requests, outcomes)
+        requests = [*batch.requests, *_requests_of(outcomes)]
+        results = [outcome.result for outcome in outcomes if outcome.result is not None]
+        additions = [Addition(*one) for one in (("assistant", requests), ("tool", results)) if one[1]]
         if requests:
             self._record_requests(batch, outcomes)
         messages = _with_additions(response.messages, additions)
         self._answer.extend(messages)
         self._has_additions = True
-        if requests or has_ended:
+        if requests or any(outcome.ended for outcome in outcomes):
             self.done = True
             return additions
         if self._is_internal or self._is_stored_by_service:
             self.messages = [Message(addition.role, addition.contents) for addition in additions]
         else:
-            self.messages.extend([own_copy(one) for one in messages] if self._request.own_messages else messages)
+            self.messages.extend([own_copy(one) for one in messages] if self._own_messages else messages)
         if mode_of(self.options.get("tool_choice")) == "required":
             del self.options["tool_choice"]
         self._limit()
@@ -195,11 +193,12 @@ class ToolLoop:
 
     async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
         """Make calls, as many as the limits allow, and count them and their errors."""
-        request, most, room = self._request, self._request.configuration["max_function_calls"], None
-        if most is not None and request.configuration.get("strict_max_function_calls", False):
+        config, room = self._configuration, None
+        most = config["max_function_calls"]
+        if most is not None and config.get("strict_max_function_calls", False):
             room = max(most - self._executed, 0)
         if self._calling is None:
-            self._calling = Calling(request.configuration, request.middleware, request.session, request.arguments or {})
+            self._calling = Calling(config, self._middleware, self._session, self._arguments)
         outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
         self._executed += len(calls[:room])
         failing = {outcome.name for outcome in outcomes if outcome.failed}
@@ -227,7 +226,7 @@ class ToolLoop:
             self.options["tool_choice"] = "none"
 
     def _reached_limit(self) -> str | None:
-        config: Mapping[str, Any] = self._request.configuration
+        config: Mapping[str, Any] = self._configuration
         most, duration_s = config["max_function_calls"], config.get("max_duration_s")
         if self._rounds >= config["max_iterations"]:
             name = "max_iterations"
@@ -243,7 +242,7 @@ class ToolLoop:
 
     def _recorded_messages(self) -> list[Message]:
         """Return a message for each call that the session recorded, with its requests or its result, oldest first."""
-        stored = getattr(self._request.session, "state", {}).get(APPROVALS) or ()
+        stored = getattr(self._session, "state", {}).get(APPROVALS) or ()
         return [one for one in stored if isinstance(one, Message) and one.contents]
 
     def _recorded_calls(self) -> list[RecordedCall]:
@@ -261,7 +260,7 @@ class ToolLoop:
         self._replace_recorded(lambda known: is_same_call(known, call), [Message("tool", contents)])
 
     def _replace_recorded(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
-        state = getattr(self._request.session, "state", None)
+        state = getattr(self._session, "state", None)
         if state is None or (APPROVALS not in state and not added):
             return
         state[APPROVALS] = [*(one for one in self._recorded_messages() if not is_dropped(one.contents[0])), *added]
@@ -284,7 +283,7 @@ class ToolLoop:
 
         Only now the session continues the conversation of the service: before, it may have calls without results.
         """
-        session = self._request.session
+        session = self._session
         if session is not None and self._is_stored_by_service:
             session.service_session_id = self.options["conversation_id"]
         if len(self._responses) == 1 and not self._has_additions:
@@ -364,18 +363,8 @@ def _now_ns() -> int:
     return _clock.runtime_defaults().clock.perf_ns()
 
 
-def _sort_outcomes(
-    requests: Iterable[Content], outcomes: Iterable[Outcome]
-) -> tuple[list[Content], list[Addition], bool]:
-    """Return all requests, those of the outcomes last; what follows the answer; whether a middleware ended the loop."""
-    requests, results, has_ended = list(requests), [], False
-    for outcome in outcomes:
-        requests.extend(outcome.requests)
-        if outcome.result is not None:
-            results.append(outcome.result)
-        has_ended = has_ended or outcome.ended
-    additions = [Addition("assistant", requests)] if requests else []
-    return requests, [*additions, Addition("tool", results)] if results else additions, has_ended
+def _requests_of(outcomes: Iterable[Outcome]) -> list[Content]:
+    return [request for outcome in outcomes for request in outcome.requests]
 
 
 def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:

@@ -13,9 +13,9 @@ from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.loop.loop import ToolLoop, answer, stream_answer
+from agentbench.agents.loop.loop import answer, stream_answer
 from agentbench.agents.model.replies import ChatStream
-from agentbench.agents.model.request import ModelCalls, loop_request, sort_arguments, sort_client_middleware
+from agentbench.agents.model.request import ModelCalls, sort_arguments, sort_client_middleware, tool_loop
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -243,7 +243,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         configuration = self.function_invocation_configuration
         arguments = sort_arguments(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
         strategy, tokenizer = compaction_strategy or self.compaction_strategy, tokenizer or self.tokenizer
-        request = loop_request(
+        loop = tool_loop(
             messages,
             arguments,
             configuration,
@@ -259,7 +259,6 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
             compaction_strategy=strategy,
             tokenizer=tokenizer,
         )
-        loop = ToolLoop(request)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
     def as_agent(self, **arguments: Unpack[AgentArguments]) -> Agent:

@@ -12,14 +12,14 @@ from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.loop.loop import ToolLoop, answer, stream_answer
+from agentbench.agents.loop.loop import answer, stream_answer
 from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.model.request import (
     ModelCalls,
     RequestArguments,
-    loop_request,
     sort_arguments,
     sort_client_middleware,
+    tool_loop,
 )
 
 
@@ -75,7 +75,7 @@ class ChatMiddlewareLayer(_ClientLayer):
         )
         middleware = (*sort_client_middleware(self.middleware)[0], *arguments.chat)
         calls = ModelCalls(self, _as_hook(inner, keywords), middleware, is_traced=False)
-        loop = ToolLoop(loop_request(messages, arguments, None, enabled=False))
+        loop = tool_loop(messages, arguments, None, enabled=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
@@ -131,13 +131,13 @@ class FunctionInvocationLayer(_ClientLayer):
         has_layer = _is_before(self, FunctionInvocationLayer, ChatMiddlewareLayer)
         keywords = _keywords_for_next(arguments, other, arguments.chat, has_layer=has_layer)
         function = (*sort_client_middleware(self.middleware)[1], *arguments.function)
-        request = loop_request(
+        loop = tool_loop(
             messages,
             arguments._replace(function=function),
             self.function_invocation_configuration,
             enabled=self.FUNCTION_INVOCATION_ENABLED,
         )
-        loop, calls = ToolLoop(request), ModelCalls(self, _as_hook(inner, keywords), is_traced=False)
+        calls = ModelCalls(self, _as_hook(inner, keywords), is_traced=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 

@@ -16,7 +16,7 @@ from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.loop.loop import Request, own_copy
+from agentbench.agents.loop.loop import ToolLoop, own_copy
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.agents.middleware.sorting import sort_middleware
@@ -104,15 +104,15 @@ def sort_client_middleware(*middleware: Any) -> tuple[_Middleware, _Middleware]:
     return kinds.chat, kinds.function
 
 
-def loop_request(
+def tool_loop(
     messages: AgentRunInputs,
     arguments: RequestArguments,
     configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None,
     *,
     enabled: bool = True,
     own_messages: bool = False,
-) -> Request:
-    """Return the request for the tool loop; with `own_messages` it copies messages, since compaction marks them."""
+) -> ToolLoop:
+    """Return the tool loop of a request; with `own_messages` it copies messages, since compaction marks them."""
     if arguments.configuration or configuration is None or not configuration.keys() >= _ALL_KEYS:
         # A client's complete configuration was checked by its constructor; others are checked here.
         configuration = normalize_function_invocation_configuration(
@@ -121,14 +121,14 @@ def loop_request(
     checked = cast("FunctionInvocationConfiguration", configuration)
     if not enabled:
         checked = {**checked, "enabled": False}
-    return Request(
+    return ToolLoop(
         normalize_messages(messages),
         arguments.options,
         checked,
         arguments.function,
         arguments.session,
         arguments.for_tools,
-        own_messages,
+        own_messages=own_messages,
     )
 
 

@@ -85,10 +85,6 @@ class Content(ContentRecord):
     @classmethod
     def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
         """Bytes, such as an image, stored as a `data:` URI."""
-        source: object = data
-        if not isinstance(source, (bytes, bytearray, memoryview)):
-            message = f"The data are of type {type(source).__name__}. Expected bytes; for a URI there is from_uri()."
-            raise TypeError(message)
         return cls("data", uri=data_uri(data, media_type), media_type=media_type, **common)
 
     @classmethod
