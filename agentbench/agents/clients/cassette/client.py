@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
@@ -18,7 +18,7 @@ from agentbench.agents.clients.cassette.miss import Reason, miss_error
 from agentbench.agents.clients.cassette.request import Match, Plain, plain_answer
 from agentbench.agents.clients.cassette.secrets import Redaction, find_secrets
 from agentbench.agents.clients.scripted.per_message import PerMessage
-from agentbench.agents.clients.scripted.scripted import require_delay
+from agentbench.agents.clients.scripted.scripted import require_choice, require_delay
 from agentbench.agents.model.client import BaseChatClient, ClientLayers
 from agentbench.agents.model.network import is_offline, needs_network, require_network
 from agentbench.agents.model.replies import ChatStream, response_as_stream, response_of, stream_of
@@ -126,10 +126,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         model: str | None = None,
         **layers: Unpack[ClientLayers],
     ) -> None:
-        for name, value, known in (("mode", mode, Mode), ("on_repeat", on_repeat, OnRepeat)):
-            if value not in get_args(known):
-                message = f"{name} is {value!r}; expected one of {', '.join(get_args(known))}."
-                raise ValueError(message)
+        require_choice("mode", mode, Mode)
+        require_choice("on_repeat", on_repeat, OnRepeat)
         if client is None and mode == "record":
             message = "mode='record' needs a client, or a function that makes one: CassetteChatClient(path, client, …)."
             raise ValueError(message)

@@ -12,7 +12,9 @@ from agentbench.messages.message import Message
 
 T = TypeVar("T")
 
-_fields = operator.attrgetter(*Message.__slots__)
+_PARTS = ("usages", "additional_properties", "raw_representation", "contents")
+_plain_fields = operator.attrgetter(*(name for name in Message.__slots__ if name not in _PARTS))
+_parts = operator.attrgetter(*_PARTS)
 _stored = operator.attrgetter(*STORED)
 
 
@@ -33,7 +35,7 @@ class PerMessage(Generic[T]):
 
     def _of(self, message: Message) -> T:
         try:
-            value = _frozen(message)
+            value = _value_of(message)
         except TypeError:
             return self._make(message)
         if value not in self._made:
@@ -41,20 +43,37 @@ class PerMessage(Generic[T]):
         return self._made[value]
 
 
+def _value_of(message: Message) -> Hashable:
+    """Return all that a message holds as a value that does not change; a `TypeError` where that cannot be had."""
+    usages, properties, raw, contents = _parts(message)
+    if type(message) is not Message or raw is not None:
+        raise TypeError
+    rare = _frozen([usages, properties]) if properties or usages is not None else None
+    return (_plain_fields(message), rare, *map(_content, contents))
+
+
+def _content(content: Content) -> Hashable:
+    if type(content) is not Content:
+        raise TypeError
+    fields, properties, annotations, raw, text, kind = _stored(content)
+    if raw is not None:
+        raise TypeError
+    rare = vars(fields)
+    if not (rare or properties or annotations):
+        return kind, text
+    return kind, text, _frozen([rare, properties, annotations])
+
+
 def _frozen(value: Any) -> Hashable:
-    """Return a value that is equal for equal ones and does not change; a `TypeError` where that cannot be had."""
     kind = type(value)
     if kind is str or value is None:
         return value  # type: ignore[no-any-return]
-    if kind is Content:
-        fields, *others = _stored(value)
-        return (_frozen(vars(fields)), *map(_frozen, others))
     if kind is dict:
         return (dict, *map(_frozen, value), *map(_frozen, value.values()))
     if kind is list or kind is tuple:
         return (kind, *map(_frozen, value))
-    if kind is Message:
-        return tuple(map(_frozen, _fields(value)))
+    if kind is Content:
+        return _content(value)
     if kind in (bool, int, float, bytes):
         return kind, repr(value)  # 1, 1.0 and True are equal, and yet not the same
     raise TypeError

@@ -10,7 +10,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 
 OnExhausted = Literal["raise", "repeat_last", "echo"]
 
-_ON_EXHAUSTED = ("raise", "repeat_last", "echo")
 _MOST_LISTED = 5
-_CHUNKS = ("word", "char", "whole")
 _WORD = re.compile(r"\S*\s+|\S+")
 
 
@@ -51,9 +49,7 @@ class AnsweringChatClient(BaseChatClient[Any]):
     """A client without a model, network, clock or chance: equal requests in equal order get equal answers and ids."""
 
     def __init__(self, *, model: str, chunk: Chunk, delay: float = 0, **layers: Unpack[ClientLayers]) -> None:
-        if chunk not in _CHUNKS:
-            message = f"chunk is {chunk!r}; expected one of {', '.join(_CHUNKS)}."
-            raise ValueError(message)
+        require_choice("chunk", chunk, Chunk)
         super().__init__(**layers)
         self.model = model
         self.chunk: Chunk = chunk
@@ -140,6 +136,13 @@ def require_delay(delay: float) -> float:
     return delay
 
 
+def require_choice(name: str, value: object, literal: Any) -> None:
+    """Raise a `ValueError` if the argument `name` is none of the values of a `Literal`."""
+    if value not in get_args(literal):
+        message = f"{name} is {value!r}; expected one of {', '.join(get_args(literal))}."
+        raise ValueError(message)
+
+
 def tools_disabled(options: Mapping[str, Any]) -> bool:
     """Return whether the options forbid tools: `tool_choice` is `"none"` or a mode that says so."""
     choice = options.get("tool_choice")
@@ -220,9 +223,7 @@ class ScriptedChatClient(AnsweringChatClient):
         chunk: Chunk = "word",
         **layers: Unpack[ClientLayers],
     ) -> None:
-        if on_exhausted not in _ON_EXHAUSTED:
-            message = f"on_exhausted is {on_exhausted!r}; expected one of {', '.join(_ON_EXHAUSTED)}."
-            raise ValueError(message)
+        require_choice("on_exhausted", on_exhausted, OnExhausted)
         super().__init__(model=model, chunk=chunk, delay=delay, **layers)
         self.on_exhausted: OnExhausted = on_exhausted
         self.strict_tools = strict_tools
