@@ -54,11 +54,8 @@ class RunOverlay:
     def state_of(self, path: NodePath) -> NodeState | None:
         """Return the state of a node in the run, or `None` if the run did not touch it."""
         key = "/".join(path)
-        if key in self.failed:
-            return "failed"
-        if key in self.pending:
-            return "pending"
-        return "executed" if key in self.executed else None
+        states: tuple[NodeState, ...] = ("failed", "pending", "executed")
+        return next((state for state in states if key in getattr(self, state)), None)
 
 
 _STATE_AFTER: dict[str, NodeState] = {

@@ -28,15 +28,10 @@ class ActiveRun:
     """What handlers, their contexts and the runner share during one run; what is switched off is None.
 
     Attributes:
-        graph, run_state: what runs, and what changes while it does.
-        state, log: those of `run_state`, which do not change during the run.
-        strict_context: handlers may send and yield only what they declare.
-        output_kinds: says by executor id how a yielded value is emitted; None where all are outputs.
         stop_requested: a stop at the next boundary was requested; read by handlers, set from any thread.
         pause: why the boundary hook wants the run to pause.
-        tracer: makes the spans of this run; None while tracing is off.
-        around: wraps the call of a handler for tracing and captured text; None when both are off.
-        on_send, on_yield: called with what handlers send and yield; None without type checks and tracing.
+        around: wraps the call of a handler for tracing and captured text.
+        on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
         gates: semaphores of executors with a concurrency limit, made at first use.
         reported_state: the values of shared state that observers know.
     """

@@ -20,11 +20,9 @@ class RunState:
 
     Attributes:
         superstep: number of the last superstep; 0 after the start executors.
-        state: what the executors share.
         messages: queued for the next superstep, by source id.
         requests: open requests, by id.
         buffers: messages that wait in fan-in barriers.
-        log: events of the current run, or of the last one.
         last_checkpoint_id: the next checkpoint is linked to it.
         unconverged: the last run reached its limit with messages left.
         delivering: what the running superstep has taken from `messages`.

@@ -34,8 +34,8 @@ class Delivery:
     """A planned call of one handler.
 
     Attributes:
-        handler: The handler that takes the data; None when none does (only possible for the input of a run).
-        data: What it gets; for a barrier fan-in the list of all messages.
+        handler: None when none takes the data (only possible for the input of a run).
+        data: What the handler gets; for a barrier fan-in the list of all messages.
         sources: Ids of the senders, in edge order.
         messages: The envelopes behind `data`; empty for the input of a run.
         request: The request that `data` answers, else None.

@@ -246,9 +246,6 @@ class InternalEdgeGroup(EdgeGroup):
         executor_id: The executor.
         id: Name of the group.
 
-    Raises:
-        ValueError: The id of the executor is empty.
-
     Example:
         ```python
         groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
@@ -258,9 +255,6 @@ class InternalEdgeGroup(EdgeGroup):
     __slots__ = ("executor_id",)
 
     def __init__(self, executor_id: str, *, id: str | None = None) -> None:  # noqa: A002 - published name
-        if not executor_id:
-            msg = f"InternalEdgeGroup needs the id of its executor; got {executor_id!r}."
-            raise ValueError(msg)
         self.executor_id = executor_id
         self._edges = []
         self._id = id

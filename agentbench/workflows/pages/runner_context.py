@@ -13,7 +13,7 @@ from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.host import OutputKind
-from agentbench.workflows.executors.message import Buffers, WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.graph import Graph
@@ -63,12 +63,6 @@ class RunnerContext(Protocol):
     async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
         """Return the open requests by id."""
 
-    def get_buffers(self) -> Buffers:
-        """Return the messages that wait in fan-in barriers: group key, source id, messages."""
-
-    def set_buffers(self, buffers: Buffers) -> None:
-        """Replace them."""
-
 
 class InProcRunnerContext(RunState):
     """Messages, events and requests of a run that is driven by hand: a `RunnerContext`.
@@ -104,14 +98,6 @@ class InProcRunnerContext(RunState):
     async def has_messages(self) -> bool:
         """Whether messages are queued."""
         return bool(self.messages)
-
-    def get_buffers(self) -> Buffers:
-        """Return the messages that wait in fan-in barriers."""
-        return self.buffers
-
-    def set_buffers(self, buffers: Buffers) -> None:
-        """Replace the messages that wait in fan-in barriers."""
-        self.buffers = buffers
 
     # ---- handlers and edges by hand --------------------------------------------------------------
 

@@ -33,14 +33,6 @@ async def test_messages_are_queued_by_source_in_the_order_of_sending():
     assert await context.drain_messages() == {}
 
 
-def test_what_waits_in_barriers_can_be_replaced():
-    context = InProcRunnerContext()
-    assert context.get_buffers() == {}
-    buffers = {"fan_in:a,b->c": {"a": [WorkflowMessage(1, "a")]}}
-    context.set_buffers(buffers)
-    assert context.get_buffers() == buffers
-
-
 # ---- events --------------------------------------------------------------------------------------
 
 
@@ -129,9 +121,9 @@ def test_every_yield_is_an_output_unless_a_classifier_says_otherwise():
 async def test_a_new_run_drops_messages_and_barriers_but_not_requests():
     context = InProcRunnerContext()
     await context.send_message(WorkflowMessage("old", "a"))
-    context.set_buffers({"key": {"a": [WorkflowMessage(1, "a")]}})
+    context.buffers = {"key": {"a": [WorkflowMessage(1, "a")]}}
     await context.add_request_info_event(question())
     context.reset_for_new_run()
     assert not await context.has_messages()
-    assert context.get_buffers() == {}
+    assert context.buffers == {}
     assert list(await context.get_pending_request_info_events()) == ["R"]
