@@ -165,15 +165,7 @@ def read_flag(text: str) -> bool | None:
 
 
 class _Field(NamedTuple):
-    """One setting.
-
-    Attributes:
-        name: The field's name.
-        variable: Its name in the environment and in files.
-        arms: The types that it may have, in order; `None` if one of them cannot be checked.
-        known: The classes among the arms.
-        default: From the class body.
-    """
+    """One setting: its types in order, `None` if one of them cannot be checked, and the classes among them."""
 
     name: str
     variable: str

@@ -43,10 +43,20 @@ def _fold_contents(updates: Iterable[_Update]) -> tuple[list[_OpenMessage], Usag
     usage: UsageDetails | None = None
     message: _OpenMessage | None = None
     for update in updates:
-        if message is None or message.ends_before(update):
+        role, id_ = update.role, update.message_id
+        if (
+            message is None
+            or (role and role != message.role)
+            or (id_ and message.message_id and id_ != message.message_id)
+        ):
             message = _OpenMessage()
             messages.append(message)
-        message.name_by(update)
+        if role is not None:
+            message.role = role
+        if update.author_name is not None:
+            message.author_name = update.author_name
+        if id_:
+            message.message_id = id_
         for content in update.contents:
             kind = content.type
             if kind == "function_call":
@@ -70,20 +80,6 @@ class _OpenMessage:
         self.entries: list[Content | _OpenCall] = []
         self.by_id: dict[str, _OpenCall] = {}
         self.by_index: dict[Any, _OpenCall] = {}
-
-    def ends_before(self, update: _Update) -> bool:
-        """Return whether an update belongs to a new message."""
-        role, id_ = update.role, update.message_id
-        return bool((role and role != self.role) or (id_ and id_ != self.message_id and self.message_id))
-
-    def name_by(self, update: _Update) -> None:
-        """Take role, author and id from an update."""
-        if update.role is not None:
-            self.role = update.role
-        if update.author_name is not None:
-            self.author_name = update.author_name
-        if update.message_id:
-            self.message_id = update.message_id
 
     def take_call(self, piece: Content) -> None:
         """Add a call, or a piece of one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
 from agentbench.messages.content.fields import convert_content
-from agentbench.serialization.mixin import SerializationMixin, attributes_of, pydantic_schema
+from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
@@ -25,12 +25,21 @@ class Record(SerializationMixin, Displayable):
     #: The fields that are written, in that order.
     FIELDS: ClassVar[tuple[str, ...]]
 
+    #: The attributes that hold everything, and are copied.
+    _STORED: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._STORED = tuple(dict.fromkeys([*cls._STORED, *vars(cls).get("__slots__", ())]))
+
     def __copy__(self) -> Self:
         """Copy the fields, not what they hold."""
         cls = type(self)
         duplicate = cls.__new__(cls)
-        for name, value in attributes_of(self):
-            object.__setattr__(duplicate, name, value)
+        for name in cls._STORED:
+            setattr(duplicate, name, getattr(self, name))
+        if hasattr(self, "__dict__"):  # of a subclass
+            duplicate.__dict__.update(self.__dict__)
         return duplicate
 
     def set_fields(self) -> dict[str, Any]:

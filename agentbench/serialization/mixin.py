@@ -85,7 +85,7 @@ class SerializationMixin:
 
         left_out = {*self.DEFAULT_EXCLUDE, *self.INJECTABLE, *(exclude or ())}
         found: dict[str, Any] = {} if "type" in left_out else {"type": self._get_type_identifier()}
-        for name, value in attributes_of(self):
+        for name, value in _attributes_of(self):
             if name.startswith("_") or name in left_out or name in found or (exclude_none and value is None):
                 continue
             written = OMIT if isinstance(value, (date, time)) else to_plain(value, convert)
@@ -149,7 +149,7 @@ class SerializationMixin:
         cls = type(self)
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
-        for name, value in dict(attributes_of(self)).items():
+        for name, value in dict(_attributes_of(self)).items():
             shared = type(value) in _UNCHANGING or name == "raw_representation"
             object.__setattr__(duplicate, name, value if shared else copy.deepcopy(value, memo))
         return duplicate
@@ -169,8 +169,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    """Yield what an instance holds, in its slots and in its dictionary, by name."""
+def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
     for name in _slots_of(type(instance)):  # type: ignore[arg-type]
         value = getattr(instance, name, _MISSING)
         if value is not _MISSING:

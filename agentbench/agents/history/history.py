@@ -31,9 +31,6 @@ class HistoryProvider(ContextProvider):
         store_context_from: The source ids of the providers whose messages are stored; by default all others.
         store_outputs: Whether to store the answers of the model.
 
-    Raises:
-        TypeError: `HistoryProvider` itself was called, not a subclass.
-
     Example:
         ```python
         class Notebook(HistoryProvider):
@@ -62,12 +59,6 @@ class HistoryProvider(ContextProvider):
         store_context_from: Collection[str] | None = None,
         store_outputs: bool = True,
     ) -> None:
-        if type(self) is HistoryProvider:
-            message = (
-                "HistoryProvider does not say where messages are stored. Expected a subclass with get_messages() and "
-                "save_messages(), such as InMemoryHistoryProvider or FileHistoryProvider."
-            )
-            raise TypeError(message)
         super().__init__(source_id)
         self.load_messages = load_messages
         self.store_inputs = store_inputs

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.context.context import Context
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import Span
 
@@ -61,24 +62,6 @@ _cache: dict[str, tuple[object, Histogram]] = {}
 _RUN_KEY = otel_context.create_key("agentbench-run")
 
 
-class RunTotals:
-    """The ids of the answers, and the sums of tokens by attribute, of the model calls of one run of an agent."""
-
-    __slots__ = ("response_ids", "tokens")
-
-    def __init__(self) -> None:
-        self.response_ids: set[str] = set()
-        self.tokens: dict[str, int] = {}
-
-    def add(self, attributes: Attributes) -> None:
-        """Add the attributes of a model call."""
-        if "gen_ai.response.id" in attributes:
-            self.response_ids.add(attributes["gen_ai.response.id"])
-        for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"):
-            if key in attributes:
-                self.tokens[key] = self.tokens.get(key, 0) + attributes[key]
-
-
 class SpanAround(ABC):
     """The span around one call; or around one stream, from the first pull until it ends, fails, is closed or collected.
 
@@ -86,8 +69,6 @@ class SpanAround(ABC):
     """
 
     attributes: Attributes
-    #: Of the agent whose span this is.
-    _totals: RunTotals | None = None
     _span: Span | None = None
     _has_ended = False
     _started_at: float
@@ -99,6 +80,9 @@ class SpanAround(ABC):
     @abstractmethod
     def _last(self, result: Any) -> Attributes:
         """Return the attributes of the result."""
+
+    def _context(self, span: Span) -> Context:
+        return trace.set_span_in_context(span)
 
     def _measure(self, seconds: float) -> None:  # noqa: B027 - runs of agents are not counted
         """Count the call, before its span ends."""
@@ -154,10 +138,7 @@ class SpanAround(ABC):
             self.attributes = without_none(attributes)
             self._span = get_tracer().start_span(title, attributes=self.attributes)
             self._started_at = time.perf_counter()
-        context = trace.set_span_in_context(self._span)
-        if self._totals is not None:
-            context = otel_context.set_value(_RUN_KEY, self._totals, context)
-        token = otel_context.attach(context)
+        token = otel_context.attach(self._context(self._span))
         try:
             yield
         except GeneratorExit:
@@ -208,13 +189,24 @@ class _Opening:
 
 
 class AgentSpan(SpanAround):
-    """The span of one run of an agent."""
+    """The span of one run of an agent, with the ids of the answers and the sums of tokens of its model calls."""
 
     def __init__(self, agent: Any, messages: Any, options: Any, session: Any) -> None:
         self._agent, self._messages, self._session = agent, messages, session
         own = getattr(agent, "default_options", None)
         self._options = merge_chat_options(*(each if isinstance(each, Mapping) else None for each in (own, options)))
-        self._totals: RunTotals = RunTotals()
+        self._response_ids: set[str] = set()
+        self._tokens: dict[str, int] = {}
+
+    def add(self, attributes: Attributes) -> None:
+        """Add the attributes of the answer to a model call."""
+        self._response_ids.add(attributes["gen_ai.response.id"])
+        for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"):
+            if key in attributes:
+                self._tokens[key] = self._tokens.get(key, 0) + attributes[key]
+
+    def _context(self, span: Span) -> Context:
+        return otel_context.set_value(_RUN_KEY, self, super()._context(span))
 
     def _first(self) -> tuple[str, Attributes]:
         agent = self._agent
@@ -223,8 +215,8 @@ class AgentSpan(SpanAround):
         return f"invoke_agent {name}", {**attributes, **_input(self._messages, self._options)}
 
     def _last(self, result: Any) -> Attributes:
-        attributes = {**self._totals.tokens, **response_attributes(result), **_output(result)}
-        if attributes.get("gen_ai.response.id") in self._totals.response_ids:
+        attributes = {**self._tokens, **response_attributes(result), **_output(result)}
+        if attributes["gen_ai.response.id"] in self._response_ids:
             del attributes["gen_ai.response.id"]
         return attributes
 
@@ -237,14 +229,17 @@ class ChatSpan(SpanAround):
 
     def _first(self) -> tuple[str, Attributes]:
         title = f"chat {model_name(self._client, self._options)}"
-        self._run_totals = otel_context.get_value(_RUN_KEY)
+        self._run = otel_context.get_value(_RUN_KEY)
         return title, {**chat_attributes(self._client, self._options), **_input(self._messages, self._options)}
 
     def _last(self, result: Any) -> Attributes:
         attributes = response_attributes(result)
-        if isinstance(self._run_totals, RunTotals):
-            self._run_totals.add(attributes)
+        if isinstance(self._run, AgentSpan):
+            self._run.add(attributes)
         return {**attributes, **_output(result, result.finish_reason if isinstance(result, ChatResponse) else None)}
+
+    def _context(self, span: Span) -> Context:
+        return trace.set_span_in_context(span)
 
     def _measure(self, seconds: float) -> None:
         if not is_measuring():
@@ -283,6 +278,9 @@ class ToolSpan(SpanAround):
 
     def _last(self, result: Any) -> Attributes:
         return {"gen_ai.tool.call.result": result_text(result)} if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else {}
+
+    def _context(self, span: Span) -> Context:
+        return trace.set_span_in_context(span)
 
     def _measure(self, seconds: float) -> None:
         self._report({TOOL_SECONDS: seconds})

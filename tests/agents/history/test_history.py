@@ -54,12 +54,6 @@ def stored(session: AgentSession, source_id: str = "in_memory") -> list[Message]
 # ---- any history ---------------------------------------------------------------------------------------------
 
 
-def test_the_base_is_not_made_and_a_subclass_may_define_only_what_it_needs() -> None:
-    with pytest.raises(TypeError, match="does not say where messages are stored"):
-        HistoryProvider("x")
-    assert type("Own", (HistoryProvider,), {})("x").load_messages is True
-
-
 async def test_a_method_that_a_subclass_lacks_is_named_when_it_is_called() -> None:
     class Own(HistoryProvider):
         pass
