@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from agentbench.exceptions import (
@@ -25,23 +26,20 @@ _AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
     ChatClientContentFilterException: AgentContentFilterException,
 }
 
-# The class of a client's error -> the class derived from it and its agent's class; `None`: agents have no such class.
-_DERIVED: dict[type[ChatClientException], type[ChatClientException] | None] = {}
-
 
 def as_agent_error(error: ChatClientException) -> ChatClientException:
     """Return an error of a chat client as one that is also an error of the agent, of a class derived from both.
 
     Returns `error` itself if no `Agent...` class matches (rate limits, missing cassettes) or it is an agent's already.
     """
-    cls = type(error)
-    if cls not in _DERIVED:
-        _DERIVED[cls] = _derive(cls)
-    derived = _DERIVED[cls]
+    cls: Any = type(error)
+    derived = _derived_class(cls)
     return error if derived is None else _new(derived, error.args, error.__dict__).with_traceback(error.__traceback__)
 
 
-def _derive(cls: type[ChatClientException]) -> type[ChatClientException] | None:
+@cache
+def _derived_class(cls: type[ChatClientException]) -> type[ChatClientException] | None:
+    """Return a class derived from that of a client's error and its agent's class; `None` if agents have none."""
     if issubclass(cls, AgentException):
         return None
     for client_class, agent_class in _AGENT_CLASSES.items():

@@ -46,14 +46,11 @@ class SortedMiddleware(NamedTuple):
     function: tuple[Callable[..., Any], ...] = ()
 
 
-_NONE = SortedMiddleware()
-
-
 def sort_middleware(*middleware: object) -> SortedMiddleware:
     """Return middleware by kind; each argument is `None`, one middleware, or a sequence, possibly nested."""
     entries = [one for item in middleware for one in flat_middleware(item)]
     if not entries:
-        return _NONE
+        return SortedMiddleware()
     sorted_: dict[MiddlewareType, list[Callable[..., Any]]] = {_AGENT: [], _CHAT: [], _FUNCTION: []}
     for one in entries:
         kinds, call = _read(one)
