@@ -91,6 +91,8 @@ _COUNTS = {
 def usage_of(answer: Any) -> UsageDetails | None:
     """Return the token counts in the field `usage`, under the names of either API."""
     usage, found = field(answer, "usage"), {}
+    if usage is None:
+        return None
     for ours, places in _COUNTS.items():
         for group, _, name in (place.rpartition(".") for place in places):
             count = number(field(usage, group) if group else usage, name)

@@ -28,28 +28,14 @@ WIRE_A, WIRE_B = wire_call("a", "add", '{"x": 1}'), wire_call("b", "sub", '{"y":
     [
         (Message("system", ["a", "b"]), [{"role": "system", "content": "a\nb"}]),
         (Message("developer", ["a"]), [{"role": "developer", "content": "a"}]),
-        (Message("system", [PNG]), []),
         (Message("system", [""]), []),
-        (Message("system"), []),
         (Message("user", ["a", "b"]), [{"role": "user", "content": "a\nb"}]),
-        (Message("user", [""]), [{"role": "user", "content": ""}]),
         (Message("user"), []),
-        (Message("assistant", ["a"]), [{"role": "assistant", "content": "a"}]),
         (Message("critic", ["a"]), [{"role": "critic", "content": "a"}]),
-        (Message("assistant", [CALL_A]), [{"role": "assistant", "tool_calls": [WIRE_A]}]),
         (Message("assistant", [CALL_A, CALL_B]), [{"role": "assistant", "tool_calls": [WIRE_A, WIRE_B]}]),
         (
             Message("assistant", ["thinking", CALL_A]),
             [{"role": "assistant", "content": "thinking", "tool_calls": [WIRE_A]}],
-        ),
-        (
-            Message(
-                "tool", [Content.from_function_result("a", result="1"), Content.from_function_result("b", result=2)]
-            ),
-            [
-                {"role": "tool", "tool_call_id": "a", "content": "1"},
-                {"role": "tool", "tool_call_id": "b", "content": "2"},
-            ],
         ),
         (
             Message("assistant", [CALL_A, Content.from_function_result("a", result="1"), "so"]),
@@ -64,8 +50,6 @@ WIRE_A, WIRE_B = wire_call("a", "add", '{"x": 1}'), wire_call("b", "sub", '{"y":
             [{"role": "tool", "tool_call_id": "a", "content": "1"}, {"role": "user", "content": "go on"}],
         ),
         (Message("assistant", [Content.from_text_reasoning(text="hm")]), []),
-        (Message("assistant", [Content.from_usage({"input_token_count": 1})]), []),
-        (Message("user", [Content.from_function_approval_response(True, "a", CALL_A)]), []),
         (Message("assistant", [Content.from_function_approval_request("a", CALL_A)]), []),
     ],
 )
@@ -115,14 +99,6 @@ def test_calls_after_results_are_a_new_entry() -> None:
         (
             Content.from_data(b"x", "audio/wav"),
             {"type": "input_audio", "input_audio": {"data": "eA==", "format": "wav"}},
-        ),
-        (
-            Content.from_data(b"x", "audio/mpeg"),
-            {"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}},
-        ),
-        (
-            Content.from_data(b"x", "application/pdf"),
-            {"type": "file", "file": {"file_data": "data:application/pdf;base64,eA=="}},
         ),
         (
             Content.from_data(b"x", "application/pdf", additional_properties={"filename": "a.pdf"}),
