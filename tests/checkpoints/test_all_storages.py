@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError
+from agentbench.testing import storage_suite
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -218,6 +220,106 @@ def drive(open_storage: Open, examples: int) -> None:
         max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(machine, settings=quick)
+
+
+Make = Callable[..., Any]
+
+
+def plain(_: pytest.FixtureRequest) -> Make:
+    backend = PlainBackend()
+    return lambda **options: PlainStorage(backend, **options)
+
+
+def folder(request: pytest.FixtureRequest) -> Make:
+    path: Path = request.getfixturevalue("tmp_path")
+    return lambda **options: FileCheckpointStorage(path / "checkpoints", **options)
+
+
+def pickles(request: pytest.FixtureRequest) -> Make:
+    return partial(folder(request), codec="pickle")
+
+
+def sqlite(request: pytest.FixtureRequest) -> Make:
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    path: Path = request.getfixturevalue("tmp_path")
+    return lambda **options: SQLCheckpointStorage(path / "checkpoints.db", **options)
+
+
+def postgresql(request: pytest.FixtureRequest) -> Make:
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    url = request.getfixturevalue("postgres_url")
+    return lambda **options: SQLCheckpointStorage(url, **options)
+
+
+def redis(request: pytest.FixtureRequest) -> Make:
+    pytest.importorskip("redis", reason="redis is not installed")
+    url = request.getfixturevalue("redis_url")
+    return lambda **options: RedisCheckpointStorage(url, **options)
+
+
+@pytest.fixture(params=[plain, folder, pickles, sqlite, postgresql, redis], ids=lambda kind: kind.__name__)
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Opens a storage at one place; again, one more at the same place."""
+    opened: list[Any] = []
+    open_one: Make = request.param(request)
+
+    def open_and_note(**options: Any) -> Any:
+        opened.append(open_one(**options))
+        return opened[-1]
+
+    yield open_and_note
+    for storage in opened:
+        storage.close()
+
+
+async def test_each_does_what_the_published_suite_says(make: Make) -> None:
+    storage = make()
+    for check in storage_suite.checks():
+        for chain in await storage.list_workflow_names():
+            await storage.delete_chain(chain)
+        # In pickles every value keeps its type.
+        if "pickle" not in repr(storage) or check.name != "values_beyond_json_are_kept_or_refused_but_never_changed":
+            assert await check(lambda: storage), str(check)
+
+
+async def test_each_removes_old_checkpoints_as_new_ones_come(make: Make) -> None:
+    storage = make(keep_last=3)
+    for seq in range(1, 41):
+        for chain in ("flow", "other"):
+            metadata = {"seq": seq}
+            each = WorkflowCheckpoint(chain, "hash", checkpoint_id=f"{chain}-{seq}", metadata=metadata)
+            each.state["text"] = f"{seq} " * 1000
+            await storage.save(each)
+    for chain in ("flow", "other"):
+        ids = [f"{chain}-{seq}" for seq in (38, 39, 40)]
+        assert await storage.list_checkpoint_ids(workflow_name=chain) == ids
+        assert (await make().load(ids[0])).state == {"text": "38 " * 1000}
+
+
+def test_each_opens_again_and_sees_what_others_at_its_place_save_on_any_event_loop(make: Make) -> None:
+    storage, other = make(), make()
+
+    def each(seq: int) -> WorkflowCheckpoint:
+        return WorkflowCheckpoint("flow", "hash", checkpoint_id=f"cp-{seq}", metadata={"seq": seq})
+
+    asyncio.run(storage.save(each(1)))
+    storage.close()
+    storage.close()
+    asyncio.run(other.save_if_head(each(2), 1))
+    with pytest.raises(WorkflowBusyError):
+        asyncio.run(storage.save_if_head(each(3), 1))
+    asyncio.run(storage.save_if_head(each(3), 2))
+    assert asyncio.run(other.list_checkpoint_ids(workflow_name="flow")) == ["cp-1", "cp-2", "cp-3"]
+    assert asyncio.run(storage.get_latest(workflow_name="flow")).checkpoint_id == "cp-3"
+
+
+def test_nothing_to_keep_is_refused() -> None:
+    for kind in (PlainStorage, InMemoryCheckpointStorage):
+        with pytest.raises(ValueError, match=r"keep_last is 0; expected 1 or more\. None keeps all"):
+            kind(keep_last=0)
+        for wrong in ("3", 2.5, True):
+            with pytest.raises(TypeError, match=rf"keep_last is {wrong!r}, a .*; expected a whole number"):
+                kind(keep_last=wrong)  # type: ignore[arg-type]
 
 
 def test_the_layer_over_backends_is_like_the_one_in_memory() -> None:

@@ -1,6 +1,4 @@
-import asyncio
 import base64
-import itertools
 import json
 import logging
 import os
@@ -13,10 +11,8 @@ import pytest
 from agentbench import WorkflowMessage
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.fork import fork_checkpoint
-from agentbench.exceptions import UnstorableValueError, WorkflowBusyError, WorkflowCheckpointException
+from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.pickled import encode_checkpoint_value
-from agentbench.testing import storage_suite
 
 FLOW = "flow"
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -102,24 +98,6 @@ def open_storage(tmp_path):
 # ------------------------------------------------------------------------------------------------------- protocol
 
 
-def in_json_every_value_keeps_its_type(check):
-    return check.name == "values_beyond_json_are_kept_or_refused_but_never_changed"
-
-
-@pytest.mark.parametrize("check", storage_suite.checks(), ids=str)
-def test_it_does_what_every_storage_must_do(check, open_storage):
-    numbers = itertools.count()
-    assert asyncio.run(check(lambda: open_storage(f"{next(numbers)}")))
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_with_options_too_it_does_what_every_storage_must_do(options, open_storage):
-    numbers = itertools.count()
-    for check in storage_suite.checks():
-        if options != "pickle" or not in_json_every_value_keeps_its_type(check):
-            assert asyncio.run(check(lambda: open_storage(f"{next(numbers)}", **OPTIONS[options]))), str(check)
-
-
 async def test_it_has_a_path_and_shows_it(open_storage, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert repr(FileCheckpointStorage("here")) == f"FileCheckpointStorage({str(tmp_path / 'here')!r})"
@@ -132,11 +110,6 @@ def test_an_unknown_codec_is_refused(tmp_path):
         FileCheckpointStorage(tmp_path, codec="yaml")  # type: ignore[arg-type]
 
 
-def test_keep_last_must_be_a_number_that_keeps_something(tmp_path):
-    with pytest.raises(ValueError, match="keep_last is 0"):
-        FileCheckpointStorage(tmp_path, keep_last=0)
-
-
 async def test_allowed_types_may_be_given_although_json_needs_none(open_storage):
     storage = open_storage(allowed_checkpoint_types=["mine:Mine"])
     await storage.save(checkpoint(1))
@@ -144,18 +117,6 @@ async def test_allowed_types_may_be_given_although_json_needs_none(open_storage)
 
 
 # ---------------------------------------------------------------------------------------------------------- files
-
-
-async def test_what_one_process_saves_another_one_goes_on_from(open_storage):
-    writer, reader = open_storage(), open_storage()
-    saved = [checkpoint(seq, state={"conversation": [f"turn {n}" for n in range(seq)]}) for seq in range(1, 60)]
-    for each in saved:
-        await writer.save(each)
-    assert await reader.list_checkpoints(workflow_name=FLOW) == saved
-    assert await reader.get_latest(workflow_name=FLOW) == saved[-1]
-    fork = await fork_checkpoint(reader, "cp30", state_updates={"conversation": ["edited"]})
-    assert (await writer.load(fork.checkpoint_id)).state == {"conversation": ["edited"]}
-    assert await writer.load("cp30") == saved[29]
 
 
 async def test_a_chain_takes_room_for_what_is_new_and_not_for_its_history(open_storage):
@@ -179,17 +140,6 @@ async def test_no_more_than_keep_last_are_kept_and_no_parts_besides_theirs(open_
     assert await reader.list_checkpoint_ids(workflow_name=FLOW) == ["cp98", "cp99", "cp100"]
     assert (await reader.load("cp98")).state["text"].startswith("98x")
     assert size_of(storage) < 150_000
-
-
-async def test_two_storages_that_write_one_chain_tell_each_other(open_storage):
-    one, two = open_storage(), open_storage()
-    await one.save_if_head(checkpoint(1), 0)
-    await two.save_if_head(checkpoint(2), 1)
-    with pytest.raises(WorkflowBusyError):
-        await one.save_if_head(checkpoint(3, checkpoint_id="late"), 1)
-    await one.delete("cp1")
-    await two.save_if_head(checkpoint(3, state={"long": ["x" * 100] * 40}), 2)
-    assert (await one.load("cp3")).state == {"long": ["x" * 100] * 40}
 
 
 async def test_a_save_into_a_folder_that_is_gone_says_so_and_names_the_checkpoint(open_storage, tmp_path):

@@ -18,8 +18,7 @@ from agentbench.checkpoints.file_storage.manifest import read_manifest
 from agentbench.checkpoints.file_storage.names import pack_name
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
-from tests.checkpoints.backend_contract import delete_chain
+from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 
 ROOT = Path(__file__).parents[2]
 CHAIN = "a chain / with: any name"
@@ -86,16 +85,6 @@ def backend(make):
 # ---------------------------------------------------------------------------------------------------- others see it
 
 
-def test_another_process_finds_what_was_saved(backend, make):
-    first, second = save(backend, "one", 1, "a"), save(backend, "two", 2, "b")
-    other = make()
-    assert other.get("one") == first
-    assert other.latest(CHAIN) == second
-    assert other.heads(CHAIN) == [bare(first), bare(second)]
-    assert other.parts(CHAIN, list(parts_of("a", "b", "c"))) == parts_of("a", "b")
-    assert other.chains() == [CHAIN]
-
-
 def test_two_writers_see_each_other_at_every_save(backend, make):
     other = make()
     generation = backend.generation(CHAIN)
@@ -128,64 +117,6 @@ def test_who_relies_on_parts_that_another_one_swept_is_told(backend, make):
     assert other.ids(CHAIN) == []
 
 
-def test_who_relies_on_a_chain_that_another_one_deleted_is_told(backend, make):
-    other = make()
-    save(backend, "one", 1, "a")
-    generation = other.generation(CHAIN)
-    assert delete_chain(backend, CHAIN) == 1
-    with pytest.raises(StalePartsError):
-        other.put(record("two", parts=parts_of("a")), {}, generation=generation)
-    assert backend.chains() == other.chains() == []
-    assert [name for name in os.listdir(backend._folder.path) if name.endswith(".parts")] == []
-
-
-def test_a_sweep_keeps_what_others_need_and_frees_the_rest(backend, make):
-    save(backend, "one", 1, "only one", "both")
-    two = save(backend, "two", 2, "only two", "both")
-    assert backend.delete(CHAIN, ["one", "nobody"], sweep=True) == 1
-    everything = list(parts_of("only one", "only two", "both"))
-    assert backend.parts(CHAIN, everything) == make().parts(CHAIN, everything) == parts_of("only two", "both")
-    assert make().get("two") == two
-
-
-def test_without_a_sweep_the_parts_stay(backend):
-    save(backend, "one", 1, "a")
-    generation = backend.generation(CHAIN)
-    assert backend.delete(CHAIN, ["one"], sweep=False) == 1
-    assert backend.generation(CHAIN) == generation
-    assert backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a")
-
-
-def test_an_id_that_moves_to_another_chain_leaves_the_first(backend, make):
-    save(backend, "one", 1)
-    moved = save(backend, "one", 5, chain="another")
-    for each in (backend, make()):
-        assert each.ids(CHAIN) == []
-        assert each.heads("another") == [bare(moved)]
-        assert each.delete(CHAIN, ["one"], sweep=True) == 0
-
-
-def test_what_is_equal_otherwise_stays_in_the_order_of_saving(backend, make):
-    ids = [f"{n:x}" for n in (9, 3, 11, 1, 7)]
-    for each in ids:
-        save(backend, each, 4)
-    other = make()
-    save(other, "later", 4)
-    save(backend, "latest", 4)
-    save(other, "earlier", 3)
-    assert backend.ids(CHAIN) == other.ids(CHAIN) == make().ids(CHAIN) == ["earlier", *ids, "later", "latest"]
-
-
-def test_heads_are_chosen_by_run_place_and_number(backend):
-    saved = [bare(save(backend, f"cp{n}", n, run_id=f"run{n % 2}")) for n in range(1, 7)]
-    assert backend.heads(CHAIN, limit=2) == saved[-2:]
-    assert backend.heads(CHAIN, limit=0) == []
-    assert backend.heads(CHAIN, before="cp4") == saved[:3]
-    assert backend.heads(CHAIN, run_id="run1", before="cp5", limit=1) == [saved[2]]
-    with pytest.raises(CheckpointNotFoundError, match="nobody"):
-        backend.heads(CHAIN, before="nobody")
-
-
 def test_outlines_are_told_without_a_look_into_files_that_are_as_they_were(backend, make, tmp_path, monkeypatch):
     saved = [save(backend, f"cp{n}", n) for n in range(1, 30)]
     other = make(str(tmp_path / "other"))
@@ -207,17 +138,6 @@ def test_outlines_are_told_without_a_look_into_files_that_are_as_they_were(backe
         read.clear()
         assert each.outlines(CHAIN) == [outline(kept) for kept in expected]
         assert sorted(read) == ["copied.json", "cp3.json"]
-
-
-def test_it_goes_on_after_it_was_closed(backend):
-    one = save(backend, "one", 1, "a")
-    backend.close()
-    assert backend.get("one") == one
-    backend.close()
-    two = save(backend, "two", 2, "b")
-    backend.close()
-    assert backend.heads(CHAIN) == [bare(one), bare(two)]
-    assert backend.parts(CHAIN, list(parts_of("a", "b"))) == parts_of("a", "b")
 
 
 def test_more_chains_than_may_be_open_at_once_are_all_found(backend):

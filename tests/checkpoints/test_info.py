@@ -63,12 +63,6 @@ def test_an_info_says_what_the_checkpoint_and_its_metadata_say():
     }
 
 
-def test_a_checkpoint_without_metadata_has_an_info_of_defaults():
-    info = CheckpointInfo.of(WorkflowCheckpoint("flow", "hash"))
-    assert (info.seq, info.source, info.run_id, info.writers, info.size_bytes) == (0, "step", None, (), 0)
-    assert info.metadata == {}
-
-
 @pytest.mark.parametrize("sizes", [None, "many", 3, []])
 def test_foreign_values_under_the_sizes_key_do_not_matter(sizes):
     checkpoint = WorkflowCheckpoint("flow", "hash", metadata={"sizes": sizes})
@@ -82,17 +76,6 @@ def test_equality_and_hash_are_those_of_chain_and_id():
     assert hash(info) == hash(same)
     assert info != CheckpointInfo("flow", "c3", 3, info.timestamp)
     assert info != CheckpointInfo("other", "c2", 3, info.timestamp)
-
-
-def test_an_info_cannot_be_changed():
-    info = CheckpointInfo.of(full_checkpoint())
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        info.seq = 8  # type: ignore[misc]
-
-
-def test_only_the_first_four_values_are_positional():
-    with pytest.raises(TypeError):
-        CheckpointInfo("flow", "c", 0, "time", "previous")  # type: ignore[call-arg]
 
 
 def test_later_changes_of_the_checkpoint_do_not_reach_its_info():

@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
-from agentbench.testing import storage_suite
 from tests.servers.redis import RedisServer
 
 
@@ -44,11 +42,6 @@ def server(storage: RedisCheckpointStorage, redis_url: str) -> Iterator[Any]:
 
     with redis.Redis.from_url(redis_url) as client:
         yield client
-
-
-@pytest.mark.parametrize("check", storage_suite.checks(), ids=str)
-async def test_the_published_suite(check: storage_suite.StorageCheck, storage: RedisCheckpointStorage) -> None:
-    assert await check(lambda: storage)
 
 
 def test_the_module_is_imported_without_redis() -> None:
@@ -83,114 +76,7 @@ async def test_a_growing_conversation_is_not_written_again_at_each_checkpoint(
     assert (await storage.load("flow-150")).state == {"conversation": entries[:150]}
 
 
-async def test_old_checkpoints_and_their_parts_go_as_new_ones_come(redis_url: str, server: Any) -> None:
-    storage = RedisCheckpointStorage(redis_url, keep_last=3)
-    for seq in range(1, 101):
-        await storage.save(checkpoint(seq, state={"text": f"{seq} " * 1000}))
-
-    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-98", "flow-99", "flow-100"]
-    assert server.hlen("{agentbench}:parts:flow") < 30
-    assert (await storage.load("flow-98")).state == {"text": "98 " * 1000}
-    storage.close()
-
-
-async def test_deleting_frees_what_only_the_deleted_one_needed(storage: RedisCheckpointStorage, server: Any) -> None:
-    shared = "shared " * 1000
-    await storage.save(checkpoint(1, state={"a": shared, "b": "one " * 1000}))
-    await storage.save(checkpoint(2, state={"a": shared, "b": "two " * 1000}))
-    assert await storage.delete("flow-1")
-
-    assert server.hlen("{agentbench}:parts:flow") == 2
-    assert (await storage.load("flow-2")).state == {"a": shared, "b": "two " * 1000}
-
-
 # ---------------------------------------------------------------------------------------------- several writers at once
-
-RIVAL = """
-import asyncio, sys
-import redis
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.redis import RedisCheckpointStorage
-from agentbench.exceptions import WorkflowBusyError
-
-async def compete(storage, name):
-    wins = 0
-    for seq in range(1, 101):
-        each = WorkflowCheckpoint("flow", "hash", checkpoint_id=f"{name}{seq}", metadata={"seq": seq})
-        each.state["n"] = ["x" * 100] * seq
-        try:
-            await storage.save_if_head(each, seq - 1)
-            wins += 1
-        except WorkflowBusyError:
-            pass
-    return wins
-
-url, name = sys.argv[1:]
-gate = redis.Redis.from_url(url)
-storage = RedisCheckpointStorage(url)
-gate.rpush("ready", name)
-gate.blpop("gate")
-print(asyncio.run(compete(storage, name)))
-storage.close()
-"""
-
-
-def test_of_two_processes_exactly_one_moves_the_chain_on_each_time(
-    storage: RedisCheckpointStorage, server: Any, redis_url: str
-) -> None:
-    rivals = [
-        subprocess.Popen([sys.executable, "-c", RIVAL, redis_url, name], stdout=subprocess.PIPE, text=True)
-        for name in "ab"
-    ]
-    for _ in rivals:
-        assert server.blpop("ready", timeout=60)
-    server.rpush("gate", "go", "go")
-    wins = [int(rival.communicate()[0]) for rival in rivals]
-
-    infos = asyncio.run(storage.list_infos(workflow_name="flow"))
-    assert [info.seq for info in infos] == list(range(1, 101))
-    assert sum(wins) == 100
-    for info in infos:
-        assert asyncio.run(storage.load(info.checkpoint_id)).state == {"n": ["x" * 100] * info.seq}
-
-
-def test_pruning_amid_saves_leaves_every_checkpoint_whole(storage: RedisCheckpointStorage, redis_url: str) -> None:
-    entries = conversation(120)
-    done = threading.Event()
-
-    def write(name: str) -> None:
-        async def save_all() -> None:
-            for seq in range(1, 121):
-                each = checkpoint(seq, checkpoint_id=f"{name}{seq}", state={"own": [name, *entries[:seq]], "seq": seq})
-                await writer.save(each)
-
-        writer = RedisCheckpointStorage(redis_url)
-        asyncio.run(save_all())
-        writer.close()
-
-    def prune() -> None:
-        async def prune_on() -> None:
-            while not done.is_set():
-                await pruner.prune(workflow_name="flow", keep=5)
-
-        pruner = RedisCheckpointStorage(redis_url)
-        asyncio.run(prune_on())
-        pruner.close()
-
-    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
-    pruner = threading.Thread(target=prune)
-    for thread in (*writers, pruner):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    done.set()
-    pruner.join()
-
-    listed = asyncio.run(storage.list_checkpoints(workflow_name="flow"))
-    assert {"a120", "b120"} <= {each.checkpoint_id for each in listed}
-    for each in listed:
-        name, seq = each.checkpoint_id[0], each.iteration_count
-        assert each.state == {"own": [name, *entries[:seq]], "seq": seq}
 
 
 FORKED = """
@@ -255,30 +141,6 @@ async def test_a_server_that_is_gone_is_an_error_without_the_password_and_is_use
     assert (await storage.load("flow-1")).state == {"n": entries}
     assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
     storage.close()
-
-
-async def test_what_a_server_forgot_is_written_again(storage: RedisCheckpointStorage, server: Any) -> None:
-    entries = conversation(50)
-    await storage.save(checkpoint(1, state={"n": entries}))
-    server.flushall()
-    await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
-
-    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-2"]
-    assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
-
-
-async def test_a_full_server_is_an_error_and_keeps_what_it_has(storage: RedisCheckpointStorage, server: Any) -> None:
-    entries = conversation(50)
-    await storage.save(checkpoint(1, state={"n": entries}))
-    server.config_set("maxmemory", 1)
-    try:
-        with pytest.raises(WorkflowCheckpointException, match=r"'flow-2' was not saved .*OutOfMemoryError"):
-            await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
-        assert (await storage.load("flow-1")).state == {"n": entries}
-    finally:
-        server.config_set("maxmemory", 0)
-    await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
-    assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
 
 
 async def test_a_damaged_checkpoint_is_named_and_hides_no_other(

@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
+from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from tests.checkpoints.backend_contract import delete_chain
 from tests.servers.redis import RedisServer
 
@@ -87,22 +86,6 @@ def test_records_are_in_order_of_number_then_time_then_saving_whatever_those_are
     assert [(each.checkpoint_id, each.seq, each.timestamp) for each in found] == [
         (f"id{at}", seq, timestamp) for at, (seq, timestamp) in expected
     ]
-
-
-@given(st.sets(TEXTS, min_size=1, max_size=6), TEXTS)
-def test_any_text_is_a_name_and_an_id(redis_server: RedisServer, names: set[str], prefix: str) -> None:
-    redis_server.clear()
-    backend = RedisBackend(redis_server.url, prefix="agentbench")
-    for name in names:
-        put(backend, record(name, chain=name), ascii(name))
-
-    assert backend.chains() == sorted(names)
-    assert backend.chains(prefix) == sorted(name for name in names if name.startswith(prefix))
-    for name in names:
-        assert backend.ids(name) == [name]
-        assert backend.get(name) == backend.latest(name) == record(name, chain=name)
-        assert backend.parts(name, [part_id(ascii(each)) for each in names]) == {part_id(ascii(name)): ascii(name)}
-    backend.close()
 
 
 def test_no_name_reaches_the_keys_of_another_chain(backend: RedisBackend) -> None:
@@ -250,20 +233,6 @@ def test_nothing_of_a_deleted_chain_stays_in_the_server(backend: RedisBackend, s
 
 
 # ---------------------------------------------------------------------------------------------------------- generations
-
-
-def test_a_chain_never_has_a_generation_again(backend: RedisBackend) -> None:
-    seen = [backend.generation("c")]
-    for sweep in (partial(delete_chain, backend), lambda name: backend.delete(name, ["a"], sweep=True)):
-        for _ in range(2):
-            put(backend, record("a"), "one")
-            put(backend, record("b"), "one")
-            backend.delete("c", ["b"], sweep=True)
-            seen.append(backend.generation("c"))
-            sweep("c")
-            seen.append(backend.generation("c"))
-
-    assert len(set(seen)) == len(seen)
 
 
 def test_removals_from_one_chain_leave_the_generation_of_others(backend: RedisBackend) -> None:
@@ -567,10 +536,3 @@ def test_a_record_that_is_damaged_is_known_as_such_and_can_be_deleted(
     assert [each.checkpoint_id for each in backend.heads("c")] == ["a", "b"]
     assert backend.get("b") == record("b", 2)
     assert backend.delete("c", ["a"], sweep=True) == 1
-
-
-def test_a_list_before_an_unknown_record_is_refused(backend: RedisBackend) -> None:
-    put(backend, record("elsewhere", chain="d"))
-    for before in ("unknown", "elsewhere"):
-        with pytest.raises(CheckpointNotFoundError, match=before):
-            backend.heads("c", before=before)

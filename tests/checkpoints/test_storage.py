@@ -6,18 +6,9 @@ from agentbench.checkpoints.access import head_of, lineage, list_infos, list_wor
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.storage import (
-    CheckpointStorage,
-    SupportsChainNames,
-    SupportsCheckpointInfos,
-    SupportsHeadCheck,
-    SupportsPrune,
-)
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.testing import storage_capabilities, storage_suite
 from agentbench.testing.expectations import ids_of, make_checkpoint, save_chain
-
-CAPABILITIES = [SupportsCheckpointInfos, SupportsChainNames, SupportsHeadCheck, SupportsPrune]
 
 
 class DictStorage:
@@ -89,22 +80,6 @@ async def test_infos_come_in_order_although_the_storage_lists_them_otherwise():
     for seq in (2, 3, 1):
         await storage.save(make_checkpoint(seq))
     assert [info.seq for info in await list_infos(storage, workflow_name="flow")] == [1, 2, 3]
-
-
-async def test_saving_at_the_head_works_with_six_methods():
-    await storage_capabilities.a_chain_goes_on_only_from_its_head(DictStorage())
-
-
-def test_the_storage_in_memory_has_all_capabilities():
-    storage = InMemoryCheckpointStorage()
-    assert isinstance(storage, CheckpointStorage)
-    assert all(isinstance(storage, capability) for capability in CAPABILITIES)
-
-
-def test_six_methods_make_a_storage_without_any_capability():
-    assert isinstance(DictStorage(), CheckpointStorage)
-    assert not any(isinstance(DictStorage(), capability) for capability in CAPABILITIES)
-    assert not isinstance({}, CheckpointStorage)
 
 
 # ---------------------------------------------------------------------------------------------------------------- order
@@ -187,11 +162,6 @@ async def test_a_lineage_whose_links_form_a_ring_ends():
     for checkpoint in (one, two):
         await storage.save(checkpoint)
     assert ids_of(await lineage(storage, "two")) == ["one", "two"]
-
-
-async def test_the_lineage_of_an_unknown_checkpoint_is_an_error():
-    with pytest.raises(WorkflowCheckpointException):
-        await lineage(InMemoryCheckpointStorage(), "nobody")
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

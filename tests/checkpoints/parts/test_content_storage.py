@@ -18,7 +18,6 @@ from agentbench.exceptions import (
     WorkflowBusyError,
     WorkflowCheckpointException,
 )
-from agentbench.testing import storage_suite
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
 
 
@@ -30,11 +29,6 @@ def checkpoint(seq: int, chain: str = "flow", **fields: Any) -> WorkflowCheckpoi
 
 def conversation(length: int) -> list[str]:
     return [f"{each:05d}".ljust(200, "x") for each in range(length)]
-
-
-async def test_the_published_suite() -> None:
-    for check in storage_suite.checks():
-        assert await check(PlainStorage), str(check)
 
 
 # --------------------------------------------------------------------------------------------------------- what is read
@@ -242,17 +236,6 @@ async def test_of_each_chain_the_last_ones_are_kept_with_what_they_need(keep: in
     assert storage.backend.parts_of["other"] == {}
 
 
-def test_nothing_to_keep_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"keep_last is 0; expected 1 or more\. None keeps all"):
-        PlainStorage(keep_last=0)
-    wrongs: tuple[Any, ...] = ("3", 2.5, True)
-    for wrong in wrongs:
-        with pytest.raises(
-            TypeError, match=rf"keep_last is {wrong!r}, a {type(wrong).__name__}; expected a whole number"
-        ):
-            PlainStorage(keep_last=wrong)
-
-
 async def test_deleting_one_checkpoint_frees_only_what_others_do_not_need() -> None:
     storage = PlainStorage()
     shared = conversation(64)
@@ -333,14 +316,6 @@ async def test_metadata_of_a_caller_under_a_key_of_the_engine_hide_no_other_chec
     await storage.save(checkpoint(1, metadata={"seq": 1, "writers": 5}))
     await storage.save(checkpoint(2, metadata={"seq": 2, "writers": ["a"]}))
     assert [info.writers for info in await storage.list_infos(workflow_name="flow")] == [(), ("a",)]
-
-
-async def test_a_closed_storage_opens_again_when_it_is_used() -> None:
-    storage = PlainStorage()
-    await storage.save(checkpoint(1))
-    storage.close()
-    storage.close()
-    assert (await storage.load("flow-1")).iteration_count == 1
 
 
 async def test_a_checkpoint_is_told_how_many_bytes_were_newly_written_for_it() -> None:
