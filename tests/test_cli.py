@@ -90,7 +90,7 @@ def test_lab_opens_the_first_notebook_of_the_checkout_from_anywhere(lab: Path, t
     assert FIRST.name in done.stdout
 
 
-def test_lab_listens_on_this_machine_only_and_asks_nobody_for_news(lab: Path, tmp_path: Path) -> None:
+def test_lab_listens_on_this_machine_only_and_fetches_no_news(lab: Path, tmp_path: Path) -> None:
     arguments = started_with(agentbench("lab", cwd=tmp_path, path=lab))
     assert "--ServerApp.ip=127.0.0.1" in arguments
     assert "--LabApp.news_url=None" in arguments
@@ -135,7 +135,7 @@ def test_lab_finds_a_notebook_by_the_beginning_of_its_name(name: str, lab: Path,
 
 
 @pytest.mark.parametrize(("name", "problem"), [("99", "names no notebook"), ("0", "names more than one notebook")])
-def test_a_name_that_fits_no_notebook_or_several_is_told_with_those_there_are(
+def test_a_name_that_fits_no_notebook_or_several_is_an_error_that_lists_those_there_are(
     name: str, problem: str, lab: Path, tmp_path: Path
 ) -> None:
     done = agentbench("lab", name, cwd=tmp_path, path=lab)
@@ -182,7 +182,7 @@ ANSWERED = "superstep 6: publish"
 
 
 @needs_notebook_extra
-def test_the_demo_tells_its_supersteps_and_shows_the_table(tmp_path: Path) -> None:
+def test_the_demo_prints_its_supersteps_and_the_table(tmp_path: Path) -> None:
     done = agentbench("demo", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -214,7 +214,7 @@ def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
 
 
 @needs_notebook_extra
-def test_where_nobody_can_answer_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
+def test_without_a_terminal_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
     done = agentbench("demo", cwd=tmp_path)
     assert done.returncode == 0
     assert "Publish this report? yes (the default: input is no terminal)" in done.stdout
@@ -231,7 +231,7 @@ def test_the_demo_asks_until_it_gets_an_answer(typed: str, published: bool, tmp_
 
 
 @needs_notebook_extra
-def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     done = agentbench("demo", "--yes", "--output", "taken", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
@@ -240,7 +240,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Pat
 
 @needs_notebook_extra
 @pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals on Windows")
-def test_on_a_terminal_there_is_a_bar_and_the_person_is_asked(tmp_path: Path) -> None:
+def test_on_a_terminal_there_is_a_bar_and_a_question(tmp_path: Path) -> None:
     shown = on_a_terminal("demo", "--speed", "1000", cwd=tmp_path, asked="[y/n]", typed="y\n")
     for done in range(9):
         assert (f"] {done} of 8 executors" in shown) is (done not in (4, 5)), "three measures end at once"

@@ -209,7 +209,7 @@ def test_list_draws_chains_apart_and_branches_below_where_they_begin(shown: Show
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--tree"]])
-def test_a_chain_that_is_not_there_is_told_with_those_that_are(form: list[str], folder: Path, shown: Shown) -> None:
+def test_an_unknown_chain_is_an_error_that_lists_those_there_are(form: list[str], folder: Path, shown: Shown) -> None:
     line = shown.failure("list", folder, "--workflow", "nobody", *form)
     assert "There is no chain 'nobody' in " in line
     assert "There are: 'flow', 'other'." in line
@@ -232,7 +232,7 @@ def test_a_damaged_checkpoint_is_left_out_of_the_list_with_a_warning(
 # ----------------------------------------------------------------------------------------------------------------- show
 
 
-def test_show_tells_what_a_checkpoint_is_and_holds(folder: Path, shown: Shown) -> None:
+def test_show_prints_what_a_checkpoint_is_and_holds(folder: Path, shown: Shown) -> None:
     lines = shown("show", folder, "flow-0003").splitlines()
     assert lines[13].startswith("  conv = ['a', 'bbb")
     assert len(lines[13]) < 120
@@ -261,7 +261,7 @@ def test_show_tells_what_a_checkpoint_is_and_holds(folder: Path, shown: Shown) -
 
 
 @pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])
-def test_show_masks_secrets_unless_asked(form: list[str], folder: Path, shown: Shown) -> None:
+def test_show_masks_secrets_by_default(form: list[str], folder: Path, shown: Shown) -> None:
     hidden = shown("show", folder, "flow-0003", *form)
     assert "sk-456" not in hidden
     assert "hunter2" not in hidden
@@ -285,7 +285,7 @@ def test_a_checkpoint_is_named_in_many_ways(reference: str, found: str, folder: 
     assert shown("show", folder, reference).splitlines()[0] == f"checkpoint  {found}"
 
 
-def test_what_names_none_or_several_is_told(folder: Path, shown: Shown) -> None:
+def test_what_names_none_or_several_is_an_error(folder: Path, shown: Shown) -> None:
     for reference in ("nobody", "latest:nobody", "flow@9", "…"):
         assert "There is no checkpoint " in shown.failure("show", folder, reference)
     line = shown.failure("show", folder, "flow-")
@@ -317,7 +317,7 @@ def test_diff_as_json(folder: Path, shown: Shown) -> None:
     assert by_path["state.conv[1]"]["after"] == "b" * 300
 
 
-def test_diff_exits_with_one_only_if_asked(folder: Path, shown: Shown) -> None:
+def test_diff_exits_with_one_only_by_option(folder: Path, shown: Shown) -> None:
     shown("diff", folder, "flow@2", "flow@3", status=0)
     shown("diff", folder, "flow@2", "flow@3", "--exit-code", status=1)
     assert "no difference" in shown("diff", folder, "flow@2", "flow@2", "--exit-code", status=0)
@@ -452,14 +452,14 @@ def test_an_address_where_nothing_is_stays_empty(command: list[str], shown: Show
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_address_that_is_none_is_told_without_its_password(shown: Shown) -> None:
+def test_an_address_that_is_none_is_an_error_without_its_password(shown: Shown) -> None:
     pytest.importorskip("redis")
     line = shown.failure("list", "redis://me:hunter2@localhost:port/0")
     assert "hunter2" not in line
     assert "is no address of checkpoints" in line
 
 
-def test_a_damaged_checkpoint_is_told_in_one_line(folder: Path, shown: Shown) -> None:
+def test_a_damaged_checkpoint_is_an_error_of_one_line(folder: Path, shown: Shown) -> None:
     (file,) = folder.glob("flow-0003*.json")
     file.write_bytes(file.read_bytes()[:-20])
     assert "flow-0003" in shown.failure("show", folder, "flow-0003")
@@ -549,7 +549,7 @@ def test_classes_of_a_script_are_read_once_the_script_is_imported(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["no_such_module", "no_such_script.py"])
-def test_a_module_that_cannot_be_imported_is_told(name: str, folder: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_an_error(name: str, folder: Path) -> None:
     done = program("-m", "agentbench", "checkpoints", "show", "runs", "latest", "--import", name, cwd=folder.parent)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"agentbench: --import {name}: ")

@@ -129,7 +129,7 @@ class BackendContract:
         put(backend, record("two", 2))
         assert backend.ids("flow") == ["one", "two"]
 
-    def test_long_texts_are_kept(self, backend: StorageBackend) -> None:
+    def test_long_texts_are_stored(self, backend: StorageBackend) -> None:
         noise = Random(1)
         text = '"' + "".join(noise.choices("abcdefgh ä\U0001f600", k=300_000)) + '"'
         one = put(backend, record("one", head="[" + text + "]", needs=(text,)), text, '"' + "x" * 2_000_000 + '"')
@@ -222,7 +222,7 @@ class BackendContract:
 
     # ------------------------------------------------------------------------------------------------ two writers
 
-    def test_who_relies_on_parts_that_were_removed_meanwhile_is_told(self, backend: StorageBackend) -> None:
+    def test_a_save_that_relies_on_removed_parts_is_stale(self, backend: StorageBackend) -> None:
         put(backend, record("one", needs=("x",)), "x")
         generation = backend.generation("flow")
         assert backend.generation("flow") == generation

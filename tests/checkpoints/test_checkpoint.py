@@ -96,7 +96,7 @@ def test_another_version_of_the_same_format_is_read(version):
     assert WorkflowCheckpoint.from_json(text).version == version
 
 
-def test_the_repr_of_a_checkpoint_that_is_read_later_reads_nothing_and_tells_what_is_known():
+def test_the_repr_of_a_checkpoint_that_is_read_later_reads_nothing_and_shows_what_is_known():
     def read(name):
         raise OSError(name)
 

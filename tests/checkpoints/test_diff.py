@@ -124,7 +124,7 @@ def test_values_made_alike_do_not_differ() -> None:
         assert changes(make(), make()) == []
 
 
-def test_a_difference_is_told_where_it_is() -> None:
+def test_a_difference_is_reported_where_it_is() -> None:
     cases: list[tuple[Any, Any, list[tuple[str, str]]]] = [
         ({"a": 1}, {"a": 2}, [(".a", "changed")]),
         ({"a": 1}, {"b": 1}, [(".a", "removed"), (".b", "added")]),
@@ -365,7 +365,7 @@ def test_ids_times_and_traces_are_no_content() -> None:
     assert (found.before.checkpoint_id, found.after.checkpoint_id) == (before.checkpoint_id, after.checkpoint_id)
 
 
-def test_another_graph_is_told_part_by_part() -> None:
+def test_another_graph_is_compared_part_by_part() -> None:
     def make(digest: str, **executors: str) -> WorkflowCheckpoint:
         signature = {"start_executor": "a", "executors": executors}
         return WorkflowCheckpoint("flow", digest, metadata={"graph_signature": signature})
@@ -535,7 +535,7 @@ def test_law_things_with_ids_change_places_with_the_sides_exactly(
     assert any(c.op == "reordered" for c in found) is (both != sorted(both))
 
 
-def test_steps_to_items_and_members_can_be_told_from_keys() -> None:
+def test_steps_to_items_and_members_differ_from_keys() -> None:
     found = diff_checkpoints(checkpoint(x=[], y=set()), checkpoint(x=[{"id": 1}], y={1}))
     assert [change.keys[-1] for change in found] == [ItemId("id", 1), Member(1)]
 

@@ -110,7 +110,7 @@ def test_an_unknown_codec_is_refused(tmp_path):
         FileCheckpointStorage(tmp_path, codec="yaml")  # type: ignore[arg-type]
 
 
-async def test_allowed_types_may_be_given_although_json_needs_none(open_storage):
+async def test_allowed_types_may_be_passed_although_json_needs_none(open_storage):
     storage = open_storage(allowed_checkpoint_types=["mine:Mine"])
     await storage.save(checkpoint(1))
     assert await storage.load("cp1") == await open_storage().load("cp1")
@@ -132,7 +132,7 @@ async def test_a_chain_takes_room_for_what_is_new_and_not_for_its_history(open_s
     assert sizes[500] <= 1 << 20
 
 
-async def test_no_more_than_keep_last_are_kept_and_no_parts_besides_theirs(open_storage):
+async def test_no_more_than_keep_last_stay_and_no_parts_besides_theirs(open_storage):
     storage = open_storage(keep_last=3)
     for seq in range(1, 101):
         await storage.save(checkpoint(seq, state={"text": f"{seq}" + "x" * 5000}))
@@ -213,7 +213,7 @@ async def test_only_allowed_types_are_unpickled(open_storage):
         assert await open_storage(codec="pickle", allowed_checkpoint_types=allowed).load("cp1") == saved
 
 
-def test_allowed_types_are_looked_at_when_the_storage_is_made(open_storage):
+def test_allowed_types_are_checked_when_the_storage_is_made(open_storage):
     with pytest.raises(ValueError, match=r"'shop\.Order' is among the allowed types. Expected 'module:qualname'"):
         open_storage(codec="pickle", allowed_checkpoint_types={"shop.Order"})
 

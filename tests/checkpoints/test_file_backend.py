@@ -107,7 +107,7 @@ def test_only_one_of_two_writers_begins_a_chain(backend, make):
     other.put(record("two"), {}, generation=other.generation(CHAIN))
 
 
-def test_who_relies_on_parts_that_another_one_swept_is_told(backend, make):
+def test_a_save_that_relies_on_parts_that_another_writer_swept_is_stale(backend, make):
     other = make()
     save(backend, "one", 1, "a")
     generation = other.generation(CHAIN)
@@ -117,7 +117,7 @@ def test_who_relies_on_parts_that_another_one_swept_is_told(backend, make):
     assert other.ids(CHAIN) == []
 
 
-def test_outlines_are_told_without_a_look_into_files_that_are_as_they_were(backend, make, tmp_path, monkeypatch):
+def test_outlines_are_listed_without_reading_files_that_are_as_they_were(backend, make, tmp_path, monkeypatch):
     saved = [save(backend, f"cp{n}", n) for n in range(1, 30)]
     other = make(str(tmp_path / "other"))
     copied = save(other, "copied", 7, run_id=None)
@@ -173,7 +173,7 @@ def test_a_copied_in_checkpoint_may_be_the_latest_and_can_be_deleted(backend, ma
     assert backend.latest(CHAIN).checkpoint_id == "two"
 
 
-def test_the_latest_is_looked_for_again_when_files_came_and_went(backend, make, tmp_path):
+def test_the_latest_is_searched_again_when_files_came_and_went(backend, make, tmp_path):
     other = make(str(tmp_path / "other"))
     newest = save(other, "newest", 9)
     one = save(backend, "one", 1)
@@ -303,7 +303,7 @@ def test_the_first_save_into_a_folder_reads_no_other_checkpoint_either(backend, 
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
-def test_files_are_for_their_owner_only_whatever_the_umask(tmp_path, make, umask):
+def test_files_are_for_their_owner_only_under_any_umask(tmp_path, make, umask):
     before = os.umask(umask)
     try:
         backend = make(str(tmp_path / "private"))
@@ -431,7 +431,7 @@ lock.release()
 """
 
 
-def test_who_is_not_to_wait_for_another_process_is_told_at_once_and_nothing_is_changed(backend, folder):
+def test_an_impatient_save_is_refused_at_once_and_changes_nothing(backend, folder):
     one = save(backend, "one", 1, "a")
     generation, files = backend.generation(CHAIN), contents_of(folder)
     two, parts = record("two", 2, parts=parts_of("b")), parts_of("b")
@@ -452,7 +452,7 @@ def test_who_is_not_to_wait_for_another_process_is_told_at_once_and_nothing_is_c
     assert backend.ids(CHAIN) == ["one", "two", "three"]
 
 
-def test_a_lock_that_somebody_removed_keeps_nobody_waiting(backend, folder):
+def test_a_removed_lock_file_blocks_no_writer(backend, folder):
     save(backend, "one", 1)
     generation = backend.generation(CHAIN)
     os.unlink(os.path.join(folder, ".agentbench.lock"))

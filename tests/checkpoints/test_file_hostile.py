@@ -416,9 +416,7 @@ def apply(damage, data):
 
 @settings(max_examples=150)
 @given(which=st.integers(0, 7), damage=damages(), keeps_time=st.booleans())
-def test_whatever_happens_to_a_file_what_is_loaded_is_what_was_saved(
-    pristine, tmp_path_factory, which, damage, keeps_time
-):
+def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_factory, which, damage, keeps_time):
     source, saved = pristine
     folder = tmp_path_factory.mktemp("damaged") / "checkpoints"
     shutil.copytree(source, folder)

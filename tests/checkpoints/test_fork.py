@@ -55,7 +55,7 @@ async def test_a_fork_is_a_new_checkpoint_with_the_content_of_the_original(stora
     assert fork.previous_checkpoint_id == saved[1].checkpoint_id
 
 
-async def test_a_fork_may_be_asked_for_by_an_info(storage):
+async def test_a_fork_may_start_from_an_info(storage):
     saved = await save_chain(storage, 2)
     info = await fork_checkpoint(storage, CheckpointInfo.of(saved[0]))
     assert info.previous_checkpoint_id == saved[0].checkpoint_id
@@ -123,7 +123,7 @@ async def test_state_updates_replace_keys_and_make_it_an_update(storage):
 
 
 @pytest.mark.parametrize(("messages", "count"), [({"b": ("z",)}, 1), ({}, 0)])
-async def test_given_messages_replace_all_waiting_ones_and_make_it_an_update(storage, messages, count):
+async def test_messages_replace_all_waiting_ones_and_make_it_an_update(storage, messages, count):
     (original,) = await save_chain(storage, 1, **RICH)
     info = await fork_checkpoint(storage, original.checkpoint_id, messages=messages)
     assert info.source == "update"
@@ -218,7 +218,7 @@ async def test_an_original_without_a_sequence_number_can_be_forked(storage):
 # -------------------------------------------------------------------------------------------------------- with history
 
 
-async def test_with_history_the_other_chain_stands_alone(storage):
+async def test_with_history_the_other_chain_is_complete(storage):
     saved = await save_chain(storage, 3, **RICH)
     before = await everything_in(storage)
     info = await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="new", with_history=True)

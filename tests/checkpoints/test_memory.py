@@ -62,7 +62,7 @@ async def test_values_that_are_frozen_once_saved_are_not_copied(storage):
     assert (await storage.load("c")).state["values"][0] is value
 
 
-async def test_the_graph_signature_is_kept_once_per_chain_and_given_out_as_a_copy(storage):
+async def test_the_graph_signature_is_stored_once_per_chain_and_loaded_as_a_copy(storage):
     signature = {"start_executor": "a", "executors": {"a": "module.A"}}
     saved = await save_chain(storage, 3, metadata={"graph_signature": signature})
     kept = [storage._entries[each.checkpoint_id].checkpoint.metadata["graph_signature"] for each in saved]
@@ -384,7 +384,7 @@ TestStorageAgainstADictionary = StorageAgainstADictionary.TestCase
 
 
 @pytest.mark.parametrize("keep", [1, 3])
-async def test_only_the_last_checkpoints_of_each_chain_are_kept(keep):
+async def test_only_the_last_checkpoints_of_each_chain_stay(keep):
     storage = InMemoryCheckpointStorage(keep_last=keep)
     saved = await save_chain(storage, 6)
     other = await save_chain(storage, 2, workflow_name="other")

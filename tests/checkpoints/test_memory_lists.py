@@ -21,7 +21,7 @@ async def states(storage: InMemoryCheckpointStorage, chain: str = "flow") -> lis
     return [each.state for each in await storage.list_checkpoints(workflow_name=chain)]
 
 
-async def test_a_growing_conversation_is_kept_once() -> None:
+async def test_a_growing_conversation_is_stored_once() -> None:
     storage, talk, expected = InMemoryCheckpointStorage(), [], []
     for seq in range(1, 301):
         talk.append(f"message {seq}")
@@ -68,7 +68,7 @@ async def test_two_branches_of_one_conversation_do_not_mix() -> None:
     assert ends == [[], ["left"], ["right"], [], ["left", "more"], ["right", "more"]]
 
 
-async def test_what_is_loaded_belongs_to_whoever_loaded_it() -> None:
+async def test_what_is_loaded_is_the_callers_own() -> None:
     storage, talk = InMemoryCheckpointStorage(), [f"message {each}" for each in range(60)]
     await storage.save(checkpoint(1, talk=talk, again=talk))
     first = await storage.load("flow-1")

@@ -85,7 +85,7 @@ def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("target", "problem"), [("", "empty"), ("file://other/folder", "another machine")])
-def test_addresses_that_lead_nowhere_are_told(target: str, problem: str) -> None:
+def test_addresses_that_lead_nowhere_are_errors(target: str, problem: str) -> None:
     with pytest.raises(WorkflowCheckpointException, match=problem):
         open_storage(target)
 
@@ -139,7 +139,7 @@ def test_a_database_in_memory_is_refused(target: str) -> None:
             open_storage(target, create=create)
 
 
-def test_a_driver_that_is_not_there_is_told_without_the_password() -> None:
+def test_a_missing_driver_is_an_error_without_the_password() -> None:
     pytest.importorskip("sqlalchemy")
     with pytest.raises((WorkflowCheckpointException, ValueError)) as caught:
         open_storage("nodb://me:hunter2@localhost/runs")
@@ -165,7 +165,7 @@ def test_an_address_with_a_slash_too_few_is_refused_without_its_password(tmp_pat
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "rediss://127.0.0.1:1", "unix:///nowhere.sock"])
-def test_a_redis_server_is_not_asked_before_it_is_needed(url: str) -> None:
+def test_a_redis_server_is_not_contacted_before_it_is_needed(url: str) -> None:
     pytest.importorskip("redis")
     from agentbench.checkpoints.redis import RedisCheckpointStorage
 
@@ -174,7 +174,7 @@ def test_a_redis_server_is_not_asked_before_it_is_needed(url: str) -> None:
     storage.close()
 
 
-def test_a_database_server_that_is_away_is_told_at_first_use() -> None:
+def test_a_database_server_that_is_away_is_an_error_at_first_use() -> None:
     pytest.importorskip("sqlalchemy")
     pytest.importorskip("psycopg")
     from agentbench.checkpoints.sql import SQLCheckpointStorage
@@ -197,7 +197,7 @@ def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) 
     engine.dispose()
 
 
-def test_an_address_is_shown_without_what_may_be_secret() -> None:
+def test_an_address_is_displayed_without_what_may_be_secret() -> None:
     cases: list[tuple[str, str]] = [
         ("runs", "runs"),
         ("a@b/c?d", "a@b/c?d"),
@@ -215,7 +215,7 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
         assert displayed_address(target) == shown
 
 
-def test_a_file_that_is_not_there_is_told_without_the_password() -> None:
+def test_a_missing_file_is_an_error_without_the_password() -> None:
     with pytest.raises(WorkflowCheckpointException, match="nothing at") as caught:
         open_storage("sqlite://me:secret@nowhere/x")
     assert "secret" not in str(caught.value)

@@ -182,7 +182,7 @@ def test_whole_lines_of_a_failed_append_stay_where_others_have_read_them(pack, p
 
 
 @given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=6), st.integers(0, 400))
-def test_whatever_is_cut_off_the_end_the_parts_before_it_are_found(tmp_path_factory, batches, cut):
+def test_parts_before_a_torn_end_are_found(tmp_path_factory, batches, cut):
     path = str(tmp_path_factory.mktemp("pack") / "chain.parts")
     pack = opened(path)
     pack.start_over(1)
@@ -205,7 +205,7 @@ def test_whatever_is_cut_off_the_end_the_parts_before_it_are_found(tmp_path_fact
         each.close()
 
 
-def test_lines_are_told_from_where_the_last_look_ended(tmp_path):
+def test_lines_are_read_from_where_the_last_read_ended(tmp_path):
     path = str(tmp_path / "lines")
     writer, reader = LineFile(path), LineFile(path)
     assert reader.follow() == (False, 0, b"")

@@ -21,7 +21,7 @@ def test_names_keep_equality_order_and_beginnings(one: str, two: str) -> None:
 
 
 @given(TEXTS | WORDS, st.sampled_from([0, 1, 128, 10_000]))
-def test_texts_come_back_whatever_their_length(text: str, shortest: int) -> None:
+def test_texts_of_any_length_come_back(text: str, shortest: int) -> None:
     assert unpack(pack(text, shortest)) == text
 
 

@@ -178,7 +178,7 @@ async def test_a_lost_part_is_an_error_of_the_checkpoints_that_need_it(
 # ---------------------------------------------------------------------------------------------------------------- looks
 
 
-async def test_a_repr_tells_server_and_prefix_and_nothing_secret(storage: RedisCheckpointStorage) -> None:
+async def test_a_repr_shows_server_and_prefix_and_nothing_secret(storage: RedisCheckpointStorage) -> None:
     class Mine(RedisCheckpointStorage):
         pass
 

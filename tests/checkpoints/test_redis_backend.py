@@ -71,7 +71,7 @@ SEQS = st.integers(0, 20) | st.integers(2**53 - 2, 2**53 + 2) | st.integers(0, 2
 
 
 @given(st.lists(st.tuples(SEQS, st.just(NOON) | TEXTS), max_size=8))
-def test_records_are_in_order_of_number_then_time_then_saving_whatever_those_are(
+def test_records_are_in_order_of_number_then_time_then_saving(
     redis_server: RedisServer, keys: list[tuple[int, str]]
 ) -> None:
     redis_server.clear()
@@ -175,7 +175,7 @@ def test_scripts_that_the_server_forgot_are_sent_again(backend: RedisBackend, se
 
 
 @pytest.mark.parametrize("rounds", [1, 7])
-def test_of_rivals_at_the_same_moment_exactly_one_moves_the_chain_on(redis_url: str, rounds: int) -> None:
+def test_of_simultaneous_rivals_exactly_one_moves_the_chain_on(redis_url: str, rounds: int) -> None:
     wins: list[str] = []
     begin = threading.Barrier(4)
 
@@ -243,7 +243,7 @@ def test_removals_from_one_chain_leave_the_generation_of_others(backend: RedisBa
     assert backend.generation("c") == before
 
 
-def test_a_server_that_does_not_tell_who_it_is_will_do(redis_url: str, server: Any) -> None:
+def test_a_server_without_info_rights_will_do(redis_url: str, server: Any) -> None:
     server.execute_command("ACL", "SETUSER", "modest", "on", ">right", "~*", "+@all", "-info")
     backend = RedisBackend(redis_url.replace("//", "//modest:right@"), prefix="agentbench")
     put(backend, record("a"), "one")
@@ -258,7 +258,7 @@ def test_a_server_that_does_not_tell_who_it_is_will_do(redis_url: str, server: A
 
 
 @pytest.mark.parametrize("lose", ["flush", "restart"])
-def test_after_a_loss_of_data_nobody_relies_on_parts_that_were_there(
+def test_after_a_loss_of_data_no_save_relies_on_parts_that_were_there(
     redis_server: RedisServer, backend: RedisBackend, server: Any, lose: str
 ) -> None:
     put(backend, record("a", needs=(part_id("one"),)), "one")
@@ -279,7 +279,7 @@ def test_after_a_loss_of_data_nobody_relies_on_parts_that_were_there(
 # --------------------------------------------------------------------------------------------------------------- sweeps
 
 
-def test_a_sweep_looks_again_when_somebody_saves_meanwhile(server: Any, redis_url: str) -> None:
+def test_a_sweep_starts_again_after_a_save_meanwhile(server: Any, redis_url: str) -> None:
     rival = RedisBackend(redis_url, prefix="agentbench")
     client = Hooked(server)
     backend = RedisBackend(client, prefix="agentbench")
@@ -424,7 +424,7 @@ def test_wrong_credentials_and_missing_rights_are_errors_of_redis(redis_url: str
     reader.close()
 
 
-def test_a_server_that_does_not_answer_is_given_up_in_the_end(redis_url: str, server: Any) -> None:
+def test_a_server_that_does_not_answer_times_out(redis_url: str, server: Any) -> None:
     backend = RedisBackend(f"{redis_url}?socket_timeout=0.05", prefix="agentbench")
     put(backend, record("a"))
     server.client_pause(60_000, all=False)

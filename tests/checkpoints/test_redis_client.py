@@ -176,6 +176,6 @@ def test_a_repr_hides_user_and_password() -> None:
     assert backend.place == "redis://localhost:6380/2"
 
 
-def test_tls_is_kept_for_an_asyncio_client() -> None:
+def test_tls_is_used_for_an_asyncio_client() -> None:
     client = redis.asyncio.Redis.from_url("rediss://:hush@localhost:6380/2?ssl_cert_reqs=none")
     assert RedisBackend(client, prefix="lab").place == "rediss://localhost:6380/2"

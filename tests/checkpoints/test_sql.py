@@ -83,7 +83,7 @@ def test_without_psycopg_its_extra_is_named_at_construction(make: Make, monkeypa
     assert caught.value.command == 'pip install "agentbench[postgres]"'
 
 
-def test_a_repr_tells_the_place_and_no_secret(make: Make, file: Path) -> None:
+def test_a_repr_shows_the_place_and_no_secret(make: Make, file: Path) -> None:
     assert repr(make()) == f"SQLCheckpointStorage('sqlite:///{file}')"
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     shown = repr(make("postgresql://me:secret@localhost/work"))
@@ -143,7 +143,7 @@ asyncio.run(storage.save(WorkflowCheckpoint("flow", "hash")))
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
-async def test_a_locked_database_is_told_with_what_was_not_saved(make: Make, file: Path) -> None:
+async def test_a_locked_database_is_an_error_that_names_what_was_not_saved(make: Make, file: Path) -> None:
     storage = make(f"sqlite:///{file}?timeout=0.05")
     await storage.save(checkpoint(1))
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -157,7 +157,7 @@ async def test_a_locked_database_is_told_with_what_was_not_saved(make: Make, fil
     assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-1", "flow-2"]
 
 
-async def test_a_server_that_is_away_is_told_and_comes_back(
+async def test_a_server_that_is_away_is_an_error_and_comes_back(
     postgres_url: str, postgres_server: PostgresServer, make: Make
 ) -> None:
     storage = make(postgres_url)
@@ -191,7 +191,7 @@ async def test_a_damaged_head_hides_no_neighbour(
         await storage.load("flow-2")
 
 
-async def test_a_pickle_that_somebody_planted_is_not_run(make: Make, file: Path, tmp_path: Path) -> None:
+async def test_a_planted_pickle_is_not_run(make: Make, file: Path, tmp_path: Path) -> None:
     storage = make()
     await storage.save(checkpoint(1, state={"text": "t" * 3000}))
 

@@ -76,14 +76,14 @@ def test_what_is_neither_a_path_nor_a_url_is_refused(given: object) -> None:
 
 
 @pytest.mark.parametrize("given", ["://me:secret@host", "postgresql://me:secret@host:port/name"])
-def test_a_url_that_is_none_is_refused_without_being_shown(given: str) -> None:
+def test_a_url_that_is_none_is_refused_without_being_printed(given: str) -> None:
     with pytest.raises(ValueError, match="is no URL that SQLAlchemy can read") as caught:
         database_url(given)
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
 
 
-def test_secrets_are_not_shown(psycopg: None) -> None:
+def test_secrets_are_not_displayed(psycopg: None) -> None:
     url = database_url("postgresql://me:s%40cret@host/name?sslpassword=hidden&application_name=bench&sslkey=/k")
     text = display_text(url)
     assert "s@cret" not in text
@@ -94,5 +94,5 @@ def test_secrets_are_not_shown(psycopg: None) -> None:
     assert secrets_of(database_url("postgresql://me@host/name")) == []
 
 
-def test_a_file_is_shown_as_a_url() -> None:
+def test_a_file_is_displayed_as_a_url() -> None:
     assert display_text(database_url(f"{os.sep}folder{os.sep}runs.db")) == "sqlite:////folder/runs.db"

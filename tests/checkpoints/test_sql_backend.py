@@ -148,7 +148,7 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
     assert backend.ids("flow") == ["one"]
 
 
-def test_what_the_database_objects_to_is_told_and_changes_nothing(url: str, make: Make) -> None:
+def test_what_the_database_refuses_is_an_error_and_changes_nothing(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
     backend._database._open_session().cursor.execute("ALTER TABLE agentbench_contents RENAME TO gone")
@@ -222,10 +222,6 @@ def test_nothing_is_created_before_the_first_use(make: Make, file: Path) -> None
     assert file.exists()
 
 
-def _fields(each: Any) -> dict[str, Any]:
-    return {name: getattr(each, name) for name in each.__slots__}
-
-
 def test_the_latest_is_found_by_the_index_alone(make: Make) -> None:
     backend = make()
     put(backend, record("one"))
@@ -264,7 +260,7 @@ def test_a_save_takes_one_statement_for_each_kind_of_row(make: Make) -> None:
     ]
 
 
-def test_whoever_is_not_patient_is_refused_at_once_while_another_program_writes(make: Make, file: Path) -> None:
+def test_an_impatient_save_is_refused_at_once_while_another_program_writes(make: Make, file: Path) -> None:
     backend = make(f"sqlite:///{file}?timeout=3600")  # nobody would wait for the end of this test
     put(backend, record("one"))
     generation = backend.generation("flow")
@@ -280,7 +276,7 @@ def test_whoever_is_not_patient_is_refused_at_once_while_another_program_writes(
     assert backend.ids("flow") == ["one", "two"]
 
 
-def test_the_patient_wait_also_after_somebody_was_not(make: Make, file: Path) -> None:
+def test_a_patient_save_waits_also_after_an_impatient_one(make: Make, file: Path) -> None:
     backend = make(f"sqlite:///{file}?timeout=3600")
     put(backend, record("one"))
     generation = backend.generation("flow")
@@ -401,7 +397,7 @@ def fails(use: Callable[[SQLBackend], object], backend: SQLBackend) -> bool:
     return False
 
 
-def test_a_damaged_file_is_an_error_or_tells_the_truth(make: Make, file: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_or_reads_right(make: Make, file: Path, tmp_path: Path) -> None:
     backend = make()
     for seq in range(30):
         put(backend, record(f"id{seq}", seq, needs=(f"{seq}" * 200,)), f"{seq}" * 200)
@@ -463,7 +459,7 @@ def test_a_link_that_leads_nowhere_is_not_followed(make: Make, tmp_path: Path) -
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_database_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_kind_of_database_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'nosuch://me:\*\*\*@host' names no kind of database"):
         SQLBackend("nosuch://me:secret@host")
 
@@ -529,7 +525,7 @@ class Interrupted:
         return getattr(self._cursor, name)
 
 
-def test_a_commit_that_nobody_answered_is_not_repeated_but_told(
+def test_a_commit_without_answer_is_an_error_and_not_repeated(
     postgres: SQLBackend, postgres_server: PostgresServer
 ) -> None:
     put(postgres, record("one"))
@@ -574,7 +570,9 @@ def test_the_collation_of_a_database_does_not_change_the_order(postgres_server: 
     assert backend.chains("a") == sorted(text for text in ODD_TEXTS if text.startswith("a"))
 
 
-def test_whoever_may_not_create_tables_is_told(postgres_server: PostgresServer, postgres_url: str, make: Make) -> None:
+def test_a_user_who_may_not_create_tables_gets_an_error(
+    postgres_server: PostgresServer, postgres_url: str, make: Make
+) -> None:
     postgres_server.execute("DROP ROLE IF EXISTS guest")
     postgres_server.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
     try:

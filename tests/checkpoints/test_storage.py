@@ -94,7 +94,7 @@ def test_checkpoints_without_a_sequence_number_come_first_by_time():
     assert sorted([third, second, first], key=checkpoint_order) == [first, second, third]
 
 
-def test_one_moment_has_one_place_however_it_is_written():
+def test_one_time_has_one_place_in_every_notation():
     cases = [
         "2024-01-01T12:00:00.000000+00:00",
         "2024-01-01T12:00:00+00:00",
@@ -175,7 +175,7 @@ async def test_a_storage_that_does_not_know_its_chains_says_so(ask):
         await ask(DictStorage())
 
 
-async def test_a_moved_head_is_told_with_both_numbers():
+async def test_a_moved_head_is_an_error_with_both_numbers():
     storage = InMemoryCheckpointStorage()
     await save_chain(storage, 2)
     with pytest.raises(WorkflowBusyError, match="'flow' is at sequence number 2, expected 1"):

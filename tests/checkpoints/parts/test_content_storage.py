@@ -34,7 +34,7 @@ def conversation(length: int) -> list[str]:
 # --------------------------------------------------------------------------------------------------------- what is read
 
 
-async def test_listing_reads_no_content_until_somebody_asks_for_it() -> None:
+async def test_listing_reads_no_content_until_it_is_accessed() -> None:
     storage = PlainStorage()
     for seq in range(1, 4):
         await storage.save(checkpoint(seq, state={"conversation": conversation(50 * seq)}))
@@ -103,7 +103,7 @@ async def test_a_damaged_head_is_left_out_of_lists_and_hides_no_neighbour(caplog
     assert "flow-2" in caplog.text
 
 
-async def test_a_head_that_only_looks_right_is_found_out_when_somebody_looks_into_it() -> None:
+async def test_a_head_that_only_looks_right_is_an_error_when_it_is_accessed() -> None:
     storage = PlainStorage()
     await storage.save(checkpoint(1, state={"n": 1}))
     found = storage.backend.records["flow-1"]
@@ -220,7 +220,7 @@ async def test_an_abandoned_save_is_finished_and_later_ones_build_on_it() -> Non
 
 
 @pytest.mark.parametrize("keep", [1, 3, 20])
-async def test_of_each_chain_the_last_ones_are_kept_with_what_they_need(keep: int) -> None:
+async def test_of_each_chain_the_last_ones_stay_with_what_they_need(keep: int) -> None:
     storage = PlainStorage(keep_last=keep)
     for seq in range(1, 61):
         await storage.save(checkpoint(seq, state={"conversation": conversation(seq)}))
@@ -318,7 +318,7 @@ async def test_metadata_of_a_caller_under_a_key_of_the_engine_hide_no_other_chec
     assert [info.writers for info in await storage.list_infos(workflow_name="flow")] == [(), ("a",)]
 
 
-async def test_a_checkpoint_is_told_how_many_bytes_were_newly_written_for_it() -> None:
+async def test_a_checkpoint_notes_how_many_bytes_were_newly_written_for_it() -> None:
     storage, talk = PlainStorage(), conversation(100)
     first = checkpoint(1, state={"talk": talk}, metadata={"seq": 1, "sizes": {"messages": 0}})
     second = checkpoint(2, state={"talk": [*talk, "new"]}, metadata={"seq": 2, "sizes": {"messages": 0}})

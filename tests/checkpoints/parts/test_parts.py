@@ -68,7 +68,7 @@ values = st.recursive(
 
 @given(versions=st.lists(values, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
-def test_every_version_of_a_value_comes_back_and_is_cut_the_same_whatever_was_cut_before(versions: list[Any]) -> None:
+def test_every_version_of_a_value_comes_back_and_is_cut_the_same_after_any_other_value(versions: list[Any]) -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     texts = [shelf.keep(memory.cut(version)) for version in versions]
     for version, text in zip(versions, texts, strict=True):
