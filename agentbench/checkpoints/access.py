@@ -46,12 +46,7 @@ def makes_copies(storage: object) -> bool:
 async def load_checkpoint(
     storage: CheckpointStorage, checkpoint_id: CheckpointID | CheckpointInfo
 ) -> WorkflowCheckpoint:
-    """Load a checkpoint as the caller's own.
-
-    Args:
-        storage: Any; one that returns `None` for an unknown id is understood.
-        checkpoint_id: The id, or the info.
-    """
+    """Load a checkpoint as the caller's own; a storage that returns `None` for an unknown id is understood."""
     checkpoint_id = id_of(checkpoint_id)
     try:
         found: object = await _awaitable(storage.load(checkpoint_id), storage, "load")
@@ -75,12 +70,8 @@ async def save_checkpoint(
 ) -> CheckpointID:
     """Save a checkpoint that the caller may change afterwards, and return its id.
 
-    With a storage that lacks `SupportsHeadCheck` another writer may save between the check and the save.
-
-    Args:
-        storage: Any.
-        checkpoint: What to save; its `workflow_name` is the chain.
-        expected_seq: Save only if the newest checkpoint of the chain has this sequence number; 0 for an empty chain.
+    With `expected_seq` only if the newest checkpoint of the chain has this sequence number, 0 for an empty chain. Where
+    the storage lacks `SupportsHeadCheck` another writer may save between the check and the save.
     """
     own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:

@@ -118,13 +118,7 @@ class WorkflowCheckpoint(_ReadLater):
 
     @classmethod
     def read_later(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> WorkflowCheckpoint:
-        """Build a checkpoint whose larger fields are read at the first access.
-
-        Args:
-            known: Values by field name.
-            read: Returns the field of a name that is not among them, perhaps together with others; what it raises
-                is raised at the access.
-        """
+        """Build a checkpoint of known fields; `read` returns another one, perhaps with others, at the first access."""
         checkpoint = object.__new__(cls)
         for name, value in known.items():
             setattr(checkpoint, name, value)
@@ -168,11 +162,7 @@ class WorkflowCheckpoint(_ReadLater):
         return checkpoint
 
     def require_known_version(self) -> None:
-        """Refuse a format that is not known here. The number before the point is the format; the rest may differ.
-
-        Raises:
-            WorkflowCheckpointException: It is another format.
-        """
+        """Refuse another format than this one: the number before the point; the rest may differ."""
         version: object = self.version
         if not isinstance(version, str) or version.partition(".")[0] != _KNOWN_FORMAT:
             message = (

@@ -73,7 +73,15 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             raise TypeError(msg)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, checkpoint_id)
-    _require_keys(state_updates or {}, original)
+    # What resembles a path into a value would become a key of its own, which no executor reads.
+    for key in state_updates or ():
+        whole = key.partition(".")[0]
+        if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):
+            msg = (
+                f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. "
+                f"Give all of it: state_updates={{{whole!r}: {{...}}}}."
+            )
+            raise ValueError(msg)
     chain = original.workflow_name if workflow_name is None else workflow_name
     seq = next_seq(await head_of(storage, chain))
     past: list[WorkflowCheckpoint] = []
@@ -104,18 +112,6 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     }
     await _save_all(storage, [*past, fork])
     return CheckpointInfo.of(fork)
-
-
-def _require_keys(updates: Mapping[str, Any], original: WorkflowCheckpoint) -> None:
-    """Refuse what resembles a path into a value: it would become a key of its own, which no executor reads."""
-    for key in updates:
-        whole = key.partition(".")[0]
-        if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):
-            msg = (
-                f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. "
-                f"Give all of it: state_updates={{{whole!r}: {{...}}}}."
-            )
-            raise ValueError(msg)
 
 
 async def _copied_history(

@@ -225,11 +225,7 @@ class _ListLogs:
         self._logs: dict[int, list[Any]] = {}
 
     def share(self, state: dict[str, Any]) -> dict[int, _ListPrefix]:
-        """Append what is new in the long lists of a state to their logs.
-
-        Returns:
-            What takes the place of these lists in a stored checkpoint, by their identity.
-        """
+        """Append what is new in long lists of a state to their logs; return what takes their places, by identity."""
         former, self._logs = self._logs, {}
         prefixes: dict[int, _ListPrefix] = {}
         holders: list[tuple[dict[Any, Any], int]] = [(state, 1)] if type(state) is dict else []

@@ -186,18 +186,7 @@ class ChainStorage(Displayable):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """List checkpoints without their content, oldest first, chains one after another sorted by name.
-
-        Args:
-            workflow_name: The chain; `None` for all chains.
-            run_id: Only checkpoints that this run wrote.
-            before: Only those that come before the checkpoint with this id.
-            limit: At most so many, the newest ones.
-
-        Raises:
-            CheckpointNotFoundError: There is no checkpoint `before` among them.
-            ValueError: `limit` is negative.
-        """
+        """List checkpoints without their content; arguments and errors are those of the function `list_infos`."""
         choice: dict[str, Any] = {"run_id": run_id, "before": before, "limit": limit}
         limits = {name: value for name, value in choice.items() if value is not None}
         if workflow_name is not None:

@@ -20,14 +20,9 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run a command, by default that of the command line, and return the exit status.
 
-    Args:
-        arguments: Those of the command line by default.
-
-    Returns:
-        The exit status: 0 if all went well, 1 for an error that was printed, 2 for wrong arguments, 130 if the
-        person at the keyboard ended it.
+    0 if all went well, 1 for an error that was printed, 2 for wrong arguments, 130 where the person pressed Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):

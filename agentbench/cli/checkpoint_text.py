@@ -98,16 +98,19 @@ def _size(size_bytes: int) -> str:
 
 def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secrets: bool = False) -> str:
     """Return what a checkpoint is and holds: the beginning of each value or all of it, secrets masked or not."""
-    values = _Values(full=full, secrets=secrets)
-    lines = list(_facts(checkpoint, values))
+    lines = list(_facts(checkpoint, secrets=secrets))
     for title, entries in _sections(checkpoint):
         if entries:
             lines += ["", f"{title} ({len(entries):,})"]
-            lines += (each for name, value in entries for each in values.lines(name, value))
+        for name, value in entries:
+            if full:
+                lines += _whole_value(name, value, secrets=secrets)
+            else:
+                lines.append(f"  {line(name, 60)} = {_short_value(name, value, secrets=secrets)}")
     return "\n".join(lines)
 
 
-def _facts(checkpoint: WorkflowCheckpoint, values: _Values) -> Iterator[str]:
+def _facts(checkpoint: WorkflowCheckpoint, *, secrets: bool) -> Iterator[str]:
     info = CheckpointInfo.of(checkpoint)
     facts = {
         "checkpoint": info.checkpoint_id,
@@ -123,7 +126,7 @@ def _facts(checkpoint: WorkflowCheckpoint, values: _Values) -> Iterator[str]:
         if fact is not None:
             yield f"{name:12}{line(fact)}"
     for name, value in _own_metadata(info.metadata).items():
-        yield f"{'metadata':12}{line(name)} = {values.short(name, value)}"
+        yield f"{'metadata':12}{line(name)} = {_short_value(name, value, secrets=secrets)}"
 
 
 def _sections(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
@@ -143,27 +146,18 @@ def _sections(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, list[tuple[
         yield title, list((checkpoint.state.get(key) or {}).items())
 
 
-class _Values:
-    """Values as lines, masked and cut as the options say."""
+def _whole_value(name: str, value: object, *, secrets: bool) -> Iterator[str]:
+    yield f"  {line(name)} ="
+    masked = value if secrets else mask_secrets(value, key=name)
+    text = masked if isinstance(masked, str) else pprint.pformat(masked, width=_WIDTH, sort_dicts=False)
+    for each in esc(text, into="text", limit=None).split("\n"):
+        yield f"    {each}"
 
-    def __init__(self, *, full: bool, secrets: bool) -> None:
-        self._full = full
-        self._secrets = secrets
 
-    def lines(self, name: str, value: object) -> Iterator[str]:
-        if not self._full:
-            yield f"  {line(name, 60)} = {self.short(name, value)}"
-            return
-        yield f"  {line(name)} ="
-        masked = value if self._secrets else mask_secrets(value, key=name)
-        text = masked if isinstance(masked, str) else pprint.pformat(masked, width=_WIDTH, sort_dicts=False)
-        for each in esc(text, into="text", limit=None).split("\n"):
-            yield f"    {each}"
-
-    def short(self, name: str, value: object) -> str:
-        if is_secret_name(name) and value is not None and not self._secrets:
-            return MASK
-        return short_value(value, limit=_LINE_LIMIT, secrets=self._secrets)
+def _short_value(name: str, value: object, *, secrets: bool) -> str:
+    if is_secret_name(name) and value is not None and not secrets:
+        return MASK
+    return short_value(value, limit=_LINE_LIMIT, secrets=secrets)
 
 
 def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,12 +70,6 @@ def _step(key: object) -> str:
 _LONGEST_KEY = 120
 
 
-class _KeyRepr(reprlib.Repr):
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring = self.maxother = self.maxlong = _LONGEST_KEY
-
-
 def _key_text(key: object) -> str:
     try:
         text = _KEY_REPR.repr(key)
@@ -84,4 +78,5 @@ def _key_text(key: object) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-_KEY_REPR = _KeyRepr()
+_KEY_REPR = reprlib.Repr()
+_KEY_REPR.maxstring = _KEY_REPR.maxother = _KEY_REPR.maxlong = _LONGEST_KEY

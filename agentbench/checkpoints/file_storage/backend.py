@@ -112,7 +112,11 @@ class FileBackend:
             saved = index.next_saved(time.time_ns())
             manifest = record.content.encode() if is_whole else write_manifest(record, saved)
             if len(manifest) > LARGEST_MANIFEST:
-                raise _too_large(record, len(manifest))
+                message = (
+                    f"Checkpoint {record.checkpoint_id!r} takes {len(manifest):,} bytes in one piece; expected at most "
+                    f"{LARGEST_MANIFEST:,}. Keep less in its state."
+                )
+                raise WorkflowCheckpointException(message)
             pack.append(parts)
             status = write_private(path, manifest, fsync=self._fsync)
             changed = status.st_mtime_ns
@@ -260,7 +264,10 @@ class FileBackend:
             self._scan(only_names=limit is not None)
             entries = self._index.chain(workflow_name)
             if before is not None:
-                entries = entries[: _place(entries, before)]
+                ids = [entry.checkpoint_id for entry in entries]
+                if before not in ids:
+                    raise CheckpointNotFoundError(before)
+                entries = entries[: ids.index(before)]
             if run_id is not None:
                 entries = [entry for entry in entries if entry.run_id == run_id]
             return entries if limit is None else entries[max(0, len(entries) - limit) :]
@@ -396,13 +403,6 @@ class FileBackend:
         return pack
 
 
-def _place(entries: Sequence[ManifestEntry], checkpoint_id: str) -> int:
-    for at, entry in enumerate(entries):
-        if entry.checkpoint_id == checkpoint_id:
-            return at
-    raise CheckpointNotFoundError(checkpoint_id)
-
-
 def _refuse_another(path: str, checkpoint_id: str) -> None:
     """Refuse to replace a file that holds another checkpoint."""
     if os.path.isdir(path):
@@ -418,14 +418,6 @@ def _refuse_another(path: str, checkpoint_id: str) -> None:
                 "same to the file system; remove the file if it is a stray copy."
             )
             raise WorkflowCheckpointException(message) from error
-
-
-def _too_large(record: CheckpointRecord, size: int) -> WorkflowCheckpointException:
-    message = (
-        f"Checkpoint {record.checkpoint_id!r} takes {size:,} bytes in one piece; expected at most "
-        f"{LARGEST_MANIFEST:,}. Keep less in its state."
-    )
-    return WorkflowCheckpointException(message)
 
 
 def _warn(problems: Sequence[UnreadableManifestError]) -> None:

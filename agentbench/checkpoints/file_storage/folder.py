@@ -59,19 +59,14 @@ class CheckpointFolder:
             reason = f"cannot be written to ({error.strerror})"
             raise self._unusable(reason) from error
         try:
-            if not self._is_tidy:
-                self._tidy()
+            if not self._is_tidy:  # no other process is writing now: what is half written is of killed ones
+                for name in filter(is_temporary, os.listdir(self.path)):
+                    with suppress(OSError):
+                        os.unlink(self.path_of(name))
+                self._is_tidy = True
             yield
         finally:
             self.lock.release()
-
-    def _tidy(self) -> None:
-        """Remove what killed processes left half written: no other process is writing now."""
-        for name in os.listdir(self.path):
-            if is_temporary(name):
-                with suppress(OSError):
-                    os.unlink(self.path_of(name))
-        self._is_tidy = True
 
     def _unusable(self, reason: str) -> WorkflowCheckpointException:
         message = (

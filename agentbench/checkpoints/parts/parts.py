@@ -295,14 +295,10 @@ def _groups(runs: _Runs) -> str:
     if not runs.parts_in_tail:
         return f"[{','.join(forms)}]"
     groups = []
-    for are_parts, group in groupby(zip(runs.tail, forms, strict=True), _is_part):
+    for are_parts, group in groupby(zip(runs.tail, forms, strict=True), lambda entry: entry[0] is not entry[1]):
         texts = [form for _, form in group]
         groups.append(f'"{"".join(texts)}"' if are_parts else f"[{','.join(texts)}]")
     return ",".join(groups)
-
-
-def _is_part(entry: tuple[str, str]) -> bool:
-    return entry[0] is not entry[1]
 
 
 def _common_length(former: list[Any], value: list[Any]) -> int:
@@ -328,10 +324,7 @@ def join_part(name: str, fetch: Fetch) -> Any:
 
 
 def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
-    """Find the parts that texts need, directly or through other parts.
-
-    Texts of users that look like an id count too: at worst a part stays for nothing.
-    """
+    """Find the parts that texts need, also through others; for texts that only look like ids a part stays in vain."""
     live: set[str] = set()
     for content in contents:
         live |= _ids_in(content)

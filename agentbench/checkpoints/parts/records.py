@@ -186,13 +186,10 @@ def read_head(record: CheckpointRecord) -> Head:
     if head["format"] > FORMAT:
         reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
         raise damage_error(record.checkpoint_id, reason)
-    if tuple(map(type, map(head.get, _HEAD_FIELDS))) not in _HEAD_TYPES:
-        raise damage_error(record.checkpoint_id, f"Its head has no usable {', '.join(_unusable(head))}.")
+    unusable = [name for name, kinds in _HEAD_TYPES.items() if type(head.get(name)) not in kinds]
+    if unusable:
+        raise damage_error(record.checkpoint_id, f"Its head has no usable {', '.join(unusable)}.")
     return head
-
-
-def _unusable(head: Head) -> list[str]:
-    return [name for name, *kinds in zip(_HEAD_FIELDS, *_HEAD_TYPES, strict=True) if type(head.get(name)) not in kinds]
 
 
 def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
@@ -200,20 +197,9 @@ def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = 
     return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
 
 
-_HEAD_FIELDS: Final = (
-    "version",
-    "timestamp",
-    "graph",
-    "iteration",
-    "messages",
-    "requests",
-    "bytes",
-    "metadata",
-    "previous",
-    "signature",
-)
-_HEAD_TYPES: Final = frozenset(
-    (str, str, str, int, int, int, int, dict, previous, signature)
-    for previous in (str, type(None))
-    for signature in (str, type(None))
-)
+_HEAD_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("version", "timestamp", "graph"), (str,)),
+    **dict.fromkeys(("iteration", "messages", "requests", "bytes"), (int,)),
+    **dict.fromkeys(("previous", "signature"), (str, type(None))),
+    "metadata": (dict,),
+}

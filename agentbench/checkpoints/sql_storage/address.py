@@ -18,7 +18,7 @@ _HIDDEN: Final = "***"
 def database_url(path_or_url: Any) -> URL:
     """Return the URL of a database; PostgreSQL is reached through `psycopg` unless the URL names another driver."""
     if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
-        url = URL.create("sqlite", database=_absolute(os.fspath(path_or_url)))
+        url = URL.create("sqlite", database=os.path.abspath(path_or_url))  # the working folder may change
     else:
         url = _parse(path_or_url)
     if url.get_backend_name() == "sqlite":
@@ -74,12 +74,4 @@ def _of_file(url: URL) -> URL:
             "of a file; for checkpoints in memory use InMemoryCheckpointStorage()."
         )
         raise ValueError(msg)
-    return url if file_of(url) is None else url.set(database=_absolute(url.database))
-
-
-def _absolute(path: str) -> str:
-    """A program may change its working folder between the first use and the second."""
-    if "\0" in path or not path:
-        msg = f"path_or_url is {path!r}; expected the path of a file."
-        raise ValueError(msg)
-    return os.path.abspath(path)
+    return url if file_of(url) is None else url.set(database=os.path.abspath(url.database))

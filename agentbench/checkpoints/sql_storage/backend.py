@@ -142,19 +142,13 @@ class SQLBackend:
 
         def read(session: Session) -> list[Row]:
             if before is not None:
-                values.update(self._position(session, workflow_name, before))
+                place = session.rows(self._statements.position, checkpoint_id=encode_name(before), **values)
+                if not place:
+                    raise CheckpointNotFoundError(before)
+                values.update(zip(("seq", "timestamp", "record_id"), place[0], strict=True))
             return session.rows(statement, **values)
 
         return _bare_records(workflow_name, self._database.read(read))
-
-    def _position(self, session: Session, workflow_name: str, checkpoint_id: str) -> dict[str, Any]:
-        found = session.rows(
-            self._statements.position, name=encode_name(workflow_name), checkpoint_id=encode_name(checkpoint_id)
-        )
-        if not found:
-            raise CheckpointNotFoundError(checkpoint_id)
-        seq, timestamp, record_id = found[0]
-        return {"seq": seq, "timestamp": timestamp, "record_id": record_id}
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
         """See `StorageBackend`: heads are hardly dearer here."""
