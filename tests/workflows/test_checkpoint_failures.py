@@ -96,7 +96,7 @@ async def test_a_run_whose_saves_all_succeed_or_that_is_strict_warns_of_nothing(
     assert seen == []
 
 
-async def test_a_save_that_arrived_although_it_failed_leaves_its_number_to_nobody_else():
+async def test_the_number_of_a_save_that_arrived_although_it_failed_is_not_used_again():
     class Unsure(OwnStorage):
         """Keeps the second checkpoint, then loses the connection."""
 
@@ -282,7 +282,7 @@ async def test_two_runs_on_one_chain_are_two_branches_and_nothing_is_lost(kind: 
 
 @pytest.mark.parametrize("kind", [InMemoryCheckpointStorage, OwnStorage])
 @pytest.mark.parametrize("strict", [False, True])
-async def test_a_run_that_checks_the_head_ends_when_somebody_else_moves_the_chain_on(kind: Any, strict: bool):
+async def test_a_run_that_checks_the_head_ends_when_another_run_saves_to_the_chain(kind: Any, strict: bool):
     storage = kind()
     mine = four(storage, strict_checkpoints=strict).start("x", options=RunOptions(check_head=True))
     await mine.step()

@@ -186,17 +186,6 @@ async def test_a_handle_that_answers_an_earlier_run_is_linked_to_it():
     assert run.checkpoints[0].previous_checkpoint_id == before.checkpoint_id
 
 
-async def test_a_run_without_checkpoints_is_not_taken_for_the_end_of_an_earlier_chain():
-    storage = InMemoryCheckpointStorage()
-    workflow = chain(Ask("ask"), name="w")
-    await workflow.run("x", checkpoint_storage=storage)
-    workflow.reset()
-    await workflow.run("y")
-    await workflow.run(responses={"R0": "word"}, checkpoint_storage=storage)
-    points = await storage.list_checkpoints(workflow_name="w")
-    assert [p.previous_checkpoint_id for p in points] == [None, None, points[1].checkpoint_id]
-
-
 async def test_a_restore_that_was_not_driven_on_is_still_what_the_next_round_follows():
     storage = InMemoryCheckpointStorage()
     workflow = chain(Pass("a"), Ask("ask"), name="w", checkpoint_storage=storage)
@@ -229,7 +218,7 @@ def in_another_process(place: Place, **wanted: Any) -> dict[str, Any]:
     return found
 
 
-async def test_a_question_is_asked_in_one_process_and_answered_in_another(place: Place):
+async def test_a_request_of_one_process_is_answered_in_another(place: Place):
     asked = in_another_process(place, message="x", process="one")
     assert asked["asked"] == ["verdict", "word"]
     assert asked["outputs"] == []

@@ -181,7 +181,7 @@ async def test_the_targets_of_one_message_run_side_by_side():
     assert most == 3
 
 
-async def test_what_a_superstep_sends_is_queued_in_plan_order_whoever_ends_first():
+async def test_messages_are_queued_in_plan_order_whichever_handler_ends_first():
     class Late(Executor):
         def __init__(self, name: str, hops: int) -> None:
             super().__init__(name)

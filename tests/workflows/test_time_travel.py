@@ -152,7 +152,7 @@ async def test_the_fork_of_a_run_and_its_checkpoints_are_one_chain(storage: Any)
     assert len(await list_infos(storage, workflow_name="three")) == 3
 
 
-async def test_questions_are_asked_again_in_a_fork_whatever_was_answered_later(storage: Any):
+async def test_requests_are_emitted_again_in_a_fork_although_they_were_answered_later(storage: Any):
     run = lasting_flow(storage).start("x")
     await run.result()
     asked = run.last_checkpoint
@@ -240,7 +240,7 @@ async def test_a_run_goes_back_to_where_another_run_was(storage: Any):
     assert await lineage(storage, run.checkpoints[-1].checkpoint_id) == [other.checkpoints[0], *run.checkpoints]
 
 
-async def test_a_restore_drops_what_is_queued_asked_and_answered_after_it(storage: Any):
+async def test_a_restore_drops_messages_requests_and_responses_after_it(storage: Any):
     workflow = chain(Pass("a"), Ask("ask"), name="three", checkpoint_storage=storage)
     run = workflow.start("x")
     await run.result()

@@ -216,32 +216,6 @@ def test_a_group_made_by_hand_can_be_added_and_is_checked_at_build():
 # -------------------------------------------------------------------------------------------------------------- fan-in
 
 
-def modes(takes, **options):
-    """The decided mode of a fan-in made each way: by keyword style, fluently, by hand."""
-    target = node("t", takes=takes)
-    fan_out = [SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "c")]
-    found = []
-    for add in (
-        lambda builder: builder.add_fan_in_edges([B, C], target),
-        lambda builder: builder.fan_in([B, C], target, **options),
-        lambda builder: builder.add_edge_group(FanInEdgeGroup(["b", "c"], "t", **options)),
-    ):
-        builder = WorkflowBuilder(A).add_executor(B).add_executor(C).add_executor(target)
-        for group in fan_out:
-            builder.add_edge_group(group)
-        add(builder)
-        (join,) = [group for group in builder.build().edge_groups if isinstance(group, FanInEdgeGroup)]
-        found.append(join.resolved_mode)
-    return found
-
-
-def test_the_declared_types_decide_how_a_fan_in_delivers_and_the_method_where_both_forms_are_taken():
-    assert modes(str) == ["independent"] * 3
-    assert modes(list[str]) == ["barrier"] * 3
-    assert modes(str | list[str]) == ["barrier", "independent", "independent"]
-    assert modes(object, mode="barrier") == ["barrier"] * 3
-
-
 # --------------------------------------------------------------------------------------------------------------- start
 
 
@@ -302,13 +276,6 @@ def test_methods_add_to_the_designation():
 
 
 # --------------------------------------------------------------------------------------------------------------- build
-
-
-def test_a_failed_build_can_be_mended_and_repeated():
-    builder = WorkflowBuilder(A).add_executor(B)
-    with pytest.raises(GraphConnectivityError):
-        builder.build()
-    assert list(builder.connect(A, B).build().executors) == ["a", "b"]
 
 
 def test_a_second_build_shares_its_executors_and_says_so(caplog):

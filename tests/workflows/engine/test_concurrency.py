@@ -23,7 +23,7 @@ def alone() -> bool:
 
 
 @given(st.lists(st.integers(0, 5), max_size=8))
-def test_results_come_in_the_order_of_the_items_whoever_ends_first(pauses: list[int]) -> None:
+def test_results_come_in_the_order_of_the_items(pauses: list[int]) -> None:
     async def part(item: tuple[int, int]) -> int:
         index, pause = item
         for _ in range(pause):
@@ -33,13 +33,6 @@ def test_results_come_in_the_order_of_the_items_whoever_ends_first(pauses: list[
     found = asyncio.run(run_all(part, list(enumerate(pauses))))
 
     assert found == list(range(len(pauses)))
-
-
-async def test_one_item_needs_no_task() -> None:
-    async def part(_: int) -> Any:
-        return asyncio.current_task()
-
-    assert await run_all(part, [1]) == [asyncio.current_task()]
 
 
 async def test_no_item_is_no_work() -> None:

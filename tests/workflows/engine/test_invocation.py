@@ -133,7 +133,7 @@ async def test_the_last_failure_is_the_failure_of_the_executor():
     assert brief(run.events) == [("executor_invoked", "node"), ("warning", None), ("executor_failed", "node")]
 
 
-async def test_what_a_failed_attempt_sent_yielded_and_asked_is_dropped():
+async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():
     async def do(ctx, attempt):
         await ctx.send_message(f"sent {attempt}")
         await ctx.yield_output(f"yielded {attempt}")
@@ -253,12 +253,6 @@ def crowded(crowd, senders=5):
     return WorkflowBuilder(start_executor=first).add_fan_out_edges(first, sources).fan_in(sources, crowd).build()
 
 
-async def test_handlers_of_one_executor_interleave_by_default():
-    crowd = Crowd("crowd")
-    await crowded(crowd).run("x")
-    assert crowd.most == 5
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 9])
 async def test_no_more_handlers_run_at_once_than_allowed(limit):
     crowd = Crowd("crowd", max_concurrency=limit)
@@ -286,28 +280,6 @@ def test_a_limited_executor_may_run_on_one_loop_after_another():
     asyncio.run(once())
     asyncio.run(once())
     assert crowd.order == [0, 1, 2, 3, 4] * 2
-
-
-async def test_the_limit_of_one_executor_is_not_that_of_another():
-    limited, free = Crowd("limited", max_concurrency=1), Crowd("free")
-
-    async def spread(message, ctx):
-        for n in range(3):
-            await ctx.send_message(n)
-
-    async def forward(message, ctx):
-        await ctx.send_message(message)
-
-    first, left, right = node(spread, "first"), node(forward, "left"), node(forward, "right")
-    workflow = (
-        WorkflowBuilder(start_executor=first)
-        .add_fan_out_edges(first, [left, right])
-        .add_fan_out_edges(left, [limited, free])
-        .add_fan_out_edges(right, [limited, free])
-        .build()
-    )
-    await workflow.run("x")
-    assert (limited.most, free.most) == (1, 2)
 
 
 @pytest.mark.parametrize("observe", [False, True])

@@ -134,7 +134,7 @@ async def test_arguments_are_in_checkpoints_on_request():
     [(False, {}, (None, None)), (False, {CLIENT: {"m": 2}}, (None, {"m": 2})), (True, {}, ({"t": 1}, {"m": 1}))],
     ids=["not saved, not given again", "given again", "saved"],
 )
-async def test_a_resumed_run_has_the_arguments_that_were_saved_or_are_given_again(saved, given, got):
+async def test_a_resumed_run_has_the_saved_arguments_or_new_ones(saved, given, got):
     storage = InMemoryCheckpointStorage()
     settings = {"checkpoint_storage": storage, "checkpoint_run_kwargs": saved}
     await asking(**settings).run("x", function_invocation_kwargs={"t": 1}, client_kwargs={"m": 1})

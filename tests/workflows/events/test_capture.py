@@ -157,16 +157,6 @@ async def test_the_root_logger_has_its_handlers_back_after_a_run():
 # ---- standard output is given back -----------------------------------------------------------------
 
 
-async def test_standard_output_is_given_back_after_a_failure():
-    async def fails(message, ctx):
-        raise KeyError("k")
-
-    before = sys.stdout
-    with pytest.raises(KeyError):
-        await observed(single(fails))
-    assert sys.stdout is before
-
-
 async def test_two_observed_runs_at_once_capture_their_own_text():
     async def meet(key, mine, theirs):
         async def act(message, ctx):

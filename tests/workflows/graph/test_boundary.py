@@ -239,7 +239,7 @@ class Reports(Hook):
 
 
 @pytest.mark.parametrize("failure_policy", ["cancel", "finish"])
-async def test_a_hook_hears_of_each_delivery_with_its_result(failure_policy: Any):
+async def test_a_hook_is_called_for_each_delivery_with_its_result(failure_policy: Any):
     hook = Reports(failure_policy=failure_policy)
     builder = WorkflowBuilder(start_executor=(a := Pass("a"))).add_chain([a, Show("b")])
     await builder.boundary_hook(hook).build().run("x")
@@ -251,7 +251,7 @@ async def test_a_hook_hears_of_each_delivery_with_its_result(failure_policy: Any
     assert (yielded.sent, yielded.yielded) == ((), ("x>a!",))
 
 
-async def test_a_hook_hears_of_a_failed_delivery_too():
+async def test_a_hook_is_called_for_a_failed_delivery_too():
     hook = Reports(failure_policy="finish")
     workflow = WorkflowBuilder(start_executor=Fail("a")).boundary_hook(hook).build()
     await workflow.run("x")

@@ -195,7 +195,7 @@ async def test_copies_of_messages_are_made_on_request_only():
         assert sorted((await builder.build().run("go")).outputs) == expected
 
 
-async def test_an_edge_runner_tells_delivered_from_dropped():
+async def test_an_edge_runner_returns_whether_a_message_was_delivered():
     a, b = Show("a"), Show("b")
     executors: dict[str, Executor] = {"a": a, "b": b}
     bus, state = InProcRunnerContext(), State()

@@ -59,13 +59,3 @@ def test_the_target_decides_and_the_group_where_it_takes_both_forms(takes, sends
     for prefers_barrier, preferred in ((False, "independent"), (True, "barrier")):
         expected = preferred if undecided == "preferred" else undecided
         assert resolve(takes, *sends, prefers_barrier=prefers_barrier) == expected
-
-
-def test_a_forced_mode_wins_over_the_types():
-    assert resolve([str], [str], [str], mode="barrier") == "barrier"
-    assert resolve([list[str]], [str], [str], mode="independent") == "independent"
-
-
-def test_executors_that_are_missing_leave_the_decision_open():
-    assert resolve_fan_in_mode(FanInEdgeGroup(["a", "b"], "c"), {}) is None
-    assert resolve_fan_in_mode(FanInEdgeGroup(["a", "b"], "c"), {"c": Node("c", [list[str]])}) is None

@@ -78,7 +78,7 @@ async def test_only_requests_can_be_registered():
         await InProcRunnerContext().add_request_info_event(WorkflowEvent.warning("w"))
 
 
-async def test_an_answer_becomes_a_message_to_the_executor_that_asked():
+async def test_a_response_becomes_a_message_to_the_executor_of_the_request():
     context = InProcRunnerContext()
     event = question()
     await context.add_request_info_event(event)

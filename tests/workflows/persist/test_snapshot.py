@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from agentbench import Executor, Workflow, WorkflowCheckpointException, WorkflowContext, handler, response_handler
-from agentbench.workflows.engine.run_state import RunState
-from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
-from tests.workflows.parts import Pass, Show, chain
+from agentbench import Executor, Workflow, WorkflowContext, handler, response_handler
+from agentbench.workflows.persist.snapshot import restore, snapshot
+from tests.workflows.parts import chain
 
 
 class Counts(Executor):
@@ -69,24 +66,3 @@ async def test_a_snapshot_is_not_changed_by_what_the_run_does_later():
     workflow.reset()
     await workflow.run("other")
     assert (saved.superstep, dict(saved.state), list(saved.requests)) == before
-
-
-@pytest.mark.parametrize(
-    ("damaged", "words"),
-    [
-        (Snapshot(0, {"a": "text"}, {}, {}), "message 0 of 'a' came back from the storage as a str"),  # type: ignore[dict-item]
-        (Snapshot(0, {"a": [{}]}, {}, {}), "message 0 of 'a' came back from the storage as a dict"),  # type: ignore[list-item]
-        (Snapshot(0, {}, {}, {"R": {}}), "the request 'R' came back"),  # type: ignore[dict-item]
-        (
-            Snapshot(0, {}, {"_executor_state": {"other": {}}}, {}),
-            "state of executor 'other', which this workflow lacks",
-        ),
-    ],
-)
-async def test_a_damaged_snapshot_is_refused_and_changes_nothing(damaged: Snapshot, words: str):
-    workflow = chain(Pass("a"), Show("b"))
-    run_state = RunState()
-    run_state.state.import_state({"kept": 1})
-    with pytest.raises(WorkflowCheckpointException, match=words):
-        await restore(workflow.graph, run_state, damaged)
-    assert (run_state.state.export_state(), run_state.messages, run_state.requests) == ({"kept": 1}, {}, {})

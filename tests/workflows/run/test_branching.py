@@ -22,7 +22,7 @@ class Write(Executor):
         await ctx.yield_output(f"{text} {ctx.get_state('score')}")
 
 
-async def test_a_fork_with_edits_begins_with_an_event_that_tells_before_and_after() -> None:
+async def test_a_fork_with_edits_begins_with_an_event_of_before_and_after() -> None:
     plan, write = Plan(id="plan"), Write(id="write")
     workflow = WorkflowBuilder(start_executor=plan).add_edge(plan, write).build()
     run = workflow.start("x", checkpoint_storage=InMemoryCheckpointStorage())

@@ -52,7 +52,7 @@ def shouting():
 # ---- built by hand -------------------------------------------------------------------------------
 
 
-def test_a_result_is_a_list_of_the_events_it_is_given():
+def test_a_result_is_a_list_of_events():
     events = [WorkflowEvent("output", 1), WorkflowEvent.warning("w")]
     result = WorkflowRunResult(events)
     assert isinstance(result, list)

@@ -1,7 +1,6 @@
 import asyncio
 import contextlib
 import gc
-import inspect
 from typing import Any
 
 import pytest
@@ -290,35 +289,6 @@ async def test_cancelling_the_reader_cancels_the_run():
     assert (await workflow.run("again")).outputs == ["AGAIN"]
 
 
-async def test_a_reader_that_is_cancelled_twice_still_waits_for_the_handlers_to_end():
-    entered, ending, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    ended: list[str] = []
-
-    async def slow_to_end(text, ctx):
-        entered.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ending.set()
-            with contextlib.suppress(asyncio.CancelledError):
-                await may_end.wait()
-            await may_end.wait()
-            ended.append(text)
-
-    stream = flow(slow_to_end).run("ab", stream=True)
-    reader = asyncio.ensure_future(collect(stream, []))
-    await entered.wait()
-    reader.cancel()
-    await ending.wait()
-    reader.cancel()
-    await asyncio.sleep(0)
-    assert not reader.done()
-    may_end.set()
-    with pytest.raises(asyncio.CancelledError):
-        await reader
-    assert ended == ["ab"]
-
-
 def test_a_stream_that_outlives_its_loop_can_be_dropped():
     workflow = flow(endless([]))
 
@@ -377,9 +347,3 @@ async def test_a_run_that_keeps_no_events_keeps_outputs_requests_warnings_and_st
         "status",
     ]
     assert result.final_state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-
-
-def test_a_stream_is_no_coroutine():
-    stream = flow().run("ab", stream=True)
-    assert not inspect.iscoroutine(stream)
-    assert repr(stream) == "WorkflowStream('flow', None)"

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import logging
 import pickle
 from typing import Any
 
@@ -123,13 +122,6 @@ def test_a_definition_as_a_dict():
     assert json.loads(workflow.to_json()) == written
 
 
-def test_a_dict_names_designated_executors_sorted_and_a_description_only_if_there_is_one():
-    a, b = node("a"), node("b")
-    written = WorkflowBuilder(start_executor=a, output_from=[b, a]).add_edge(a, b).build().to_dict()
-    assert (written["output_executors"], written["intermediate_executors"]) == (["a", "b"], [])
-    assert "description" not in written
-
-
 async def test_a_workflow_can_be_put_together_by_hand():
     a, b = node("a"), node("b")
     groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
@@ -198,7 +190,7 @@ async def test_run_from_checkpoint_is_run_with_a_checkpoint_id():
 # ---- options of one run --------------------------------------------------------------------------
 
 
-async def test_a_storage_given_to_a_run_is_used_for_that_run_alone():
+async def test_a_storage_argument_of_a_run_is_used_for_that_run_alone():
     built_in, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
     workflow = two(checkpoint_storage=built_in)
     await workflow.run("x", checkpoint_storage=other)
@@ -223,7 +215,7 @@ async def test_a_chain_replaces_the_name_of_the_workflow_on_checkpoints():
     assert [c.metadata["user"] for c in saved] == ["Ann"] * 3
 
 
-async def test_a_limit_given_to_a_run_is_for_that_run_alone():
+async def test_a_limit_in_the_options_of_a_run_is_for_that_run_alone():
     workflow = two(max_iterations=10)
     with pytest.raises(WorkflowConvergenceException):
         await workflow.run("x", options=RunOptions(max_iterations=0))
@@ -280,7 +272,7 @@ async def test_shared_state_stays_and_the_numbers_of_supersteps_begin_anew():
     assert [[e.iteration for e in r if e.type == "superstep_started"] for r in results] == [[1], [1], [1]]
 
 
-async def test_reset_forgets_everything_but_the_fields_of_executors():
+async def test_reset_drops_everything_but_the_fields_of_executors():
     class Remembers(Counter):
         seen = 0
 
@@ -474,16 +466,6 @@ def test_an_interrupted_cell_leaves_the_instance_usable(exit_type):
 
 
 # ---- views ---------------------------------------------------------------------------------------
-
-
-def test_looking_at_a_workflow_neither_runs_nor_changes_it(caplog):
-    workflow = two()
-    before = workflow.to_dict()
-    with caplog.at_level(logging.ERROR):
-        assert repr(workflow)
-        workflow.graph_signature  # noqa: B018 - reading it is the point
-    assert workflow.to_dict() == before
-    assert workflow.run_state.log.events() == []
 
 
 def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
