@@ -31,8 +31,6 @@ from agentbench.agents.clients.cassette.secrets import Redaction, contains_secre
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 
-__all__ = ["Cassette", "Request"]
-
 logger = logging.getLogger("agentbench")
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-__all__ = ["CassetteCall", "CassetteChatClient"]
-
 Mode = Literal["auto", "replay", "record"]
 OnRepeat = Literal["last", "raise"]
 

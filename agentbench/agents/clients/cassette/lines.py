@@ -18,8 +18,6 @@ from typing import Any
 from agentbench._display import shortened
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
 
-__all__ = ["BadLineError", "CassetteLines", "RecordedCall", "header_line", "parse_line", "pruned_lines"]
-
 _FORMAT = 1
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -16,8 +16,6 @@ from agentbench.agents.clients.cassette.secrets import Redaction, mask_secrets
 from agentbench.exceptions import CassetteMissError
 from agentbench.serialization.plain import are_equal
 
-__all__ = ["Reason", "first_difference", "miss_error", "nearest_call"]
-
 Reason = Literal["replay", "no client", "offline"]
 
 _REMEDIES: dict[Reason, str] = {

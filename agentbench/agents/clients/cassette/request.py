@@ -11,17 +11,6 @@ from agentbench._secrets import is_secret, is_secret_name, without_secrets
 from agentbench.agents.clients.cassette.secrets import REDACTED, Redaction
 from agentbench.serialization.plain import object_to_plain, to_plain
 
-__all__ = [
-    "Match",
-    "Matcher",
-    "Plain",
-    "plain_answer",
-    "plain_message",
-    "plain_options",
-    "plain_tools",
-    "prompt_of",
-]
-
 Plain = dict[str, Any]
 Match = Callable[[Plain], Mapping[str, Any]]
 

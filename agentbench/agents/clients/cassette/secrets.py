@@ -14,8 +14,6 @@ from typing import Any, cast
 from agentbench._secrets import is_secret, is_secret_name
 from agentbench.messages.content.fields import KINDS
 
-__all__ = ["REDACTED", "Redaction", "contains_secret", "find_secrets", "mask_secrets"]
-
 REDACTED = "[redacted]"
 
 # Plain text counts as a secret only by the name of its attribute, and only where it is too long to be a stray word.
