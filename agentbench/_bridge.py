@@ -81,7 +81,7 @@ class EngineFuture(Future[T]):
             return False
         self.cancelling = True
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, which ends the work too
-            self._loop.call_soon_threadsafe(self._cancel_task)
+            self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
         return True
 
     def settled(self, timeout_s: float) -> bool:
@@ -104,17 +104,11 @@ class EngineFuture(Future[T]):
         else:
             self.set_result(task.result())
 
-    # These two run on the loop.
-
     def _begin(self) -> None:
         work = self._work
         self._task = self._loop.create_task(work if inspect.iscoroutine(work) else _await(work))
         self._task.add_done_callback(self.finish)
         if self.cancelling:
-            self._task.cancel()
-
-    def _cancel_task(self) -> None:
-        if self._task is not None:
             self._task.cancel()
 
 

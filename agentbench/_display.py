@@ -39,7 +39,7 @@ class Displayable:
         plain: dict[str, Any] = {"text/plain": repr(self)}
         view = self._drawn_by
         try:
-            return plain if view is None else plain | _load(view)(self)
+            return plain if view is None else plain | call_view(view, self)
         except MissingExtraError:
             return plain
 
@@ -56,10 +56,6 @@ def drawn_by(view: str) -> Callable[[_C], _C]:
 
 def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
     """Call a function of the notebook layer by its name, `"module:function"`; it may raise MissingExtraError."""
-    return _load(view)(*args, **kwargs)
-
-
-def _load(view: str) -> Callable[..., Any]:
     module, _, name = view.partition(":")
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -68,7 +64,7 @@ def _load(view: str) -> Callable[..., Any]:
         if package not in _NOTEBOOK_PACKAGES or isinstance(error, MissingExtraError):
             raise
         raise MissingExtraError("notebook", package, purpose="show things in a notebook") from error
-    return function
+    return function(*args, **kwargs)
 
 
 def shortened(value: Any, longest: int = _LONGEST) -> str:
