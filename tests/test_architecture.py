@@ -92,7 +92,7 @@ def told(code: str, error: type[Exception]) -> str:
 
 
 @pytest.mark.parametrize("name", ["draw", "events_frame", "timeline"])
-def test_a_name_of_the_notebook_layer_is_told_with_its_door(name: str) -> None:
+def test_a_name_of_the_notebook_layer_is_reported_with_its_door(name: str) -> None:
     hint = f"It is in the notebook layer: from agentbench.notebook import {name}"
     assert told(f"agentbench.{name}", AttributeError) == f"module 'agentbench' has no attribute '{name}'. {hint}"
     assert (
@@ -101,7 +101,7 @@ def test_a_name_of_the_notebook_layer_is_told_with_its_door(name: str) -> None:
     assert not hasattr(agentbench, name)
 
 
-def test_a_mistyped_name_is_told_with_the_nearest() -> None:
+def test_a_mistyped_name_is_reported_with_the_nearest() -> None:
     near = "Did you mean 'WorkflowBuilder'? from agentbench import WorkflowBuilder"
     assert told("agentbench.WorkflowBuildr", AttributeError).endswith(f"'WorkflowBuildr'. {near}")
     assert told("from agentbench import WorkflowBuildr", ImportError).endswith(f"'agentbench'. {near}")

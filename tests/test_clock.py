@@ -39,7 +39,7 @@ def test_a_ticking_clock_starts_with_2024_and_moves_by_a_millisecond_per_reading
     ],
     ids=str,
 )
-def test_a_start_may_be_given_in_any_zone(start: str | datetime) -> None:
+def test_a_start_may_be_in_any_zone(start: str | datetime) -> None:
     assert TickingClock(start).time_ns() == NEW_YEAR_NS
 
 
@@ -60,7 +60,7 @@ def test_counting_ids_count_each_kind_for_itself() -> None:
     ]
 
 
-def test_random_ids_are_uuids_whatever_the_kind() -> None:
+def test_random_ids_are_uuids_for_every_kind() -> None:
     ids = RandomIds()
     first, second = ids.new_id("run"), ids.new_id("run")
     assert first != second

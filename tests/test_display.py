@@ -57,7 +57,7 @@ def test_a_view_that_fails_does_not_hide_the_object(
     assert "no_such_field" in "".join(capsys.readouterr())
 
 
-def test_a_missing_package_of_the_notebook_is_told_with_its_extra(
+def test_a_missing_package_of_the_notebook_is_reported_with_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "agentbench_test_view.py").write_text("import ipywidgets\n", encoding="utf-8")

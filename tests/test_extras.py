@@ -19,7 +19,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_missing_package_is_told_with_its_extra_and_purpose() -> None:
+def test_a_missing_package_is_reported_with_its_extra_and_purpose() -> None:
     with pytest.raises(MissingExtraError) as caught:
         require("no_such_package.part", extra="notebook", purpose="tabulate a run")
     assert (caught.value.extra, caught.value.package) == ("notebook", "no_such_package")

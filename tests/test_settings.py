@@ -64,7 +64,7 @@ def load(**arguments: Any) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------- a secret
 
 
-def test_a_secret_does_not_show_itself_wherever_its_repr_is_asked_for() -> None:
+def test_a_secret_does_not_show_itself_in_any_repr() -> None:
     key = SecretString(KEY)
     nested = {"keys": [key, (key,)], "set": {key}}
     shown = [repr(key), f"{key!r}", "%r" % key, str([key]), repr(nested), pprint.pformat(nested), reprlib.repr(key)]
@@ -435,7 +435,7 @@ def test_settings_load_neither_pydantic_nor_dotenv_by_themselves() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-def test_an_empty_member_of_a_group_may_be_told_to_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_member_of_a_group_may_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("Q_HOST", "")
     group = [("host", "api_key")]
     with pytest.raises(SettingNotFoundError, match="these are set"):

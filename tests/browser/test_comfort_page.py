@@ -48,7 +48,7 @@ def test_at_twice_the_size_nothing_is_lost(lab: Any, open_notebook: Any) -> None
     page.shot("zoom-200", frame)
 
 
-def test_what_moves_rests_where_a_person_asked_for_it(lab: Any, open_notebook: Any) -> None:
+def test_what_moves_rests_where_a_person_prefers_that(lab: Any, open_notebook: Any) -> None:
     run = """
 import asyncio
 from review_flow import held

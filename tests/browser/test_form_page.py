@@ -108,7 +108,7 @@ def test_a_wrong_number_keeps_its_text_and_says_what_is_wrong(lab: Any, open_not
     expect(shown.panel.locator(".abf-status")).to_contain_text("15")
 
 
-def test_a_refused_answer_stands_in_the_field_again(lab: Any, open_notebook: Any) -> None:
+def test_a_refused_answer_is_in_the_field_again(lab: Any, open_notebook: Any) -> None:
     refusing = "def refuse(request_id, answer):\n    raise ValueError('not while the moon is full')"
     lab.write("refuse", [FLOW, refusing, "asking('Title?', str, refuse)"])
     shown = open_notebook("refuse")

@@ -105,7 +105,7 @@ def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebo
     assert page.page.evaluate(ACTIVE) == "Step"
 
 
-def test_a_question_is_answered_where_it_is_asked(lab: Any, open_notebook: Any) -> None:
+def test_a_question_is_answered_beside_its_graph(lab: Any, open_notebook: Any) -> None:
     page = shown(lab, open_notebook, "answer", SHOW)
     page.button("Run").click()
     expect(header(page)).to_contain_text("waiting for a person")
@@ -146,7 +146,7 @@ def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> N
     assert page.panel.locator(".abs-run").text_content() != run
 
 
-def test_a_failure_is_told_and_its_superstep_taken_again(lab: Any, open_notebook: Any) -> None:
+def test_a_failure_is_reported_and_its_superstep_taken_again(lab: Any, open_notebook: Any) -> None:
     page = shown(lab, open_notebook, "fail", "panel = stepper(build(fails=True), 'cats', height=320)\npanel")
     page.button("Run").click()
     expect(header(page)).to_contain_text("failed")

@@ -131,7 +131,7 @@ async def test_a_run_goes_back_on_the_same_handle_and_a_new_run_starts_from_the_
     assert first[2:] == again == anew == [["xab"], ["xab"]]
 
 
-async def test_whoever_cannot_resume_starts_afresh():
+async def test_a_run_that_cannot_resume_starts_afresh():
     storage = InMemoryCheckpointStorage()
     await guide_workflow(checkpoint_storage=storage).run("x")
     changed = WorkflowBuilder(start_executor=CustomExecutor("a"), name="guide", checkpoint_storage=storage).build()

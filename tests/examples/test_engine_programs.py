@@ -283,7 +283,7 @@ async def each_on(text: str, ctx: WorkflowContext[str]) -> None:
 
 
 @both_dialects
-async def test_events_are_told_apart_by_constants_or_by_text_and_name_their_source(build):
+async def test_events_are_distinguished_by_constants_or_by_text_and_name_their_source(build):
     seen = []
     async for event in build("watched", UpperCase(), Show()).run_stream("ab"):
         if event.type == WorkflowEventType.EXECUTOR_INVOKED:

@@ -79,7 +79,7 @@ def asked(request_id: str, data: Any = "Title?", response_type: Any = str) -> Wo
     return WorkflowEvent.request_info(request_id, "review", data, response_type)
 
 
-def test_requests_of_several_runs_stand_in_the_order_in_which_they_were_asked():
+def test_requests_of_several_runs_are_in_the_order_of_their_emission():
     first, second = started("a"), started("b")
     box = inbox(second, first)
     assert [(entry.request_id, entry.run.split(",")[0]) for entry in box] == [
@@ -142,7 +142,7 @@ def test_what_was_answered_elsewhere_says_so_and_takes_nothing_more():
     assert run.answers == [("one", "theirs")]
 
 
-def test_two_runs_with_one_request_id_are_told_apart_by_the_name_of_the_run():
+def test_two_runs_with_one_request_id_are_distinguished_by_the_name_of_the_run():
     first, second = FakeRun("a", asked("same")), FakeRun("b", asked("same"))
     box = inbox(first, second)
     with pytest.raises(ValueError, match="run a, run b"):
@@ -170,7 +170,7 @@ def test_an_answer_that_a_stepper_took_elsewhere_is_named():
     made.close()
 
 
-def test_text_names_what_is_asked_and_the_code_that_answers_and_nothing_typed():
+def test_text_names_the_question_and_the_code_that_answers_and_nothing_typed():
     box = inbox(FakeRun("r", asked("one", {"prompt": "Title?\u202e", "deadline": "2030-01-01"})))
     box.form("one").set_raw("value", "typed")
     assert box.text == (

@@ -216,7 +216,7 @@ def test_an_executor_takes_id_in_and_out_only() -> None:
             executor_magic(line, "async def f(text: str) -> str: ...", {})
 
 
-def test_types_can_be_given_in_the_line() -> None:
+def test_types_can_be_passed_in_the_line() -> None:
     defined = executor_magic('id=up in="str | None" out=list[str]', "async def f(text, ctx): ...", {})
     assert str(defined).startswith("up: takes str | None, sends list[str], yields nothing")
 

@@ -4,7 +4,7 @@ from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEve
 from tests.notebook import graphs
 
 
-async def test_whoever_asked_waits_until_it_works_again():
+async def test_an_executor_that_asks_waits_until_it_works_again():
     workflow = graphs.research()
     run = workflow.start("x")
     await run.result()
@@ -37,7 +37,7 @@ async def test_what_waits_in_an_instance_is_no_news_of_a_run_before():
     assert read_states(before.events) == read_states(before)
 
 
-async def test_no_condition_is_asked_for_a_picture():
+async def test_no_condition_is_evaluated_for_a_picture():
     asked: list[str] = []
 
     def any_message(message: str) -> bool:

@@ -71,7 +71,7 @@ def test_a_missing_package_leads_to_the_next_best_thing(missing: str, expected: 
 # ---- what both do
 
 
-def test_a_selection_is_told_once_and_read_both_ways(panel):
+def test_a_selection_is_reported_once_and_read_both_ways(panel):
     told: list[str | None] = []
     stop = panel.on_select(told.append)
     panel.select("draft")
@@ -85,7 +85,7 @@ def test_a_selection_is_told_once_and_read_both_ways(panel):
     assert told == ["draft", None]
 
 
-def test_breakpoints_are_shown_and_not_told_back(panel):
+def test_breakpoints_are_shown_and_not_reported_back(panel):
     told: list[tuple[str, ...]] = []
     panel.on_breakpoints(told.append)
     panel.set_breakpoints(["review", "plan"])

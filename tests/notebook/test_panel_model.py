@@ -19,7 +19,7 @@ def test_a_state_and_its_opposite_in_one_tick_send_nothing():
     assert model.take_patch() == {}
 
 
-def test_ids_that_are_not_drawn_are_kept_until_their_group_is_opened():
+def test_ids_that_are_not_drawn_stay_until_their_group_is_opened():
     model = PanelModel(graphs.nested())
     model.update({"middle/in": "done", "nobody": "done"})
     assert model.take_patch() == {}

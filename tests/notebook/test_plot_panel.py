@@ -37,7 +37,7 @@ def test_a_timeline_switches_between_real_time_and_equal_steps():
     panel.close()
 
 
-def test_a_chosen_checkpoint_is_told_until_nobody_wants_to_know():
+def test_a_chosen_checkpoint_is_reported_until_its_listener_stops():
     panel = lineage(infos(3)).panel()
     told: list[str] = []
     forget = panel.on_select(told.append)

@@ -117,7 +117,7 @@ def test_ids_of_checkpoints_are_text_in_every_form():
 
 
 @pytest.mark.parametrize("make", [timeline, lineage])
-def test_a_picture_stands_alone_and_loads_nothing(make: Any):
+def test_a_picture_is_complete_and_loads_nothing(make: Any):
     svg = make(run_sync(reviewed())).svg
     root = parsed(svg)
     assert root.get("role") == "img"
@@ -130,7 +130,7 @@ def test_a_picture_stands_alone_and_loads_nothing(make: Any):
 
 
 @pytest.mark.parametrize("make", [timeline, lineage])
-def test_text_is_large_enough_and_the_picture_no_wider_than_asked(make: Any):
+def test_text_is_large_enough_and_the_picture_no_wider_than_requested(make: Any):
     root = parsed(make(run_sync(reviewed()), width=600).svg)
     assert root.get("width") == "600"
     sizes = [float(size) for size in re.findall(r"(?:font-size:|font:)([\d.]+)px", make(run_sync(reviewed())).svg)]

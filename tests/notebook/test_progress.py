@@ -173,7 +173,7 @@ def test_a_notebook_gets_two_bars_and_a_stop_button(page: tuple[list[Any], Handl
     assert bars.value == told.value == ""
 
 
-def test_screen_readers_are_told_every_five_seconds_only(page: tuple[list[Any], Handle]) -> None:
+def test_screen_readers_hear_of_it_every_five_seconds_only(page: tuple[list[Any], Handle]) -> None:
     widget = Widget("counting", lambda: None)
     told = page[0][0].children[2]
     heard: list[str] = []
@@ -184,7 +184,7 @@ def test_screen_readers_are_told_every_five_seconds_only(page: tuple[list[Any], 
     widget.close("")
 
 
-def test_the_line_stands_in_the_place_of_the_bar(
+def test_the_line_takes_the_place_of_the_bar(
     page: tuple[list[Any], Handle], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = Progress(
@@ -229,7 +229,7 @@ def test_what_is_neither_a_run_nor_a_stepper_is_refused() -> None:
         progress(nothing)
 
 
-def test_a_name_is_told_in_one_harmless_line_and_one_that_was_made_up_is_not(
+def test_a_name_is_displayed_in_one_harmless_line_and_one_that_was_made_up_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def named(name: str | None) -> Workflow:

@@ -91,7 +91,7 @@ def test_no_attack_becomes_more_than_text() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("ab *_`#-1.[]()!<>&\\\n~:/htps\"'"), max_size=200))
-def test_whatever_is_written_is_shown_in_order_with_harmless_elements(text: str) -> None:
+def test_every_text_is_displayed_in_order_with_harmless_elements(text: str) -> None:
     read = Reader(prose(text, render="markdown").html)
     assert read.open == []
     assert set(read.tags) <= ALLOWED

@@ -33,7 +33,7 @@ class Settings(BaseModel):
     api_key: str
 
 
-def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
+def test_a_value_under_a_secret_name_is_masked_at_any_depth():
     assert mask_secrets({"a": [{"api-key": "k", "n": 1}], "Authorization": "Bearer x"}) == {
         "a": [{"api-key": "•••", "n": 1}],
         "Authorization": "•••",

@@ -27,7 +27,7 @@ def shown() -> Any:
     made.close()
 
 
-def test_a_request_told_anew_keeps_the_form_that_is_on_the_page(shown):
+def test_a_request_emitted_again_keeps_the_form_that_is_on_the_page(shown):
     assert shown.show(view(asked("a", {"prompt": "Title?"})), 1)
     widget = shown.box.children[0]
     assert not shown.show(view(asked("a", {"prompt": "Title?"})), 2)

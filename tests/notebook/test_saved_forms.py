@@ -81,7 +81,7 @@ def state_of(saved: str) -> str:
     return json.dumps([{k: v for k, v in w["state"].items() if k not in ("_esm", "_css")} for w in state.values()])
 
 
-def test_widgets_are_saved_and_hold_nothing_that_was_asked_or_typed(saved: str):
+def test_widgets_are_saved_and_hold_nothing_of_questions_and_answers(saved: str):
     state = state_of(saved)
     assert "Form approval from review" in state
     for kept in ("S3CRET", "Q-asked", "C-context", "Q-inbox"):

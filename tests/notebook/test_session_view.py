@@ -70,7 +70,7 @@ def test_secrets_are_hidden(how: str) -> None:
     assert "s3cr3t" not in repr(session)
 
 
-def test_a_state_that_somebody_broke_is_no_reason_to_fail() -> None:
+def test_a_state_that_is_broken_is_no_reason_to_fail() -> None:
     session: Any = AgentSession(session_id="s")
     session.state = None
     assert lines(session) == ["AgentSession: s, 0 messages"]

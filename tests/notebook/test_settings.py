@@ -53,7 +53,7 @@ def test_only_what_was_changed_is_in_the_short_form_and_everything_in_the_view()
     assert "dark" in shown["text/html"]
 
 
-def test_the_environment_gives_what_nobody_configured():
+def test_the_environment_gives_what_is_not_configured():
     found, wrong = from_environment(
         {
             "AGENTBENCH_THEME": "dark",
@@ -98,7 +98,7 @@ def test_a_fresh_process_begins_with_what_the_environment_says():
     assert "pink" not in done.stderr
 
 
-def test_a_loop_that_comes_too_late_is_told_and_not_taken():
+def test_a_loop_that_comes_too_late_is_reported_and_not_taken():
     script = (
         "import asyncio\n"
         "from agentbench import run_sync\n"

@@ -29,7 +29,7 @@ def test_edges_have_kinds_and_labels():
     assert [edge.label for edge in shape.edges if edge.label] == ["if needs_review", "if score_low"]
 
 
-def test_switches_selections_and_joins_are_told_apart():
+def test_switches_selections_and_joins_are_distinguished():
     shape = read_shape(graphs.desk())
     assert kinds(shape) == {
         "intake->spam_bin": "switch",
@@ -42,7 +42,7 @@ def test_switches_selections_and_joins_are_told_apart():
     assert [edge.label for edge in shape.edges] == ["if is_spam", "default", "by pick", "by pick", "", ""]
 
 
-def test_sub_workflows_are_closed_unless_they_are_asked_for():
+def test_sub_workflows_are_closed_unless_they_are_to_be_opened():
     closed = read_shape(graphs.nested())
     assert [node.id for node in closed.nodes] == ["before", "middle", "after"]
     assert closed.nodes[1].kinds == ("subworkflow",)
@@ -54,7 +54,7 @@ def test_sub_workflows_are_closed_unless_they_are_asked_for():
     assert [node.frame for node in everything.nodes if node.name == "x"] == ["middle/deep"]
 
 
-def test_a_workflow_that_nobody_holds_any_more_is_forgotten():
+def test_a_workflow_without_a_reference_is_forgotten():
     workflow = graphs.research()
     read_shape(workflow)
     gone = weakref.ref(workflow)

@@ -23,7 +23,7 @@ def invoked(executor: str) -> Any:
     return WorkflowEvent.executor_invoked(executor)
 
 
-def test_a_superstep_is_told_as_who_got_what_and_what_came_of_it() -> None:
+def test_a_superstep_is_described_as_who_got_what_and_what_came_of_it() -> None:
     request = WorkflowEvent.request_info("q", "review", "ok?", bool)
     lines = lines_of_report(report(4, invoked("review"), invoked("review"), invoked("plan"), request))
     assert lines == [

@@ -182,7 +182,7 @@ def test_an_answer_of_the_wrong_type_leaves_the_request_open(panel: Stepper) -> 
     assert panel.status == "waiting"
 
 
-def test_a_second_answer_is_told_of_the_first(panel: Stepper) -> None:
+def test_a_second_answer_names_the_first(panel: Stepper) -> None:
     panel.run()
     request_id = panel.pending[0].request_id
     panel.respond(request_id, True)
@@ -214,7 +214,7 @@ async def test_an_awaited_run_waits_for_the_person_and_goes_on() -> None:
     assert panel.result.outputs == ["rejected"]
 
 
-async def test_an_interrupt_while_a_person_is_asked_leaves_the_question_open() -> None:
+async def test_an_interrupt_while_a_person_has_to_answer_leaves_the_question_open() -> None:
     panel = reproducible(review_flow(), "cats")
     await panel.astep(3)
     running = asyncio.ensure_future(panel.arun())
@@ -228,7 +228,7 @@ async def test_an_interrupt_while_a_person_is_asked_leaves_the_question_open() -
     assert await panel.arun() == "done"
 
 
-async def test_an_interrupted_superstep_is_given_up_and_can_be_taken_again() -> None:
+async def test_an_interrupted_superstep_is_abandoned_and_can_be_taken_again() -> None:
     workflow, hold = holding()
     panel = reproducible(workflow, "cats")
     await panel.astep()
@@ -290,7 +290,7 @@ def test_looking_back_executes_nothing_and_shows_what_was() -> None:
     assert [info.checkpoint_id for info in panel.checkpoints] == before
 
 
-def test_a_step_from_the_past_is_a_new_run_and_the_old_one_is_kept_as_it_was() -> None:
+def test_a_step_from_the_past_is_a_new_run_and_the_old_one_stays_as_it_was() -> None:
     storage = InMemoryCheckpointStorage()
     panel = reproducible(review_flow(), "cats", storage=storage)
     panel.run()
@@ -310,7 +310,7 @@ def test_a_step_from_the_past_is_a_new_run_and_the_old_one_is_kept_as_it_was() -
 # --- failure ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_is_kept_and_its_superstep_can_be_taken_again() -> None:
+def test_a_failure_stays_and_its_superstep_can_be_taken_again() -> None:
     write = Write()
     write.fail = ValueError("no paper")
     panel = reproducible(review_flow(write), "cats")
@@ -394,7 +394,7 @@ def test_listeners_hear_of_status_steps_events_and_answers(panel: Stepper) -> No
     assert heard == ["stepping", "plan", 0, "paused"]
 
 
-def test_a_listener_that_raises_disturbs_nothing_and_is_told_in_the_log(panel: Stepper) -> None:
+def test_a_listener_that_raises_disturbs_nothing_and_is_logged(panel: Stepper) -> None:
     def broken(report: Any) -> None:
         raise RuntimeError("oh no")
 
@@ -404,7 +404,7 @@ def test_a_listener_that_raises_disturbs_nothing_and_is_told_in_the_log(panel: S
     assert any("on('step') raised RuntimeError: oh no" in line.text for line in panel._screen.view.log)
 
 
-def test_a_listener_that_waits_for_the_stepper_is_told_the_await_form(panel: Stepper) -> None:
+def test_a_listener_that_waits_for_the_stepper_gets_the_await_form(panel: Stepper) -> None:
     refused: list[Exception] = []
 
     def wait_here(report: Any) -> None:

@@ -356,7 +356,7 @@ def test_any_request_ends_the_replay(model: StepperModel, request_: Any) -> None
     assert viewing_of(model) == viewing
 
 
-def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_asked_meanwhile(model: StepperModel) -> None:
+def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_requested_meanwhile(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
     rest = model.handle(ShowAgainRequested())
     assert isinstance(rest, Rest)
@@ -412,7 +412,7 @@ def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
 @given(
     st.lists(st.sampled_from([*REQUESTS.values(), LiveRequested(), "step ends", "run ends", "run fails"]), max_size=25)
 )
-def test_whatever_is_asked_in_whatever_order_nothing_breaks_and_only_allowed_calls_change_anything(
+def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_anything(
     script: list[Any],
 ) -> None:
     model = StepperModel("flow", Activity(("plan", "review"), [("plan", "review")]))

@@ -126,7 +126,7 @@ def test_a_page_that_is_ready_gets_everything_at_once(panel: Stepper, wire: Wire
     assert wire.last("side", "side", lambda m: for_it <= m.items())["tab"] == "state"
 
 
-def test_a_press_on_step_takes_a_superstep_and_the_page_is_told(panel: Stepper, wire: Wire) -> None:
+def test_a_press_on_step_takes_a_superstep_and_the_page_hears_of_it(panel: Stepper, wire: Wire) -> None:
     say(panel, "press", name="step")
     view = wire.last("top", "view", status_is("paused"))
     assert view["header"]["superstep"] == "superstep 0"
@@ -225,7 +225,7 @@ def test_the_focus_goes_to_a_question_only_after_a_press_on_this_page(panel: Ste
 # --- tabs -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_level_of_values_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wire) -> None:
+def test_a_level_of_values_is_sent_on_request(panel: Stepper, wire: Wire) -> None:
     panel.step()
     side = wire.last("side", "side", lambda m: bool(m["level"]["rows"]))
     [(name, kind, _, note, opens, _, _)] = side["level"]["rows"]
@@ -263,7 +263,7 @@ def state_side(wire: Wire) -> dict[str, Any]:
     return wire.last("side", "side", lambda m: m["tab"] == "state" and bool(m["level"]["rows"]))
 
 
-def test_a_value_is_edited_where_it_stands_and_staged(panel: Stepper, wire: Wire) -> None:
+def test_a_value_is_edited_in_its_place_and_staged(panel: Stepper, wire: Wire) -> None:
     panel.step()
     settled(panel)
     stamp = state_side(wire)["stamp"]

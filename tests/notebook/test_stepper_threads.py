@@ -131,7 +131,9 @@ def test_an_interrupt_between_the_begin_of_a_call_and_its_wait_ends_its_work(
 # --- panels that show themselves --------------------------------------------------------------------------------------
 
 
-def test_a_run_shows_its_panel_where_a_person_is_asked_and_a_fork_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_shows_its_panel_where_a_person_has_to_answer_and_a_fork_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     module = importlib.import_module("agentbench.notebook.stepper")
     shown: list[object] = []
     monkeypatch.setattr(module, "in_kernel", lambda: True)

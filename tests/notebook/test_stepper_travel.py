@@ -131,7 +131,9 @@ def note_of(panel: Stepper) -> str | None:
         ("request", 2),
     ],
 )
-def test_a_run_pauses_where_it_was_told_to_and_then_goes_on(panel: Stepper, where: Any, superstep: int) -> None:
+def test_a_run_pauses_at_each_place_that_can_be_named_and_then_goes_on(
+    panel: Stepper, where: Any, superstep: int
+) -> None:
     made_here = panel.break_at(where, once=True)
     panel.run()
     assert (panel.superstep, panel.hit) == (superstep, made_here)
@@ -148,7 +150,7 @@ def test_going_on_from_a_breakpoint_does_not_stop_at_the_same_one_again() -> Non
     assert stops == [("paused", 0), ("paused", 2), ("paused", 4), ("done", 6)]
 
 
-def test_a_single_step_is_taken_whatever_is_set_and_tells_what_it_reached(panel: Stepper) -> None:
+def test_a_single_step_is_taken_regardless_of_breakpoints_and_tells_what_it_reached(panel: Stepper) -> None:
     panel.break_at("plan")
     write = panel.break_at("write")
     assert panel.step().invoked == ["plan"]
@@ -318,7 +320,7 @@ def test_a_fork_takes_the_staged_edits_along_and_leaves_none(panel: Stepper) -> 
     other.close()
 
 
-def test_a_fork_can_be_given_further_input_and_a_workflow(panel: Stepper) -> None:
+def test_a_fork_can_get_further_input_and_a_workflow(panel: Stepper) -> None:
     panel.step()
     other_flow = flow()
     other = panel.fork(input="dogs", workflow=other_flow)
@@ -563,7 +565,7 @@ class Gate(Executor):
         await ctx.yield_output(text)
 
 
-def test_an_event_is_told_while_its_superstep_is_in_flight_and_without_any_clock() -> None:
+def test_an_event_is_emitted_while_its_superstep_is_in_flight_and_without_any_clock() -> None:
     gate = Gate()
     panel = made(WorkflowBuilder(start_executor=gate, name="gate").build(), "x")
     panel.on("executor_invoked", lambda event: gate.heard.set())

@@ -84,7 +84,7 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     assert [(each.text, each.reached) for each in view.breakpoints] == [("before review", True)]
 
 
-def test_a_condition_that_raised_is_told() -> None:
+def test_a_condition_that_raised_is_reported() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", lambda state: state["x"], executors=("review",))
     made.handle(BreakpointSet(point))
@@ -105,7 +105,7 @@ def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     assert [command for command, _ in view_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
 
 
-def test_a_new_run_is_asked_for_in_one_line() -> None:
+def test_a_new_run_is_offered_in_one_line() -> None:
     made = model()
     made.handle(BackRequested())
     made.handle(StepRequested())

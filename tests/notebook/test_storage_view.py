@@ -31,7 +31,7 @@ def lines(storage: Any) -> list[str]:
     return str(storage_bundle(storage)["text/plain"]).splitlines()
 
 
-def test_chains_are_told_with_their_counts_and_last_times(tmp_path: Path):
+def test_chains_are_reported_with_their_counts_and_last_times(tmp_path: Path):
     database = SQLCheckpointStorage(tmp_path / "runs.db")
     for storage in (InMemoryCheckpointStorage(), FileCheckpointStorage(tmp_path / "folder"), database):
         fill(storage, "b<b>", "a")
@@ -57,7 +57,7 @@ def test_a_view_leaves_nothing_behind(tmp_path: Path):
     assert (tmp_path / "empty.db").stat().st_size == 0
 
 
-def test_a_server_is_not_asked():
+def test_a_server_is_not_contacted():
     for storage in (
         SQLCheckpointStorage("postgresql://me:secret@127.0.0.1:1/work"),
         RedisCheckpointStorage("redis://127.0.0.1:1/0"),

@@ -39,7 +39,7 @@ def test_every_bar_is_drawn_once_and_inside_the_picture(bars: list[Bar], by: str
 
 
 @given(runs())
-def test_what_began_later_never_stands_further_left(bars: list[Bar]):
+def test_what_began_later_is_never_further_left(bars: list[Bar]):
     layout = lay_out(bars, width=600)
     if layout.by == "time":
         placed = sorted((mark.bars[0].start_ns or 0, mark.x) for mark in layout.marks)

@@ -49,13 +49,13 @@ def test_everything_that_a_model_may_fill_in_is_listed() -> None:
     ]
 
 
-def test_the_badge_tells_whether_a_person_is_asked() -> None:
+def test_the_badge_tells_whether_a_person_has_to_answer() -> None:
     assert lines(FunctionTool(book, approval_mode="always_require"))[0] == "book: asks for approval, not called yet"
     assert "ab_is_waiting" in tool(FunctionTool(book, approval_mode="always_require"))["text/html"]
     assert lines(FunctionTool(name="ask", kind="handoff")) == ["ask: declared only, handoff, not called yet"]
 
 
-def test_calls_failures_and_limits_are_told() -> None:
+def test_calls_failures_and_limits_are_listed() -> None:
     made = FunctionTool(
         book, max_invocations=5, max_invocation_exceptions=2, max_invocations_per_run=1, name="b", description="x"
     )
@@ -63,7 +63,7 @@ def test_calls_failures_and_limits_are_told() -> None:
     assert lines(made)[0] == ("b: no approval needed, 3 calls, at most 5, 1 failed, at most 2, at most 1 call per run")
 
 
-def test_types_are_told_in_words() -> None:
+def test_types_are_described_in_words() -> None:
     for part, words in [
         ({}, "anything"),
         ({"type": ["integer", "null"]}, "integer or null"),

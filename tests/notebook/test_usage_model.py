@@ -20,7 +20,7 @@ def used(data: Any, *, executor: str | None = "a", superstep: int = 1) -> Workfl
     return event
 
 
-def test_counts_are_read_off_whatever_a_client_tells():
+def test_counts_are_read_off_every_form_that_a_client_sends():
     for data, tokens in [
         ({"usage_details": COUNTS}, (100, 20, None)),
         ({"usage": COUNTS}, (100, 20, None)),

@@ -62,7 +62,7 @@ JSON: Any = st.recursive(
 
 
 @given(JSON)
-def test_whatever_opens_has_the_rows_that_it_promises(value: object) -> None:
+def test_every_row_that_opens_has_the_rows_that_it_promises(value: object) -> None:
     tree = ValueTree([Entry("root", value)])
 
     def walk(path: list[int]) -> None:

@@ -40,7 +40,7 @@ async def test_a_result_tells_state_outputs_requests_and_supersteps():
     ]
 
 
-async def test_a_run_shows_where_it_stands_with_a_picture():
+async def test_a_run_shows_its_position_with_a_picture():
     run, _ = await stopped_at_a_question()
     bundle = run._repr_mimebundle_()
     assert lines(bundle)[0] == (
@@ -96,7 +96,7 @@ async def test_two_runs_of_one_notebook_look_the_same():
     assert first._repr_mimebundle_() == second._repr_mimebundle_()
 
 
-async def test_warnings_are_told_with_their_superstep_and_reason():
+async def test_warnings_are_reported_with_their_superstep_and_reason():
     class Unstorable(graphs.Yield):
         async def on_checkpoint_save(self) -> dict[str, Any]:
             raise ValueError("<b>no</b> room")

@@ -147,7 +147,7 @@ def test_each_form_becomes_its_kind_of_edges() -> None:
         ("load -> check if load", 18, "expected a function that takes the message; 'load' is a Step"),
     ],
 )
-def test_names_that_do_not_fit_are_told_with_their_place(text: str, column: int, problem: str) -> None:
+def test_names_that_do_not_fit_are_reported_with_their_place(text: str, column: int, problem: str) -> None:
     def plain(text: str) -> str:
         return text
 

@@ -152,7 +152,7 @@ def test_the_code_reads_as_a_person_would_write_it() -> None:
     )
 
 
-def test_variables_that_are_given_are_used() -> None:
+def test_variables_that_are_passed_are_used() -> None:
     first, last = Step("a"), Yield("b")
     workflow = WorkflowBuilder(name="flow").connect(first, last, needs_review).build()
     code = workflow.to_python({"first": first, "last": last, "ready": needs_review})

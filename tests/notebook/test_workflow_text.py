@@ -55,7 +55,7 @@ def test_a_line_says() -> None:
         assert parse_workflow(text) == tuple(statements)
 
 
-def test_a_mistake_is_told_with_its_place_and_what_was_expected() -> None:
+def test_a_mistake_is_reported_with_its_place_and_what_was_expected() -> None:
     for text, line, column, problem in [
         ("", 1, 1, "there is no executor"),
         ("# nothing\n", 1, 1, "there is no executor"),
@@ -148,7 +148,7 @@ def written(statement: Statement, blank: str) -> str:
 
 
 @given(statements(), BLANKS, st.text(string.printable.replace("\n", ""), max_size=8))
-def test_what_is_written_is_read_whatever_the_blanks_and_comments(statement: Statement, blank: str, note: str) -> None:
+def test_what_is_written_is_read_regardless_of_blanks_and_comments(statement: Statement, blank: str, note: str) -> None:
     (comment, *_) = [*f"# {note}".splitlines(), ""]
     assert parse_workflow(f"{written(statement, blank)}{comment}") == (statement,)
 

@@ -138,13 +138,3 @@ def test_a_field_that_was_never_set_stays_so() -> None:
     again = from_json(to_json(Late(1)))
     assert again.now == 1
     assert not hasattr(again, "later")
-
-
-class Outer:
-    @dataclass
-    class Inner:
-        a: int = 1
-
-
-def test_a_class_inside_a_class_is_found() -> None:
-    assert from_json(to_json([Outer.Inner(2), Outer.Inner])) == [Outer.Inner(2), Outer.Inner]

@@ -77,7 +77,7 @@ def test_what_can_be_written_is_written_also_within_lists_and_dictionaries() -> 
     assert Foo(Foo(None)).to_dict(exclude_none=False)["a"] == {"type": "foo", "a": None, "b": None}
 
 
-def test_what_cannot_be_written_is_left_out_and_the_rest_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_written_is_left_out_and_the_rest_stays(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "agentbench")
     assert Foo([1, object(), 2], {"a": object(), "b": 3, 4: 5}).to_dict() == {
         "type": "foo",

@@ -123,7 +123,7 @@ def test_a_cell_that_is_run_again_replaces_its_class() -> None:
     assert type(again) is new
 
 
-def test_reading_a_class_that_nobody_registered_says_so() -> None:
+def test_reading_a_class_that_is_not_registered_says_so() -> None:
     register_state_type(Plain, encode=vars, decode=lambda found: Plain(**found))
     text = to_json(Plain(1))
     state_types._BY_NAME.clear()
@@ -189,29 +189,13 @@ def test_of_several_classes_of_one_name_the_identifier_tells_which_a_program_mea
     assert type(from_json(text)) is other
 
 
-def test_a_class_of_a_module_is_not_taken_for_one_of_another_module() -> None:
-    text = stored_by_a_program(record=True).replace("__main__", "stall")
-    register_state_type(defined_in("shop", record=True))
-    with pytest.raises(UnknownStoredTypeError, match=r"'stall\.Car', which is not known here. Import the module"):
-        from_json(text)
-
-
 # ---- what cannot be registered -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", [str, int, float, bool, type(None), list, dict, set, frozenset])
-def test_what_is_written_as_it_is_cannot_be_given_another_form(cls: type) -> None:
+def test_what_is_written_as_it_is_cannot_get_another_form(cls: type) -> None:
     with pytest.raises(TypeError, match=f"{cls.__name__} is written as it is"):
         register_state_type(cls, encode=str, decode=cls)
-
-
-def test_subclasses_of_a_registered_class_are_not_meant() -> None:
-    class Special(SearchHistory):
-        pass
-
-    register_state_type(SearchHistory)
-    with pytest.raises(TypeError, match="register_state_type"):
-        to_json(Special([]))
 
 
 def test_an_identifier_belongs_to_one_class() -> None:
@@ -252,7 +236,7 @@ def test_a_class_is_found_by_every_identifier_that_it_may_write() -> None:
     assert type_of_identifier("unknown") is None
 
 
-def test_two_classes_of_one_identifier_are_told_apart_by_their_names(caplog: pytest.LogCaptureFixture) -> None:
+def test_two_classes_of_one_identifier_are_distinguished_by_their_names(caplog: pytest.LogCaptureFixture) -> None:
     first = SearchHistory
     second = type("SearchHistory", (SearchHistory,), {"__module__": "elsewhere"})
     register_state_type(first)

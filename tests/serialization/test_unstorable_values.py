@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from agentbench.workflows.events.events import WorkflowEvent
@@ -103,12 +102,6 @@ def test_the_error_names_the_part_its_class_and_its_path(value: Any, path: str, 
 def test_the_error_says_what_to_do(value: Any, words: str) -> None:
     with pytest.raises(UnstorableValueError, match=words):
         to_json(value)
-
-
-def test_a_checkpoint_as_json_names_the_path_too() -> None:
-    checkpoint = WorkflowCheckpoint("flow", "hash", messages={"a": [WorkflowMessage(LOCK, "a")]})
-    with pytest.raises(UnstorableValueError, match=r"messages\['a'\]\[0\]\.data cannot be stored: it is a _thread"):
-        checkpoint.to_json()
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:

@@ -65,7 +65,7 @@ class Model(pydantic.BaseModel):
         ({"size": 3}, Answer | Model, Model(size=3)),
     ],
 )
-def test_an_answer_becomes_what_was_asked_for(value, type_, expected):
+def test_an_answer_becomes_the_requested_type(value, type_, expected):
     coerced = coerce_answer(value, type_)
     assert coerced == expected
     assert type(coerced) is type(expected)

@@ -236,25 +236,6 @@ def with_context_only(annotation: Any) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "explicit"),
-    [
-        (WorkflowContext, {}),
-        (WorkflowContext, {"output": bytes}),
-        (WorkflowContext[bytes], {"output": bytes}),
-        (WorkflowContext[bytes], {"output": bytes | str}),
-        (WorkflowContext[bytes, int], {"output": bytes, "workflow_output": int}),
-        (WorkflowContext[bytes], {"output": "bytes"}),
-        (WorkflowContext[bytes], {"output": Any}),
-        (WorkflowContext[NoReturn], {}),
-    ],
-)
-def test_a_context_annotation_that_agrees_with_the_explicit_types_is_fine(annotation, explicit):
-    signature = handler(with_context_only(annotation), input=str | int, **explicit)
-    assert signature.can_send == ("output" in explicit)
-    assert signature.can_yield == ("workflow_output" in explicit)
-
-
-@pytest.mark.parametrize(
     ("annotation", "explicit", "reason"),
     [
         (WorkflowContext[int], {"output": bytes}, "int, which output="),
@@ -338,16 +319,6 @@ def test_an_explicit_name_that_never_gets_a_meaning_is_a_name_error():
     with pytest.raises(NameError, match=r"'Nope' for input=, where 'Nope' is not defined") as caught:
         signature.resolve(Question)
     assert caught.value.name == "Nope"
-
-
-def test_what_a_late_name_stands_for_is_checked_like_any_other():
-    signature = handler(with_message("LateVariable"))
-    globals()["LateVariable"] = TypeVar("LateVariable")
-    try:
-        with pytest.raises(ValueError, match="type variable"):
-            signature.resolve(Question)
-    finally:
-        del globals()["LateVariable"]
 
 
 # ---- @response_handler
@@ -457,14 +428,6 @@ def test_text_in_a_function_s_types_is_looked_up_where_it_was_written():
     assert function(func).message_type is Local
     assert function(func).send_types == (list[Local],)
     assert function(lambda m: None, input="Local | Question").message_type == Local | Question
-
-
-def test_text_passed_for_a_function_of_elsewhere_is_looked_up_where_it_was_passed():
-    class Local: ...
-
-    explicit = ExplicitTypes(input="Local | Question")
-    signature = read_function(unannotated_function, context_type=WorkflowContext, explicit=explicit)
-    assert signature.message_type == Local | Question
 
 
 def unannotated_function(message): ...

@@ -130,7 +130,7 @@ def test_a_value_of_a_type_matches_it(data, pair):
 
 
 @given(st.data(), typed, types)
-def test_a_value_of_a_type_matches_whatever_that_type_always_fits(data, pair, target):
+def test_a_value_of_a_type_matches_what_that_type_always_fits(data, pair, target):
     if always_fits(pair.type_, target):
         assert is_instance_of(data.draw(pair.values), target)
 

@@ -68,12 +68,6 @@ def test_types_further_down_are_known_when_the_first_executor_is_constructed():
     assert (signature.message_type, signature.send_types) == (Late, (Late, Host))
 
 
-def test_response_handlers_are_read_alike():
-    assert (Host.answer.request_type, Host.answer.response_type, Host.answer.send_types) == (Early, bool, (str,))
-    signature = Host.pending_answer.resolve(Host)
-    assert (signature.request_type, signature.response_type, signature.send_types) == (Early, Late, (Late,))
-
-
 def test_a_context_that_is_imported_for_type_checkers_only_is_known_by_its_name():
     workflow_context = type("WorkflowContext", (Context,), {})
     signature = read_handler(Host.hidden, context_type=workflow_context).resolve(Host)

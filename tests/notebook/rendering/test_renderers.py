@@ -59,12 +59,12 @@ def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.Monkey
         render_dot(DOT, renderer="dot")
 
 
-def test_an_unknown_name_is_told_the_known_ones():
+def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="'pure', 'dot', 'builtin', 'wasm'"):
         find_renderer("magic")
 
 
-def test_a_format_that_nobody_writes_is_refused():
+def test_a_format_that_no_renderer_writes_is_refused():
     with pytest.raises(RenderFailed, match="no renderer writes it"):
         render(DOT, "gif")
     with pytest.raises(RenderFailed, match=r"builtin.*png needs graphviz-pure"):

@@ -75,7 +75,7 @@ def test_entities_are_refused():
         clean_svg(b'<!DOCTYPE svg [<!ENTITY a "x">]><svg>&a;</svg>', "test")
 
 
-def test_a_picture_that_stands_alone_has_a_name_a_text_a_style_and_a_ground():
+def test_a_picture_on_its_own_has_a_name_a_text_a_style_and_a_ground():
     root = decorated(text="a -> b")
     assert root.get("role") == "img"
     title, description, style, ground = root[:4]
