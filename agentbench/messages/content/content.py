@@ -116,10 +116,14 @@ class Content(ContentRecord):
         **common: Unpack[CommonFields],
     ) -> Self:
         """A model's call of a tool; the arguments are JSON text as the model wrote it, or a mapping."""
-        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
         if common:
-            return cls("function_call", **found, **common)
-        return cls._bare("function_call", None, SetFields(**{k: v for k, v in found.items() if v is not None}))
+            return cls("function_call", call_id=call_id, name=name, arguments=arguments, exception=exception, **common)
+        fields = SetFields(call_id=call_id, name=name)
+        if arguments is not None:
+            fields.arguments = arguments
+        if exception is not None:
+            fields.exception = exception
+        return cls._bare("function_call", None, fields)
 
     @classmethod
     def from_function_result(
@@ -134,10 +138,12 @@ class Content(ContentRecord):
         else:
             text = _text_of_result(result)
             items = [cls.from_text(text)]
-        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
         if common:
-            return cls("function_result", **found, **common)
-        return cls._bare("function_result", None, SetFields(**{k: v for k, v in found.items() if v is not None}))
+            return cls("function_result", call_id=call_id, result=text, items=items, exception=exception, **common)
+        fields = SetFields(call_id=call_id, result=text, items=items)
+        if exception is not None:
+            fields.exception = exception
+        return cls._bare("function_result", None, fields)
 
     @classmethod
     def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
