@@ -121,24 +121,6 @@ async def test_closing_a_stream_that_is_just_being_opened_lets_it_go() -> None:
     assert cleanups == ["closed"]
 
 
-async def test_waiting_for_a_stream_that_is_closed_meanwhile_gives_the_closed_stream() -> None:
-    begun = asyncio.Event()
-
-    async def later() -> AsyncIterator[int]:
-        begun.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def open_it() -> str:
-        return (await stream).state
-
-    stream = ResponseStream.from_awaitable(later())
-    opener = asyncio.ensure_future(open_it())
-    await begun.wait()
-    await stream.aclose()
-    assert await opener == "closed"
-
-
 async def test_a_source_may_close_its_own_stream() -> None:
     log: list[str] = []
 

@@ -51,7 +51,7 @@ async def test_one_call_that_needs_approval_makes_requests_of_all_of_them() -> N
     assert danger.invocation_count == 0
 
 
-async def test_an_approved_call_is_made_and_a_rejected_one_is_told() -> None:
+async def test_an_approved_call_is_made_and_the_model_reads_that_one_was_rejected() -> None:
     response, (first, second) = await asked()
     given = answers(first.to_function_approval_response(True), second.to_function_approval_response(False))
     history = [QUESTION, *response.messages, given]
@@ -67,7 +67,7 @@ async def test_an_approved_call_is_made_and_a_rejected_one_is_told() -> None:
     assert shape(resumed) == [("assistant", ["text"])]
 
 
-async def test_messages_that_were_given_are_not_changed_and_the_response_tells_what_they_became() -> None:
+async def test_the_messages_of_the_caller_are_not_changed_and_the_response_has_their_replacements() -> None:
     response, (first, second) = await asked()
     given = answers(first.to_function_approval_response(True), second.to_function_approval_response(True))
     before = [message.to_dict() for message in (*response.messages, given)]
@@ -80,7 +80,7 @@ async def test_messages_that_were_given_are_not_changed_and_the_response_tells_w
     assert [[one.role for one in instead] for _, instead in pairs] == [["assistant"], ["tool"]]
 
 
-async def test_an_answer_works_without_the_message_that_asked() -> None:
+async def test_an_answer_works_without_the_message_of_its_request() -> None:
     _, (first, _) = await asked()
     client = Script(says("end"), says("end"))
     given = answers(first.to_function_approval_response(True))
@@ -106,7 +106,7 @@ async def test_a_request_without_its_call_becomes_the_call() -> None:
     assert [one.type for message in client.seen[0] for one in message.contents] == ["function_call", "function_result"]
 
 
-async def test_one_answer_given_twice_runs_its_call_once() -> None:
+async def test_one_answer_passed_twice_runs_its_call_once() -> None:
     response, (first, second) = await asked()
     danger.reset()
     yes, no = first.to_function_approval_response(True), second.to_function_approval_response(False)
@@ -160,7 +160,7 @@ async def test_middleware_that_ends_an_approved_call_ends_the_request_with_its_r
     assert resumed._resolved_inputs is None
 
 
-async def test_an_approved_tool_may_ask_once_more() -> None:
+async def test_an_approved_tool_may_raise_a_request() -> None:
     @tool(approval_mode="always_require")
     def asks() -> str:
         raise UserInputRequiredException([Content.from_oauth_consent_request("https://example.org/consent")])
@@ -188,7 +188,7 @@ async def test_approved_calls_count_for_the_limits() -> None:
     assert client.options[0]["tool_choice"] == "none"
 
 
-async def test_an_approved_call_of_a_tool_that_is_gone_is_told_as_such() -> None:
+async def test_an_approved_call_of_a_tool_that_is_gone_is_an_error_for_the_model() -> None:
     response, (first, second) = await asked()
     yes, no = first.to_function_approval_response(True), second.to_function_approval_response(False)
     client = Script(says("end"))

@@ -59,7 +59,7 @@ async def test_answers_are_taken_in_and_the_next_turn_sees_calls_with_results(mo
     assert all(not one.type.startswith("function_approval") for m in talk.client.seen[2] for one in m.contents)
 
 
-async def test_what_is_said_beside_the_answer_is_remembered_too(mode: str, per_call: bool) -> None:
+async def test_text_beside_the_answer_is_stored_too(mode: str, per_call: bool) -> None:
     talk = Talk(mode, per_call, says("done"), says("bye"))
 
     requests = (await talk.say("q")).user_input_requests
@@ -83,7 +83,7 @@ async def test_a_user_who_goes_on_without_an_answer_leaves_no_call_open(mode: st
         assert all(result.startswith("Error: Tool call") for _, result in answered)
 
 
-def told(talk: Talk, turn: int) -> list[tuple[str, list[str]]]:
+def in_short(talk: Talk, turn: int) -> list[tuple[str, list[str]]]:
     """What the model got in one of its calls: roles, and texts, results or ids of calls."""
     return [
         (message.role, [one.result or one.text or one.call_id or "" for one in message.contents])
@@ -104,11 +104,11 @@ async def test_an_answer_after_the_talk_went_on_breaks_nothing(mode: str, per_ca
 
     before = [*ASKED, ("tool", [UNANSWERED, UNANSWERED]), ("user", ["never mind"]), ("assistant", ["hello"])]
     late = [*before, ("assistant", ["1"]), ("tool", ["did it"])]
-    assert told(talk, 2) == late
-    assert told(talk, 3) == [*late, ("assistant", ["done"]), ("user", ["and later?"])]
+    assert in_short(talk, 2) == late
+    assert in_short(talk, 3) == [*late, ("assistant", ["done"]), ("user", ["and later?"])]
 
 
-async def test_two_questions_may_be_answered_in_two_runs(mode: str, per_call: bool) -> None:
+async def test_two_requests_may_be_answered_in_two_runs(mode: str, per_call: bool) -> None:
     talk = Talk(mode, per_call, says("one"), says("two"), says("bye"))
     danger.reset()
 
@@ -119,7 +119,7 @@ async def test_two_questions_may_be_answered_in_two_runs(mode: str, per_call: bo
 
     results = [one.result for m in talk.client.seen[3] for one in m.contents if one.type == "function_result"]
     assert sorted(results) == sorted(["did it", UNANSWERED, "2"])
-    assert [role for role, _ in told(talk, 3)][-5:] == ["assistant", "assistant", "tool", "assistant", "user"]
+    assert [role for role, _ in in_short(talk, 3)][-5:] == ["assistant", "assistant", "tool", "assistant", "user"]
     assert danger.invocation_count == 1
 
 
@@ -137,11 +137,11 @@ async def test_one_approval_is_one_run_of_the_tool_also_when_the_model_fails(mod
 
     wanted = [*ASKED, ("tool", ["did it", "2"])]
     assert danger.invocation_count == 1
-    assert told(talk, 2) == wanted
-    assert told(talk, 3) == [*wanted, ("assistant", ["done"]), ("user", ["thanks"])]
+    assert in_short(talk, 2) == wanted
+    assert in_short(talk, 3) == [*wanted, ("assistant", ["done"]), ("user", ["thanks"])]
 
 
-async def test_one_answer_given_in_two_runs_runs_its_tool_once(mode: str, per_call: bool) -> None:
+async def test_one_answer_passed_in_two_runs_runs_its_tool_once(mode: str, per_call: bool) -> None:
     talk = Talk(mode, per_call, says("done"), says("so?"), says("bye"))
     danger.reset()
 
@@ -156,7 +156,7 @@ async def test_one_answer_given_in_two_runs_runs_its_tool_once(mode: str, per_ca
     assert "function_approval_response" not in stored
 
 
-async def test_an_answer_that_tells_other_arguments_than_were_asked_about_does_not_rewrite_the_history(
+async def test_an_answer_with_other_arguments_than_its_request_does_not_rewrite_the_history(
     mode: str, per_call: bool
 ) -> None:
     talk = Talk(mode, per_call, says("done"))
@@ -173,7 +173,7 @@ async def test_an_answer_that_tells_other_arguments_than_were_asked_about_does_n
     assert danger.invocation_count == 0
 
 
-async def test_a_handed_back_call_that_nobody_answers_is_told_as_unanswered(mode: str, per_call: bool) -> None:
+async def test_a_handed_back_call_without_an_answer_is_unanswered_for_the_model(mode: str, per_call: bool) -> None:
     declared = FunctionTool(name="declared", input_model={"type": "object", "properties": {}})
     talk = Talk(mode, per_call)
     talk.client.answers = [says(call("1", "declared")), says("fine"), says("bye")]
@@ -185,11 +185,11 @@ async def test_a_handed_back_call_that_nobody_answers_is_told_as_unanswered(mode
             await talk.agent.run(words, stream=True, session=talk.session, tools=[declared]).get_final_response()
 
     wanted = [("user", ["q"]), ("assistant", ["1"]), ("tool", [UNANSWERED]), ("user", ["never mind"])]
-    assert told(talk, 1) == wanted
-    assert told(talk, 2) == [*wanted, ("assistant", ["fine"]), ("user", ["bye"])]
+    assert in_short(talk, 1) == wanted
+    assert in_short(talk, 2) == [*wanted, ("assistant", ["fine"]), ("user", ["bye"])]
 
 
-async def test_an_answer_whose_stream_was_given_up_is_not_acted_upon_again(mode: str, per_call: bool) -> None:
+async def test_an_answer_whose_stream_was_abandoned_is_not_acted_upon_again(mode: str, per_call: bool) -> None:
     talk = Talk(mode, per_call, [ChatResponseUpdate(role="assistant", text=one) for one in "ab"], says("bye"))
     danger.reset()
 
@@ -201,7 +201,7 @@ async def test_an_answer_whose_stream_was_given_up_is_not_acted_upon_again(mode:
     await talk.say("go on")
 
     assert danger.invocation_count == 1
-    assert told(talk, 2)[:3] == [*ASKED, ("tool", ["did it", "2"])]
+    assert in_short(talk, 2)[:3] == [*ASKED, ("tool", ["did it", "2"])]
 
 
 async def test_calls_that_an_earlier_version_recorded_are_not_made_again_nor_forged(mode: str, per_call: bool) -> None:

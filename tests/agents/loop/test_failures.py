@@ -1,4 +1,4 @@
-"""What the model is told of calls that did not succeed, and what the log is."""
+"""What the model is text of calls that did not succeed, and what the log is."""
 
 from __future__ import annotations
 
@@ -48,20 +48,15 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
-async def test_a_failed_call_is_told_to_the_model(wanted: Content, told: str, exception: str) -> None:
-    result = await result_of(wanted)
+@pytest.mark.parametrize(("wanted", "text", "exception"), FAILURES)
+async def test_a_failed_call_is_an_error_for_the_model_with_its_text_only_on_request(
+    wanted: Content, text: str, exception: str
+) -> None:
+    result, detailed = await result_of(wanted), await result_of(wanted, include_detailed_errors=True)
 
-    assert result.result == told
+    assert result.result == text
     assert exception in (result.exception or "")
-
-
-@pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
-async def test_the_model_gets_the_text_of_an_error_only_on_request(wanted: Content, told: str, exception: str) -> None:
-    result = await result_of(wanted, include_detailed_errors=True)
-
-    assert result.result.startswith(f"{told} Exception: ")
-    assert exception in result.result
+    assert detailed.result == f"{text} Exception: {detailed.exception}"
 
 
 async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured() -> None:
@@ -230,7 +225,7 @@ def speechless() -> str:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told", "exception"),
+    ("wanted", "text", "exception"),
     [
         (call("1", "odd", {"value": 1}), "Error: Argument parsing failed.", "no"),
         (call("1", "speechless"), "Error: Function failed.", "SpeechlessError"),
@@ -238,11 +233,11 @@ def speechless() -> str:
     ],
     ids=["a validator that raises", "an error without a text", "nested too deeply"],
 )
-async def test_no_failure_of_a_call_ends_the_request(wanted: Content, told: str, exception: str) -> None:
+async def test_no_failure_of_a_call_ends_the_request(wanted: Content, text: str, exception: str) -> None:
     response = await ask(Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
 
     result = response.messages[1].contents[0]
-    assert (result.result, response.messages[2].text) == (told, "end")
+    assert (result.result, response.messages[2].text) == (text, "end")
     assert exception in (result.exception or "")
 
 

@@ -34,7 +34,7 @@ def fail() -> str:
 DECLARED = FunctionTool(name="decl", input_model={"type": "object", "properties": {"k": {"type": "integer"}}})
 
 
-async def test_one_call_is_run_and_its_result_told_to_the_model() -> None:
+async def test_one_call_is_run_and_the_model_gets_its_result() -> None:
     client = Script(says(call("1", "add", '{"a": "3"}')), says("five"))
 
     response = await ask(client, options={"tools": [add]})
@@ -114,7 +114,7 @@ async def test_a_limit_of_no_or_one_error_stops_after_the_first_failing_batch(li
 
 
 @pytest.mark.parametrize(("config", "calls"), [({"max_iterations": 2}, 3), ({"max_function_calls": 1}, 2)])
-async def test_at_a_limit_the_model_is_asked_once_more_without_tools(config: dict[str, int], calls: int) -> None:
+async def test_at_a_limit_the_model_is_called_once_more_without_tools(config: dict[str, int], calls: int) -> None:
     endless = [says(call(str(n), "add", {"a": n})) for n in range(9)]
     client = Script(*endless, function_invocation_configuration=config)
 
@@ -125,7 +125,7 @@ async def test_at_a_limit_the_model_is_asked_once_more_without_tools(config: dic
     assert shape(response)[-1] == ("assistant", ["function_call"])
 
 
-async def test_calls_of_a_model_that_was_told_to_make_none_are_handed_back() -> None:
+async def test_calls_of_a_model_with_the_choice_none_are_handed_back() -> None:
     client = Script(says(call("1", "add", {"a": 1})))
 
     response = await ask(client, options={"tools": [add], "tool_choice": "none"})
@@ -234,7 +234,7 @@ async def test_a_call_that_is_streamed_in_pieces_is_run_once_with_all_its_argume
 
 
 @both_ways
-async def test_once_the_service_keeps_the_conversation_only_news_is_sent(mode: str) -> None:
+async def test_once_the_service_stores_the_conversation_only_news_is_sent(mode: str) -> None:
     session = AgentSession()
     first = says(call("1", "add", {"a": 1}), conversation_id="c1")
     second = says(call("2", "add", {"a": 2}))
@@ -248,7 +248,7 @@ async def test_once_the_service_keeps_the_conversation_only_news_is_sent(mode: s
 
 
 @both_ways
-async def test_a_conversation_id_made_here_is_neither_sent_nor_told(mode: str) -> None:
+async def test_a_conversation_id_made_here_is_neither_sent_nor_returned(mode: str) -> None:
     async def keeps_history(context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         await call_next()
 
@@ -305,7 +305,7 @@ async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_option
     assert options["additional_function_arguments"] == {"a": 2}
 
 
-async def test_two_tools_of_one_name_are_refused_and_one_given_twice_is_not() -> None:
+async def test_two_tools_of_one_name_are_refused_and_one_passed_twice_is_not() -> None:
     twin = FunctionTool(lambda: "x", name="add")
 
     with pytest.raises(ValueError, match="'add'"):
@@ -352,7 +352,7 @@ async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants()
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
 
 
-async def test_the_form_asked_for_is_remembered_on_the_response() -> None:
+async def test_the_response_has_the_requested_form() -> None:
     client = Script(says('{"a": 1}'))
 
     response = await ask(client, options={"response_format": {"type": "object"}})

@@ -39,12 +39,6 @@ class Log(list[str]):
         return visit
 
 
-async def test_visitors_come_one_after_another_in_the_order_in_which_they_asked() -> None:
-    log = Log()
-    await asyncio.gather(*map(log.visitor(AgentSession()), "abc"))
-    assert log == ["a in", "a out", "b in", "b out", "c in", "c out"]
-
-
 async def test_whoever_holds_it_may_take_it_again() -> None:
     session = AgentSession()
 
@@ -54,17 +48,6 @@ async def test_whoever_holds_it_may_take_it_again() -> None:
 
     await asyncio.wait_for(thrice(), 5)
     await asyncio.wait_for(Log().visitor(session)("after"), 5)
-
-
-async def test_what_is_gathered_inside_takes_turns_too() -> None:
-    session, log = AgentSession(), Log()
-    inner = log.visitor(session)
-
-    async def inside() -> None:
-        await asyncio.gather(inner("x"), inner("y"))
-
-    await asyncio.gather(log.visitor(session, inside)("a"), inner("b"))
-    assert log == ["a in", "x in", "x out", "y in", "y out", "a out", "b in", "b out"]
 
 
 async def test_a_task_left_behind_keeps_others_out_until_it_is_done() -> None:

@@ -76,10 +76,12 @@ async def finalized(agent: Any, *arguments: Any, **keywords: Any) -> Any:
     return await agent.run(*arguments, stream=True, **keywords).get_final_response()
 
 
-@pytest.fixture(params=[at_once, iterated])
-def run(request: pytest.FixtureRequest) -> Run:
-    way: Run = request.param
-    return way
+@pytest.fixture
+def run() -> Run:
+    return at_once
+
+
+BOTH = pytest.mark.parametrize("run", [at_once, iterated])
 
 
 def agent_with(*answers: Any, **keywords: Any) -> Agent:
@@ -90,6 +92,7 @@ def agent_with(*answers: Any, **keywords: Any) -> Agent:
 # --------------------------------------------------------------------------------------------------------------- spans
 
 
+@BOTH
 async def test_one_round_of_a_tool_makes_two_chats_and_one_tool_below_the_agent(spans: Spans, run: Run) -> None:
     assert (await run(agent_with(called("look", a=ARGUMENT), said()), SAID)).text == ANSWERED
     assert spans.tree() == [
@@ -101,6 +104,7 @@ async def test_one_round_of_a_tool_makes_two_chats_and_one_tool_below_the_agent(
     assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
 
 
+@BOTH
 async def test_the_agents_span_says_who_ran_and_what_it_took(spans: Spans, run: Run) -> None:
     agent = agent_with(called("look", a=ARGUMENT), said(), default_options={"temperature": 0.1, "stop": ["x"]})
     session = agent.create_session(session_id="s1")
@@ -126,7 +130,8 @@ async def test_the_agents_span_says_who_ran_and_what_it_took(spans: Spans, run: 
     }
 
 
-async def test_the_chats_spans_say_what_was_asked_and_answered(spans: Spans, run: Run) -> None:
+@BOTH
+async def test_the_chats_spans_say_the_request_and_the_answer(spans: Spans, run: Run) -> None:
     await run(agent_with(called("look", a=ARGUMENT), said()), SAID, options={"model": "asked"})
     first, second = (dict(span.attributes) for span in spans.all() if span.name == "chat asked")
     assert first == {
@@ -161,6 +166,7 @@ async def test_a_client_that_makes_no_spans_leaves_its_answers_id_to_the_agents_
     assert found["gen_ai.usage.input_tokens"] == 10
 
 
+@BOTH
 async def test_an_agent_as_a_tool_has_its_span_below_the_tools(spans: Spans, run: Run) -> None:
     inner = Agent(Model(said(RESULT)), name="inner")
     outer = Agent(Model(called("inner", task="t"), said()), name="outer", tools=[inner.as_tool()])
@@ -209,7 +215,8 @@ async def around_the_chat(context: ChatContext, call_next: Any) -> None:
     await call_next()
 
 
-async def test_middleware_stands_outside_the_span_of_what_it_surrounds(spans: Spans, run: Run) -> None:
+@BOTH
+async def test_middleware_runs_outside_the_span_of_what_it_surrounds(spans: Spans, run: Run) -> None:
     agent = agent_with(called("look", a=ARGUMENT), said(), middleware=[around_the_agent, around_the_chat])
     await run(agent, SAID)
     assert spans.tree() == [
@@ -239,6 +246,7 @@ async def test_tools_that_run_side_by_side_are_siblings(spans: Spans, run: Run) 
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
+@BOTH
 async def test_a_failing_client_fails_both_spans(spans: Spans, run: Run) -> None:
     with pytest.raises(ChatClientException, match=ANSWERED):
         await run(agent_with(ChatClientException(ANSWERED)), SAID)
@@ -264,7 +272,7 @@ async def test_a_failing_tool_fails_its_own_span_and_no_other(spans: Spans, run:
     assert RESULT not in spans.text()
 
 
-async def test_a_question_of_a_tool_is_no_failure(spans: Spans, run: Run) -> None:
+async def test_a_request_of_a_tool_is_no_failure(spans: Spans, run: Run) -> None:
     @tool
     def ask() -> str:
         """Asks."""
@@ -319,7 +327,7 @@ async def test_pulls_of_one_stream_may_come_from_several_tasks(spans: Spans, cap
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_a_run_stands_below_the_span_that_is_current_where_it_is_awaited(spans: Spans, run: Run) -> None:
+async def test_a_run_is_below_the_span_that_is_current_where_it_is_awaited(spans: Spans, run: Run) -> None:
     with trace.get_tracer("mine").start_as_current_span("mine"):
         await run(agent_with(said()), SAID)
         assert trace.get_current_span().name == "mine"  # type: ignore[attr-defined]
@@ -399,7 +407,8 @@ async def test_a_task_that_is_cancelled_while_it_pulls_ends_the_spans(
 # ------------------------------------------------------------------------------------------------------------ contents
 
 
-async def test_without_leave_no_content_leaves_the_run(
+@BOTH
+async def test_without_permission_no_content_leaves_the_run(
     spans: Spans, points: Points, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     def parse(result: Any) -> str:
@@ -422,7 +431,8 @@ async def test_without_leave_no_content_leaves_the_run(
     assert {key for key in keys if "messages" in key or "instructions" in key or "arguments" in key} == set()
 
 
-async def test_with_leave_messages_instructions_arguments_and_results_are_shown(
+@BOTH
+async def test_with_permission_messages_instructions_arguments_and_results_are_reported(
     spans: Spans, points: Points, run: Run, sensitive: None
 ) -> None:
     await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
@@ -474,6 +484,7 @@ async def test_an_argument_that_its_schema_calls_a_password_is_masked(spans: Spa
 # ------------------------------------------------------------------------------------------------------------- metrics
 
 
+@BOTH
 async def test_tokens_and_seconds_are_counted_with_few_attributes(spans: Spans, points: Points, run: Run) -> None:
     await run(agent_with(called("look", a=ARGUMENT), said()), SAID, options={"model": "asked"})
     model = {
@@ -565,7 +576,7 @@ def test_without_a_provider_a_run_does_not_touch_opentelemetry(blocked: bool) ->
     assert (done.stdout, done.stderr) == ("[] []\n", "")
 
 
-async def test_with_contents_allowed_an_error_tells_its_text(spans: Spans, run: Run, sensitive: None) -> None:
+async def test_with_permission_spans_have_the_text_of_an_error(spans: Spans, run: Run, sensitive: None) -> None:
     await run(agent_with(called("broken"), said()), SAID)
     failed = spans.one("execute_tool")
     assert failed.status.description == RESULT
