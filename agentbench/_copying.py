@@ -213,14 +213,19 @@ def _is_plain(value: Any, cls: Any) -> bool:
     return True
 
 
-def _plain_copier(value: Any, cls: type) -> _Copier:
-    has_dict = hasattr(value, "__dict__")
-    slots = tuple(
+def slots_of(cls: type) -> tuple[str, ...]:
+    """Return the names of all slots of a class, those of its bases first."""
+    return tuple(
         name
         for base in reversed(cls.__mro__)
         for name, member in vars(base).items()
         if isinstance(member, types.MemberDescriptorType)
     )
+
+
+def _plain_copier(value: Any, cls: type) -> _Copier:
+    has_dict = hasattr(value, "__dict__")
+    slots = slots_of(cls)
 
     def copy_plain(value: Any, memo: _Memo, retain: _Retain) -> Any:
         duplicate = object.__new__(type(value))

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter, is_
 from typing import Any
 
-from agentbench._copying import is_atomic, isolate, isolate_but
+from agentbench._copying import is_atomic, isolate, isolate_but, slots_of
 from agentbench._display import drawn_by
 from agentbench.checkpoints.checkpoint import FIELDS, CheckpointID, WorkflowCheckpoint, id_of
-from agentbench.checkpoints.difference.value_parts import fields_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.storage import ChainStorage, require_head
@@ -284,4 +283,6 @@ def _has_no_copy(value: object) -> bool:
 
 def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
     yield from items_of(value)
-    yield from ((f".{name}", item) for name, item in fields_of(value))
+    for name in [*getattr(value, "__dict__", ()), *slots_of(type(value))]:
+        if hasattr(value, name):
+            yield f".{name}", getattr(value, name)

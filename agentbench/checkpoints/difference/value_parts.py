@@ -5,8 +5,9 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from types import MemberDescriptorType
 from typing import Any
+
+from agentbench._copying import slots_of
 
 ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
 """Exact types of values that have no parts and are compared by `==`."""
@@ -74,18 +75,11 @@ def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and values: the declared fields, or all attributes, slots included. What is not set is left out."""
     names = declared_fields(value)
     if names is None:
-        names = [*_slots(type(value)), *getattr(value, "__dict__", ())]
+        names = [*slots_of(type(value)), *getattr(value, "__dict__", ())]
     for name in names:
         item = getattr(value, name, _ABSENT)
         if item is not _ABSENT:
             yield name, item
-
-
-def _slots(cls: type) -> Iterator[str]:
-    for base in cls.__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, MemberDescriptorType) and not name.startswith("__"):
-                yield name
 
 
 def is_bare(value: Any) -> bool:
