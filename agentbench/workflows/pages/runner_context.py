@@ -80,7 +80,6 @@ class InProcRunnerContext(RunState):
     def __init__(self, checkpoint_storage: CheckpointStorage | None = None) -> None:
         super().__init__()
         self.storage = checkpoint_storage
-        self._streaming = False
         self._classifier: Callable[[str], OutputKind | None] | None = None
         self._unread: list[WorkflowEvent[Any]] = []
 
@@ -103,7 +102,7 @@ class InProcRunnerContext(RunState):
 
     def host(self, state: State) -> ActiveRun:
         """Return the host of handlers that are called by hand, with this shared state."""
-        run = ActiveRun(Graph([], {}, ()), self, self.log, RunOptions(), streaming=self._streaming)
+        run = ActiveRun(Graph([], {}, ()), self, self.log, RunOptions())
         run.state = state
         run.output_kinds = self._classifier
         return run
@@ -155,14 +154,6 @@ class InProcRunnerContext(RunState):
         """Return `output`, `intermediate`, or None for a yield that stays inside."""
         return "output" if self._classifier is None else self._classifier(executor_id)
 
-    def set_streaming(self, streaming: bool) -> None:
-        """Set whether handlers see a streamed run."""
-        self._streaming = streaming
-
-    def is_streaming(self) -> bool:
-        """Whether handlers see a streamed run."""
-        return self._streaming
-
     # ---- requests --------------------------------------------------------------------------------
 
     async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
@@ -185,7 +176,7 @@ class InProcRunnerContext(RunState):
         """Return the open requests by id."""
         return dict(self.requests)
 
-    # ---- checkpoints -----------------------------------------------------------------------------
+    # ---- one run ---------------------------------------------------------------------------------
 
     def has_checkpointing(self) -> bool:
         """Whether there is a storage."""
@@ -195,6 +186,3 @@ class InProcRunnerContext(RunState):
         """Drop messages, buffers and unread events of earlier runs; open requests stay."""
         self.drop_messages()
         self._unread = []
-
-
-#: The name for annotations.
