@@ -215,8 +215,7 @@ def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
 
 
 def _export_modules() -> list[Any]:
-    modules = (f"opentelemetry.sdk.{part}.export" for part in ("trace", "metrics", "_logs"))
-    return [require(module, extra="otel", purpose="export telemetry") for module in modules]
+    return [_part(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs")]
 
 
 def _install_traces(resource: Any, exporters: Sequence[Any]) -> Any:

@@ -27,14 +27,8 @@ class PerCallHistory(ChatMiddleware):
     """Loads the history before each call of the model and saves what is new after it, so that a crash loses one call.
 
     For the tool loop it looks as if a service stored the conversation: each answer is marked
-    (`has_internal_conversation_id()`), and the next call has only the new messages. There is no id that could reach the
-    client or the caller. Messages of other providers go in front of the history, in every call.
-
-    Each run makes its own of the history providers of the agent, in its order, and of the context to which the other
-    providers have added, and calls `finish` at its end.
-
-    Raises:
-        AgentInvalidRequestException: The service stores this conversation under an id of its own.
+    (`has_internal_conversation_id()`), and the next call has only the new messages. Messages of other providers go in
+    front of the history, in every call. Each run makes its own, and calls `finish` at its end.
     """
 
     def __init__(

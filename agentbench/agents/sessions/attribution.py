@@ -37,9 +37,10 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
 
 def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
     """Return messages with the name of the agent as their author: copies of those that have none yet."""
-    originals = list(messages)
-    copies = copy_messages([message for message in originals if not message.author_name])
-    for message in copies:
-        message.author_name = agent.name or UNNAMED
-    unnamed = iter(copies)
-    return [message if message.author_name else next(unnamed) for message in originals]
+    found = []
+    for message in messages:
+        if not message.author_name:
+            (message,) = copy_messages([message])
+            message.author_name = agent.name or UNNAMED
+        found.append(message)
+    return found

@@ -31,18 +31,10 @@ def instructions_json(instructions: object) -> str | None:
 
 
 def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
-    """Arguments of a tool, in a mapping, a model of pydantic, or JSON text, as JSON; secret ones are masked."""
+    """Arguments of a tool, in a mapping or a model of pydantic, as JSON; secret ones are masked."""
     masked = frozenset(secret)
-    if isinstance(arguments, str) and not is_secret(arguments):
-        if not masked:
-            return arguments
-        try:
-            arguments = json.loads(arguments)
-        except ValueError:
-            return repr(SecretString())
     if not isinstance(arguments, Mapping):
-        fields = getattr(arguments, "__dict__", None)
-        arguments = {} if arguments is None else fields if fields is not None else {"value": arguments}
+        arguments = getattr(arguments, "__dict__", {"value": arguments})
     return as_json({key: SecretString() if key in masked else value for key, value in arguments.items()})
 
 

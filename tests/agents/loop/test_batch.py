@@ -90,27 +90,3 @@ async def test_a_call_that_is_cancelled_takes_the_others_along() -> None:
         await run_batch(calls, Toolbox([waits, interrupts]), calling())
 
     assert cancelled == ["waits"]
-
-
-async def test_a_batch_that_is_cancelled_takes_its_calls_along() -> None:
-    started, ended = asyncio.Event(), []
-
-    @tool
-    async def waits(name: str) -> str:
-        if name == "b":
-            started.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(name)
-        return "never"
-
-    calls = [ToolCall(call(name, "waits", {"name": name})) for name in "ab"]
-    running = asyncio.ensure_future(run_batch(calls, Toolbox([waits]), calling()))
-    await started.wait()
-    running.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await running
-
-    assert ended == ["a", "b"]

@@ -140,12 +140,6 @@ def test_messages_are_chosen_by_source(asked: dict[str, Any], expected: list[str
     assert texts(filled().get_messages(**asked)) == expected
 
 
-def test_its_repr_counts() -> None:
-    assert repr(filled()) == (
-        "SessionContext(session_id=None, input_messages=1, context_messages={b: 2, a: 1}, with a response)"
-    )
-
-
 # ---- instructions and tools ------------------------------------------------------------------------------------
 
 

@@ -67,18 +67,6 @@ def test_instructions_are_text_parts() -> None:
         assert (None if found is None else json.loads(found)) == expected
 
 
-def test_arguments_are_json() -> None:
-    cases: list[Any] = [
-        ({"a": 1}, '{"a": 1}'),
-        ('{"a": 1}', '{"a": 1}'),
-        ("not json", "not json"),
-        (None, "{}"),
-        (5, '{"value": 5}'),
-    ]
-    for arguments, text in cases:
-        assert arguments_json(arguments) == text
-
-
 def test_arguments_may_be_a_model_of_pydantic() -> None:
     pydantic = pytest.importorskip("pydantic")
 
@@ -89,9 +77,8 @@ def test_arguments_may_be_a_model_of_pydantic() -> None:
     assert json.loads(arguments_json(Arguments(a=1, key=KEY))) == {"a": 1, "key": repr(SecretString(KEY))}
 
 
-@pytest.mark.parametrize("arguments", [{"key": KEY, "a": 1}, f'{{"key": "{KEY}", "a": 1}}', f"{{broken {KEY}"])
-def test_arguments_that_are_named_secret_are_masked(arguments: Any) -> None:
-    assert KEY not in arguments_json(arguments, ["key"])
+def test_arguments_that_are_named_secret_are_masked() -> None:
+    assert KEY not in arguments_json({"key": KEY, "a": 1}, ["key"])
 
 
 def test_a_secret_is_masked_wherever_it_lies() -> None:
