@@ -69,6 +69,7 @@ class Embedding(Generic[VectorT]):
     additional_properties: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.additional_properties = dict(self.additional_properties or {})
         if self.dimensions is None and hasattr(self.vector, "__len__"):
             self.dimensions = len(self.vector)
 
