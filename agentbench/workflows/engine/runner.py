@@ -50,7 +50,7 @@ class SuperstepRunner:
 
     Attributes:
         writer: saves checkpoints; None while checkpointing is off.
-        abandoned: the run was given up; handlers that still unwind must not touch its state any more.
+        abandoned: the run was abandoned; handlers that still unwind must not touch its state any more.
     """
 
     __slots__ = ("_deliveries", "_hook", "_plan", "_plan_error", "_router", "_tasks", "abandoned", "run", "writer")
@@ -80,7 +80,7 @@ class SuperstepRunner:
                     plan = router.plan(messages, run_state.buffers, verdicts, traced=traced)
                 else:
                     plan = router.plan(messages, run_state.buffers, traced=traced)
-            except Exception as error:  # noqa: BLE001 - kept for the superstep, whose failure it is
+            except Exception as error:  # noqa: BLE001 - raised by the superstep, whose failure it is
                 plan, self._plan_error = Plan([]), error
             self._plan = plan
         return plan

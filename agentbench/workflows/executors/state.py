@@ -80,7 +80,7 @@ class State:
     def pending_changes(self) -> dict[str, tuple[Any, Any]]:
         """Return the committed and the pending value of each written key, in the order of the first writes.
 
-        `ABSENT` stands for a key that is not committed yet, or that is going to be deleted.
+        `ABSENT` is the value of a key that is not committed yet, or that is going to be deleted.
         """
         committed = self.committed
         return {

@@ -46,7 +46,7 @@ TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
 CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
 BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
 
-# Bound here because a member of an enum is looked up slowly before Python 3.12, and this is compared for each message.
+# Bound here because a member of an enum is slow to read before Python 3.12, and this is compared for each message.
 _STANDARD = MessageType.STANDARD
 
 #: Reason of a drop that no edge group had a part in.

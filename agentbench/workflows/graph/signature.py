@@ -62,7 +62,7 @@ def find_sub_workflow(executor: Executor) -> Any | None:
 
 def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str, Any]:
     executor_class = executor.__class__
-    # Of the class itself: a subclass is another class, whatever its base pinned.
+    # Of the class itself: a subclass is another class, even if its base pinned one.
     identity = vars(executor_class).get("signature_key") or f"{executor_class.__module__}.{executor_class.__name__}"
     inner = find_sub_workflow(executor)
     if inner is None:

@@ -1,1 +1,1 @@
-"""Spellings of the engine that it does not use itself, kept for code that drives a runner by hand."""
+"""Spellings of the engine that it does not use itself: for code that drives a runner by hand."""

@@ -27,7 +27,7 @@ Signature = Mapping[str, Any]
 
 
 class Change(NamedTuple):
-    """One difference of two signatures; None stands for what is not there, and as text for what goes without saying."""
+    """One difference of two signatures; None is what is not there, and the text of what is clear without."""
 
     path: str
     before: Any

@@ -1,4 +1,4 @@
-"""A built workflow: the graph, the state that stands between its runs, and the ways to run it."""
+"""A built workflow: the graph, its state between runs, and the ways to run it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Workflow(WorkflowDefinition):
     def _set_up(self, graph: Graph, storage: CheckpointStorage | None, run_state: RunState) -> None:
         #: Where checkpoints go by default; None when none are saved.
         self.storage = storage
-        #: The state that stands between the runs of `run()`.
+        #: The state between the runs of `run()`.
         self.run_state = run_state
         self.graph = graph
         self._id: str | None = None

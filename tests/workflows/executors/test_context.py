@@ -40,43 +40,19 @@ async def seen_by_handler(act, **settings):
 # ---- what is available ---------------------------------------------------------------------------
 
 
-class Bare(Executor):
-    @handler
-    async def run(self, text: str, ctx: WorkflowContext) -> None:
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
+def reporting(annotation: Any) -> Executor:
+    """An executor whose handler, with this annotation of its context, stores what the context offers."""
+
+    class Reporting(Executor):
+        @handler
+        async def run(self, text: str, ctx: annotation) -> None:  # type: ignore[valid-type]
+            context: Any = ctx
+            context.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
+
+    return Reporting("e")
 
 
-class Sends(Executor):
-    @handler
-    async def run(self, text: str, ctx: WorkflowContext[str]) -> None:
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
-
-
-class Yields(Executor):
-    @handler
-    async def run(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
-
-
-class NeverEither(Executor):
-    @handler
-    async def run(self, text: str, ctx: WorkflowContext[Never, Never]) -> None:
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
-
-
-class Both(Executor):
-    @handler
-    async def run(self, text: str, ctx: WorkflowContext[Any, Union[int, str]]) -> None:  # noqa: UP007 - old spelling
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
-
-
-class ExplicitSend(Executor):
-    @handler(input=str, output=str)
-    async def run(self, text, ctx):
-        ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
-
-
-class ExplicitYield(Executor):
+class Explicit(Executor):
     @handler(input=str, workflow_output=str)
     async def run(self, text, ctx):
         ctx.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
@@ -89,29 +65,22 @@ class PlainSend(Executor):
 
 
 @pytest.mark.parametrize(
-    ("kind", "can"),
+    ("node", "can"),
     [
-        (Bare, (False, False)),
-        (Sends, (True, False)),
-        (Yields, (False, True)),
-        (NeverEither, (False, False)),
-        (Both, (True, True)),
-        (ExplicitSend, (True, False)),
-        (ExplicitYield, (False, True)),
-        (PlainSend, (True, False)),
+        (reporting(WorkflowContext), (False, False)),
+        (reporting(WorkflowContext[str]), (True, False)),
+        (reporting(WorkflowContext[Never, str]), (False, True)),
+        (reporting(WorkflowContext[Never, Never]), (False, False)),
+        (reporting(WorkflowContext[Any, Union[int, str]]), (True, True)),  # noqa: UP007 - old spelling
+        (Explicit("e"), (False, True)),
+        (PlainSend("e"), (True, False)),
     ],
 )
-async def test_a_context_has_what_its_annotation_declares(kind, can):
-    workflow = single(kind("e"))
-    await workflow.run("x")
-    assert workflow.state.get("can") == can
-
-
-@pytest.mark.parametrize("kind", [Bare, Sends, Yields, ExplicitYield, PlainSend])
-async def test_a_lenient_workflow_gives_every_handler_everything(kind):
-    workflow = single(kind("e"), strict_context=False)
-    await workflow.run("x")
-    assert workflow.state.get("can") == (True, True)
+async def test_a_context_has_what_its_annotation_declares_and_a_lenient_one_everything(node: Executor, can: Any):
+    for strict, expected in ((True, can), (False, (True, True))):
+        workflow = single(node, strict_context=strict)
+        await workflow.run("x")
+        assert workflow.state.get("can") == expected
 
 
 async def test_what_a_lenient_context_sends_arrives():
