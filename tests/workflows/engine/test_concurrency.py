@@ -35,10 +35,6 @@ def test_results_come_in_the_order_of_the_items(pauses: list[int]) -> None:
     assert found == list(range(len(pauses)))
 
 
-async def test_no_item_is_no_work() -> None:
-    assert await together() == []
-
-
 async def test_a_failure_cancels_the_others_and_is_raised_when_they_have_ended() -> None:
     told = []
 

@@ -128,25 +128,6 @@ async def test_a_context_of_a_plain_function_is_closed_with_it():
     assert not workflow.state.pending
 
 
-async def test_a_plain_function_may_poll_whether_its_run_shall_stop():
-    entered = threading.Event()
-
-    def act(message, ctx):
-        assert not ctx.stop_requested
-        entered.set()
-        while not ctx.stop_requested:
-            pass
-        ctx.yield_output("stopped in time")
-
-    run = flow(plain(act)).start("x")
-    driver = asyncio.ensure_future(run.result())
-    await in_thread(entered)
-    run.stop_after_superstep()
-    result = await driver
-    assert result.outputs == ["stopped in time"]
-    assert result.final_state is WorkflowRunState.CANCELLED
-
-
 # ---- a cancelled run leaves its thread behind ------------------------------------------------------
 
 
@@ -238,34 +219,6 @@ async def test_a_thread_that_waits_for_the_loop_is_freed_when_its_run_is_cancell
     go_on.set()
     # The loop stands still here: it finds the cancellation first, then the call.
     assert calling.wait(PATIENCE)
-    with pytest.raises(asyncio.CancelledError):
-        await driver
-    await in_thread(freed)
-    assert workflow.run_state.messages == {}
-
-
-async def test_several_threads_of_a_function_are_freed_when_its_run_is_cancelled():
-    entered, go_on, freed = threading.Event(), threading.Event(), threading.Event()
-    calling = threading.Barrier(5)
-
-    def act(message, ctx):
-        def call(n):
-            calling.wait(PATIENCE)
-            ctx.send_message(n)
-            ctx.set_state(f"late {n}", n)
-
-        entered.set()
-        assert go_on.wait(PATIENCE)
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            list(pool.map(call, range(4)))
-        freed.set()
-
-    workflow = flow(plain(act))
-    driver = asyncio.ensure_future(workflow.run("x"))
-    await in_thread(entered)
-    driver.cancel()
-    go_on.set()
-    calling.wait(PATIENCE)
     with pytest.raises(asyncio.CancelledError):
         await driver
     await in_thread(freed)

@@ -45,7 +45,7 @@ def reporting(annotation: Any) -> Executor:
 
     class Reporting(Executor):
         @handler
-        async def run(self, text: str, ctx: annotation) -> None:  # type: ignore[valid-type]
+        async def run(self, text: str, ctx: annotation) -> None:
             context: Any = ctx
             context.set_state("can", (hasattr(ctx, "send_message"), hasattr(ctx, "yield_output")))
 

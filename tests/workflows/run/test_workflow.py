@@ -253,15 +253,6 @@ async def test_clock_and_ids_come_from_the_options_else_from_the_process():
     assert (run_id, checkpoint_id, date) == ("run-1", "cp-0001", "2024-01-01")
 
 
-def test_every_id_that_is_made_while_building_comes_from_the_process():
-    set_runtime_defaults(ids=CountingIds())
-    a, b = node("a"), node("b")
-    workflow = WorkflowBuilder(start_executor=a).add_edge(a, b).build()
-    assert workflow.name == "WorkflowBuilder-workflow-1"
-    assert workflow.id == "workflow-2"
-    assert workflow.edge_groups[0].id == "SingleEdgeGroup/group-1"
-
-
 # ---- what stays between runs ---------------------------------------------------------------------
 
 
