@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{12}-[0-9]+-[0-9]+\.tmp")
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a plain file, no link, and return its descriptor; a new one is for its owner only, whatever the umask."""
+    """Open a plain file, no link, and return its descriptor; a new one is for its owner only."""
     if sys.platform == "win32" and os.path.islink(path):
         raise _not_plain(path)
     descriptor = os.open(path, flags | _FLAGS, _MODE)

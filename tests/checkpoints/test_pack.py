@@ -35,22 +35,6 @@ def opened(path, name="chain"):
     return pack
 
 
-def test_a_pack_that_is_not_there_has_no_generation_and_no_parts(path):
-    pack = opened(path)
-    assert not pack.is_there
-    assert pack.generation is None
-    assert pack.fetch(list(parts_of("a"))) == {}
-
-
-def test_what_is_appended_is_found_by_everybody_who_follows(pack, path):
-    reader = opened(path)
-    parts = parts_of("a", ["b", "ü"], {"c": "\ud83d\ude00"})
-    pack.append(parts)
-    assert pack.fetch(parts.keys()) == parts
-    assert reader.fetch(parts.keys()) == parts
-    assert reader.generation == pack.generation == 7
-
-
 def test_a_part_that_is_there_is_not_written_again(pack, path):
     parts = parts_of("a", "b")
     pack.append(parts)
@@ -73,17 +57,6 @@ def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next_one(pack, p
         assert file.read()[whole:] == b"".join(f"{i} {t}\n".encode() for i, t in parts_of("b").items())
 
 
-def test_a_new_pack_in_the_same_place_is_noticed(pack, path):
-    reader = opened(path)
-    gone, kept = parts_of("gone"), parts_of("kept")
-    pack.append({**gone, **kept})
-    assert reader.fetch(gone.keys()) == gone
-    pack.start_over(8, set(kept))
-    reader.follow()
-    assert reader.generation == 8
-    assert reader.fetch({**gone, **kept}) == kept
-
-
 def test_a_reader_of_a_replaced_pack_looks_for_what_it_lacks_in_the_new_one(pack, path):
     reader = opened(path)
     kept, new = parts_of("kept"), parts_of("new")
@@ -91,16 +64,6 @@ def test_a_reader_of_a_replaced_pack_looks_for_what_it_lacks_in_the_new_one(pack
     pack.start_over(8, set(kept))
     pack.append(new)
     assert reader.fetch({**kept, **new}) == {**kept, **new}
-
-
-def test_a_removed_pack_is_noticed(pack, path):
-    reader = opened(path)
-    pack.append(parts_of("a"))
-    pack.remove()
-    reader.follow()
-    assert not reader.is_there
-    assert reader.fetch(parts_of("a")) == {}
-    pack.remove()
 
 
 @pytest.mark.parametrize(

@@ -104,17 +104,6 @@ async def test_500_checkpoints_of_a_conversation_fit_into_a_megabyte(make: Make,
     assert (await make().load("flow-450")).state["conversation"] == entries[:450]
 
 
-async def test_old_checkpoints_and_their_parts_go_as_new_ones_come(place: Any, make: Make) -> None:
-    storage = make(place, keep_last=3)
-    for seq in range(1, 61):
-        await storage.save(checkpoint(seq, state={"text": f"{seq} " * 1000}))
-    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-58", "flow-59", "flow-60"]
-    assert (await make(place).load("flow-58")).state == {"text": "58 " * 1000}
-    session = storage._backend._database._open_session()  # type: ignore[attr-defined]
-    session.cursor.execute("SELECT count(*) FROM agentbench_parts")
-    assert session.cursor.fetchall()[0][0] < 30
-
-
 async def test_space_that_was_freed_is_used_again(make: Make, file: Path) -> None:
     storage, sizes = make(), []
     for number in range(160):

@@ -2,11 +2,11 @@ import copy
 
 import pytest
 
-from agentbench.checkpoints.access import head_of, lineage, list_infos, list_workflow_names, next_seq, save_checkpoint
+from agentbench.checkpoints.access import head_of, lineage, list_infos, list_workflow_names, next_seq
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
+from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.testing import storage_capabilities, storage_suite
 from agentbench.testing.expectations import ids_of, make_checkpoint, save_chain
 
@@ -173,10 +173,3 @@ async def test_a_storage_that_does_not_know_its_chains_says_so(ask):
         WorkflowCheckpointException, match=r"DictStorage does not know which chains it holds.*workflow_name="
     ):
         await ask(DictStorage())
-
-
-async def test_a_moved_head_is_an_error_with_both_numbers():
-    storage = InMemoryCheckpointStorage()
-    await save_chain(storage, 2)
-    with pytest.raises(WorkflowBusyError, match="'flow' is at sequence number 2, expected 1"):
-        await save_checkpoint(storage, make_checkpoint(2), 1)

@@ -199,7 +199,7 @@ def _decode(data: bytes) -> str:
 
 
 def _decoded_or_empty(data: bytes | None) -> str:
-    """Return a text, or an empty one where it is missing or damaged, which whoever reads it refuses."""
+    """Return a text, or an empty one where it is missing or damaged, which its reader refuses."""
     try:
         return _decode(data or b"")
     except UnicodeDecodeError:

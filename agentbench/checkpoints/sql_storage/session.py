@@ -169,5 +169,5 @@ def _create_tables(connection: Connection, session: Session, statements: Stateme
     except Exception:
         with suppress(Exception):
             execute("ROLLBACK")
-        if not dialect.has_table(connection, schema.name):  # nobody else has created them at the same moment
+        if not dialect.has_table(connection, schema.name):  # no other process has created them meanwhile
             raise

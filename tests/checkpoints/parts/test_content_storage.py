@@ -236,18 +236,6 @@ async def test_of_each_chain_the_last_ones_stay_with_what_they_need(keep: int) -
     assert storage.backend.parts_of["other"] == {}
 
 
-async def test_deleting_one_checkpoint_frees_only_what_others_do_not_need() -> None:
-    storage = PlainStorage()
-    shared = conversation(64)
-    await storage.save(checkpoint(1, state={"a": shared}))
-    await storage.save(checkpoint(2, state={"a": shared, "b": ["only here " * 30] * 5}))
-    before = dict(storage.backend.parts_of["flow"])
-    assert await storage.delete("flow-2")
-    after = storage.backend.parts_of["flow"]
-    assert after.keys() < before.keys()
-    assert (await storage.load("flow-1")).state == {"a": shared}
-
-
 # ------------------------------------------------------------------------------------------------- threads and the end
 
 
