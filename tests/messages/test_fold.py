@@ -101,7 +101,7 @@ def test_thoughts_with_other_ids_stay_apart_and_those_without_belong_to_the_one_
     ]
 
 
-def test_joined_texts_keep_what_belongs_to_them() -> None:
+def test_joined_texts_have_what_belongs_to_them() -> None:
     one = Content.from_text("a", annotations=[{"title": "1"}], additional_properties={"x": 1}, raw_representation="p")
     two = Content.from_text("b", annotations=[{"title": "2"}], additional_properties={"x": 2}, raw_representation="q")
     joined = fold(update(one), update("-"), update(two)).messages[0].contents[0]

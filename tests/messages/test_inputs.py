@@ -66,7 +66,7 @@ def system(text: str) -> Message:
         ([system("x")], [], ["x"]),
     ],
 )
-def test_instructions_come_first_unless_they_stand_there(
+def test_instructions_come_first_unless_they_are_there(
     messages: list[Message], instructions: Any, texts: list[str]
 ) -> None:
     found = prepend_instructions_to_messages(messages, instructions)

@@ -98,7 +98,7 @@ def test_the_aliases_are_views_and_can_be_set() -> None:
     assert (message.text, message.additional_properties, message.raw_representation) == ("b", {"y": 2}, 6)
 
 
-def test_given_lists_and_dictionaries_are_copied() -> None:
+def test_passed_lists_and_dictionaries_are_copied() -> None:
     contents, properties = [TEXT], {"x": 1}
     message = Message("user", contents, additional_properties=properties)
     contents.append(CALL)
@@ -150,7 +150,7 @@ def test_stamping_takes_ids_and_times_from_the_process_and_happens_once() -> Non
 # ---------------------------------------------------------------------------------------------------------- calls
 
 
-def test_calls_are_told_in_the_form_of_chat_services() -> None:
+def test_calls_are_listed_in_the_form_of_chat_services() -> None:
     message = Message(
         "assistant",
         [
@@ -262,7 +262,7 @@ class Note(Message):
         ),
     ],
 )
-def test_a_repr_tells_who_says_what(message: Message, shown: str) -> None:
+def test_a_repr_says_who_says_what(message: Message, shown: str) -> None:
     assert repr(message) == shown
 
 

@@ -43,7 +43,7 @@ def test_a_tool_mode_has_its_long_form(given: Any, mode: Any) -> None:
         ({"mode": "auto", "allowed_tools": ["f", 1]}, "Expected a list of names"),
     ],
 )
-def test_a_wrong_tool_mode_is_told(given: Any, problem: str) -> None:
+def test_a_wrong_tool_mode_is_refused(given: Any, problem: str) -> None:
     with pytest.raises(ContentError, match=problem):
         validate_tool_mode(given)
 

@@ -128,13 +128,13 @@ def test_a_text_that_does_not_fit_raises_where_the_value_is_wanted(cls: Any, tex
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="errors take notes since Python 3.11")
 @pytest.mark.parametrize("response_format", [City, {"type": "object"}], ids=["model", "schema"])
-def test_the_error_of_a_text_that_does_not_fit_tells_what_to_do(response_format: Any) -> None:
+def test_the_error_of_a_text_that_does_not_fit_says_what_to_do(response_format: Any) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the note is what is looked at
         assert ChatResponse(text="```json\n{}\n```", response_format=response_format).value
     assert "try_value()" in "".join(traceback.format_exception_only(caught.value))
 
 
-def test_a_given_value_wins_and_can_be_set() -> None:
+def test_a_passed_value_wins_and_can_be_set() -> None:
     response = AgentResponse(text="nope", response_format=City, value=City(name="Rome"))
     assert response.value == City(name="Rome")
     response.value = City(name="Oslo")
@@ -290,14 +290,14 @@ def test_equal_are_those_of_one_class_that_say_the_same(cls: Any) -> None:
         ),
     ],
 )
-def test_a_repr_tells_what_was_said_and_what_is_set(given: Any, shown: str) -> None:
+def test_a_repr_has_the_text_and_what_is_set(given: Any, shown: str) -> None:
     assert repr(given) == shown
 
 
 @pytest.mark.parametrize(
     "given", [Content.from_text("<b>"), Message("user", "<b>"), *(cls(text="<b>") for cls in RESPONSES + UPDATES)]
 )
-def test_all_of_them_show_themselves_in_a_notebook_with_what_was_said_escaped(given: Any) -> None:
+def test_all_of_them_are_displayed_in_a_notebook_with_their_text_escaped(given: Any) -> None:
     shown = given._repr_mimebundle_()
     assert "<b>" in shown["text/plain"]
     if importlib.util.find_spec("ipywidgets") is not None:  # else the text is the whole view

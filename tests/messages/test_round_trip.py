@@ -53,7 +53,7 @@ def test_everything_comes_back_from_a_checkpoint(value: Any) -> None:
 
 
 @given(contents | records)
-def test_copies_are_equal_and_pickle_keeps_everything(value: Any) -> None:
+def test_copies_are_equal_and_pickle_retains_everything(value: Any) -> None:
     assert copy.copy(value) == value
     assert copy.deepcopy(value) == value
     assert pickle.loads(pickle.dumps(value)) == value

@@ -62,7 +62,7 @@ async def test_a_stream_can_be_read_once() -> None:
     assert stream.updates == [1, 2, 3]
 
 
-async def test_the_final_response_can_be_asked_for_at_once_and_again() -> None:
+async def test_the_final_response_can_be_awaited_at_once_and_again() -> None:
     final: list[int] = []
 
     def finalize(updates: Any) -> int:
@@ -271,7 +271,7 @@ async def test_a_mapped_stream_changes_updates_and_both_are_finalized(way: Calla
     assert outer.updates == ["1", "2", "3"]
 
 
-async def test_hooks_of_the_inner_stream_are_seen_by_the_outer_one_and_run_once() -> None:
+async def test_hooks_of_the_inner_stream_apply_to_the_outer_one_and_run_once() -> None:
     log: list[str] = []
     inner = (
         stream_of(1, 2, 3)

@@ -89,7 +89,7 @@ async def test_a_reader_that_is_cancelled_and_closed_at_once_is_cancelled() -> N
     assert source.closed == [reader]
 
 
-async def test_closing_tells_the_failure_to_the_one_that_closes() -> None:
+async def test_a_failure_is_raised_by_the_call_that_closes() -> None:
     source = Source()
 
     def fail() -> None:
@@ -180,7 +180,7 @@ class Holder:
         self.stream, self.itself = stream, self
 
 
-async def test_what_is_forgotten_in_a_circle_is_closed_once_and_silently(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_dropped_in_a_circle_is_closed_once_and_silently(caplog: pytest.LogCaptureFixture) -> None:
     source = Source()
     hooks: list[int] = []
     complaints: list[dict[str, Any]] = []
@@ -200,7 +200,7 @@ async def test_what_is_forgotten_in_a_circle_is_closed_once_and_silently(caplog:
     assert caplog.records == []
 
 
-async def test_the_closing_of_a_forgotten_stream_is_not_itself_forgotten() -> None:
+async def test_the_closing_of_a_dropped_stream_is_not_itself_dropped() -> None:
     holds: list[weakref.ref[asyncio.Future[None]]] = []
     log: list[str] = []
 

@@ -205,7 +205,7 @@ async def test_cancellation_runs_the_cleanup_hooks_and_closes_the_source(way: Ca
 
 
 @BOTH_ENDS
-async def test_a_reader_cancelled_while_the_final_response_is_made_does_not_cancel_those_who_ask_later(
+async def test_cancelling_a_reader_while_the_final_response_is_made_does_not_cancel_later_readers(
     end: Callable[..., ResponseStream[int, Any]],
 ) -> None:
     begun = asyncio.Event()
@@ -343,7 +343,7 @@ async def test_a_hook_that_wants_to_wait_there_is_cut_off_with_a_warning(caplog:
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.ERROR]
 
 
-async def test_a_forgotten_stream_is_closed_by_the_loop() -> None:
+async def test_a_dropped_stream_is_closed_by_the_loop() -> None:
     source = Endless()
     log: list[str] = []
 
@@ -363,7 +363,7 @@ async def test_a_forgotten_stream_is_closed_by_the_loop() -> None:
     assert (source.closed, log) == (1, ["cleaned up"])
 
 
-async def test_a_forgotten_stream_that_cannot_be_closed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_dropped_stream_that_cannot_be_closed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def forget() -> None:
         await ResponseStream(Endless()).with_cleanup_hook(raising(HookError())).__anext__()
 
@@ -389,7 +389,7 @@ def test_a_stream_that_outlives_its_loop_is_cleaned_up_as_far_as_possible() -> N
     assert log == ["cleaned up"]
 
 
-async def test_streams_that_ended_or_were_never_opened_are_forgotten_silently() -> None:
+async def test_streams_that_ended_or_were_never_opened_are_dropped_silently() -> None:
     log: list[int] = []
     await read(stream_of().with_cleanup_hook(lambda: log.append(1)))
     stream_of().with_cleanup_hook(lambda: log.append(2))

@@ -94,7 +94,7 @@ def test_groups_are_written_on_the_messages() -> None:
     ]
 
 
-def test_what_is_written_is_kept_when_messages_are_added() -> None:
+def test_what_is_written_remains_when_messages_are_added() -> None:
     messages = [user(), calls("1")]
     first = annotate_message_groups(messages)
     messages[0].additional_properties["_excluded"] = True
@@ -218,7 +218,7 @@ def test_every_message_is_in_one_group_and_no_call_is_parted_from_its_result(mes
 
 
 @given(st.lists(kinds, max_size=8), st.lists(kinds, max_size=8))
-def test_annotating_in_steps_keeps_groups_apart(first: list[Message], second: list[Message]) -> None:
+def test_annotating_in_steps_separates_groups(first: list[Message], second: list[Message]) -> None:
     messages = list(first)
     annotate_message_groups(messages)
     messages += second
@@ -229,7 +229,7 @@ def test_annotating_in_steps_keeps_groups_apart(first: list[Message], second: li
         assert {messages[at].additional_properties["_group"]["id"] for at in group.indices} == {id_}
 
 
-def test_ids_of_another_process_are_not_given_again() -> None:
+def test_ids_of_another_process_are_not_used_again() -> None:
     _clock.set_runtime_defaults(ids=_clock.CountingIds())
     messages = [user(), says()]
     annotate_message_groups(messages)

@@ -116,7 +116,7 @@ shapes = st.lists(st.sampled_from(["user", "text", "turn", "open"]), min_size=1,
 
 
 @given(shapes, st.integers(0, 255))
-def test_whatever_a_strategy_leaves_out_of_groups_no_result_stands_alone(kinds: list[str], bits: int) -> None:
+def test_all_that_a_strategy_leaves_out_of_groups_no_result_is_alone(kinds: list[str], bits: int) -> None:
     import asyncio
 
     messages: list[Message] = []

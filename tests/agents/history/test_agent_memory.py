@@ -56,7 +56,7 @@ async def test_a_session_makes_the_agent_remember_and_leaves_nothing_behind(stre
 
 
 @pytest.mark.parametrize("provider", [ContextProvider("todo"), InMemoryHistoryProvider(load_messages=False), Stored()])
-async def test_a_provider_that_does_not_load_costs_no_memory(provider: Any) -> None:
+async def test_a_provider_that_does_not_load_loses_no_memory(provider: Any) -> None:
     client, session = Model(), AgentSession()
     agent = Agent(client, context_providers=[provider])
     await agent.run("one", session=session)
@@ -75,7 +75,7 @@ async def test_a_provider_that_does_not_load_costs_no_memory(provider: Any) -> N
         (AgentSession(), {"store": True}),
     ],
 )
-async def test_what_the_service_keeps_is_not_kept_here(session: AgentSession, options: dict[str, Any]) -> None:
+async def test_what_the_service_stores_is_not_stored_here(session: AgentSession, options: dict[str, Any]) -> None:
     client = Model()
     await Agent(client).run("one", session=session, options=options)
 
@@ -84,7 +84,7 @@ async def test_what_the_service_keeps_is_not_kept_here(session: AgentSession, op
 
 
 @pytest.mark.parametrize(("store", "kept"), [(None, False), (False, True)])
-async def test_a_service_that_stores_by_default_can_be_told_not_to(store: bool | None, kept: bool) -> None:
+async def test_a_service_that_stores_by_default_can_be_configured_not_to(store: bool | None, kept: bool) -> None:
     class Storing(Model):
         STORES_BY_DEFAULT = True
 
@@ -119,7 +119,7 @@ async def test_without_a_session_providers_get_one_for_the_run() -> None:
     assert seen[0] is not seen[1]
 
 
-async def test_two_turns_of_a_session_at_once_are_both_kept_whole() -> None:
+async def test_two_turns_of_a_session_at_once_are_both_stored_whole() -> None:
     client, session = Model(), AgentSession()
     agent = Agent(client)
     await asyncio.gather(*(agent.run(f"q{number}", session=session) for number in range(5)))
@@ -143,7 +143,7 @@ async def test_two_places_for_one_history_are_refused(given: dict[str, Any]) -> 
 # ------------------------------------------------------------------------------------------------------------ abandoned
 
 
-async def test_a_stream_that_is_given_up_keeps_the_turn_and_marks_it_as_partial() -> None:
+async def test_a_stream_that_is_abandoned_stores_the_turn_and_marks_it_as_partial() -> None:
     client, session = Model("one two three"), AgentSession()
     stream = Agent(client, name="a").run("q", stream=True, session=session)
     assert (await stream.__anext__()).text == "one "
@@ -155,7 +155,7 @@ async def test_a_stream_that_is_given_up_keeps_the_turn_and_marks_it_as_partial(
     assert client.closed == 1
 
 
-async def test_calls_without_results_are_not_kept_of_a_stream_that_is_given_up() -> None:
+async def test_calls_without_results_are_not_stored_of_a_stream_that_is_abandoned() -> None:
     session = AgentSession()
     stream = Agent(Model([Content.from_text("let me see"), call("n")]), tools=[numbered(7)]).run(
         "q", stream=True, session=session
@@ -167,7 +167,7 @@ async def test_calls_without_results_are_not_kept_of_a_stream_that_is_given_up()
     assert [content.type for message in kept for content in message.contents] == ["text", "text"]
 
 
-async def test_an_agent_may_forget_what_was_given_up() -> None:
+async def test_an_agent_may_drop_what_was_abandoned() -> None:
     session = AgentSession()
     stream = Agent(Model("one two"), save_abandoned=False).run("q", stream=True, session=session)
     await stream.__anext__()
@@ -186,7 +186,7 @@ async def test_a_stream_can_be_left_and_read_to_its_end_later() -> None:
     assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one two three"]
 
 
-async def test_a_client_that_cannot_close_its_stream_costs_no_memory(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_cannot_close_its_stream_loses_no_memory(caplog: pytest.LogCaptureFixture) -> None:
     class Stuck(Stranger):
         def get_response(self, messages: Any, **given: Any) -> Any:
             return self._stuck()
@@ -208,7 +208,7 @@ async def test_a_client_that_cannot_close_its_stream_costs_no_memory(caplog: pyt
 
 
 @pytest.mark.parametrize("abandoned", [False, True])
-async def test_history_around_calls_keeps_what_was_given_up(abandoned: bool) -> None:
+async def test_history_around_calls_stores_what_was_abandoned(abandoned: bool) -> None:
     session = AgentSession()
     agent = Agent(Model("one two three"), require_per_service_call_history_persistence=True)
     stream = agent.run("q", stream=True, session=session)
@@ -259,7 +259,7 @@ async def passing(context: Any, call_next: Any) -> None:
 
 
 @pytest.mark.parametrize("layers", [{}, {"middleware": passing}], ids=["plain", "with middleware"])
-async def test_a_turn_that_was_left_stands_before_the_next_one(layers: Any) -> None:
+async def test_a_turn_that_was_left_is_before_the_next_one(layers: Any) -> None:
     client, session = Model("one two three", "next"), AgentSession()
     agent = Agent(client, **layers)
     async for _ in agent.run("q", stream=True, session=session):
@@ -271,7 +271,7 @@ async def test_a_turn_that_was_left_stands_before_the_next_one(layers: Any) -> N
 
 
 @CUT
-async def test_a_stream_whose_reader_is_cancelled_keeps_the_turn(way: str) -> None:
+async def test_a_stream_whose_reader_is_cancelled_stores_the_turn(way: str) -> None:
     client, session = Waiting(), AgentSession()
     between = asyncio.Event().wait if way == "cancelled in between" else None
     reading = read(Agent(client, name="a").run("q", stream=True, session=session), between)
@@ -297,7 +297,7 @@ async def test_a_stream_whose_reader_is_cancelled_keeps_the_turn(way: str) -> No
 
 @pytest.mark.parametrize("by_call", [False, True], ids=["around the run", "around calls"])
 @pytest.mark.parametrize("saved", [False, True])
-async def test_a_cancelled_run_keeps_what_was_asked(by_call: bool, saved: bool) -> None:
+async def test_a_cancelled_run_stores_its_input(by_call: bool, saved: bool) -> None:
     session = AgentSession()
     agent = Agent(Waiting(), require_per_service_call_history_persistence=by_call, save_abandoned=saved)
     task = asyncio.create_task(agent.run("q", session=session))
@@ -309,7 +309,7 @@ async def test_a_cancelled_run_keeps_what_was_asked(by_call: bool, saved: bool) 
     assert [each.text for each in session.state["in_memory"].get("messages", [])] == ["q"] * saved
 
 
-async def test_a_run_that_is_cancelled_before_the_model_is_asked_keeps_what_its_first_providers_know() -> None:
+async def test_a_run_that_is_cancelled_before_the_model_is_called_stores_what_its_first_providers_know() -> None:
     class Slow(ContextProvider):
         async def before_run(self, **given: Any) -> None:
             await asyncio.Event().wait()
@@ -359,7 +359,7 @@ async def test_a_cancellation_waits_for_no_slow_provider_and_is_hidden_by_no_fai
     assert "disk" not in caplog.text
 
 
-async def test_an_answer_that_was_never_finished_is_not_gone_on_with() -> None:
+async def test_an_answer_that_was_never_finished_is_not_continued() -> None:
     session = AgentSession(service_session_id="before")
     stream = Agent(Waiting(model="unfinished"), context_providers=[Notes("p", [])]).run(
         "q", stream=True, session=session
@@ -371,7 +371,7 @@ async def test_an_answer_that_was_never_finished_is_not_gone_on_with() -> None:
 
 
 @BOTH
-async def test_a_conversation_of_the_service_with_an_open_call_is_not_gone_on_with(stream: bool) -> None:
+async def test_a_conversation_of_the_service_with_an_open_call_is_not_continued(stream: bool) -> None:
     async def wait() -> None:
         await asyncio.Event().wait()
 
@@ -408,7 +408,7 @@ async def test_a_provider_that_fails_at_the_end_costs_the_others_nothing(
 
 @BOTH
 @pytest.mark.parametrize("by_call", [False, True], ids=["around the run", "around calls"])
-async def test_what_is_kept_is_signed(stream: bool, by_call: bool) -> None:
+async def test_what_is_stored_is_signed(stream: bool, by_call: bool) -> None:
     session = AgentSession()
     agent = Agent(
         Model(call("n"), "done"), name="a", tools=[numbered(7)], require_per_service_call_history_persistence=by_call

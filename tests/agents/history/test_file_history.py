@@ -234,7 +234,7 @@ async def test_what_is_not_one_line_is_refused(tmp_path: Path, dumps: Any, error
 
 
 @pytest.mark.parametrize("between_processes", [False, True])
-async def test_a_session_can_be_forgotten(tmp_path: Path, between_processes: bool) -> None:
+async def test_a_session_can_be_deleted(tmp_path: Path, between_processes: bool) -> None:
     history = await saved(tmp_path, "x", between_processes=between_processes)
     assert await history.delete("other") is False
     assert await history.delete("s") is True
@@ -321,7 +321,7 @@ def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
         assert mine == [f"{name}{number}" * 300 for number in range(60)]
 
 
-async def test_a_process_that_keeps_the_lock_for_too_long_is_an_error(
+async def test_a_process_that_holds_the_lock_for_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{MODULE}.FolderLock", partial(FolderLock, patience_s=0.0))
@@ -338,7 +338,7 @@ async def test_a_process_that_keeps_the_lock_for_too_long_is_an_error(
     assert texts(await history.get_messages("s")) == ["x", "z"]
 
 
-async def test_a_save_that_nobody_waits_for_any_more_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_save_whose_caller_is_gone_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history, begun, go_on = FileHistoryProvider(tmp_path), threading.Event(), threading.Event()
 
     def slow(descriptor: int, data: bytes) -> None:

@@ -99,15 +99,11 @@ async def test_loaded_messages_carry_their_source() -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("in_session", [True, False])
-async def test_what_is_kept_of_a_run(flags: dict[str, Any], kept: list[str], in_session: bool) -> None:
-    session = AgentSession()
-    history: Any = InMemoryHistoryProvider(**flags) if in_session else Elsewhere(**flags)
-    seen = []
+async def test_what_is_stored_of_a_run(flags: dict[str, Any], kept: list[str]) -> None:
+    session, history, seen = AgentSession(), InMemoryHistoryProvider(**flags), list[Message]()
     for question in ("q1", "q2"):
         seen = await turn(session, [Notes("a"), history, Notes("b")], question)
-    found = session.state["in_memory"].get("messages", []) if in_session else history.kept
-    assert texts(found) == kept
+    assert texts(session.state["in_memory"].get("messages", [])) == kept
     if "load_messages" in flags:
         assert texts(seen) == ["note of a", "note of b", "q2"]
 
@@ -156,7 +152,7 @@ async def test_what_the_caller_does_to_messages_afterwards_does_not_reach_the_hi
 
 
 @pytest.mark.parametrize("how", ["before", "replaced", "appended"])
-async def test_messages_that_somebody_else_put_there_are_stamped_when_they_are_loaded(how: str) -> None:
+async def test_messages_that_others_put_there_are_stamped_when_they_are_loaded(how: str) -> None:
     session, history = AgentSession(), InMemoryHistoryProvider()
     theirs = Message("user", ["theirs"])
     if how == "before":
@@ -174,7 +170,7 @@ async def test_messages_that_somebody_else_put_there_are_stamped_when_they_are_l
     assert theirs.additional_properties == {}
 
 
-async def test_a_context_message_of_another_source_keeps_that_source() -> None:
+async def test_a_context_message_of_another_source_retains_that_source() -> None:
     session, history = AgentSession(), InMemoryHistoryProvider(store_context_messages=True)
     await turn(session, [Notes("a"), history], "q1")
     assert stored(session)[0].additional_properties["_attribution"]["source_id"] == "a"
@@ -234,7 +230,7 @@ async def test_the_work_of_a_turn_does_not_grow_with_the_history(monkeypatch: py
     assert looked_into == [2] * 50
 
 
-async def test_turns_of_several_threads_are_all_kept() -> None:
+async def test_turns_of_several_threads_are_all_stored() -> None:
     class Slow(dict[str, Any]):
         """Has another thread come between reading and writing, unless that one has to wait."""
 

@@ -162,7 +162,7 @@ def test_what_is_stored_is_what_services_take_but_for_the_questions(turns: list[
     check([Message(message.role, left) for message, left in zip(stored, contents, strict=True) if left])
 
 
-async def test_where_a_service_keeps_the_conversation_an_answer_counts_once_and_for_what_was_asked() -> None:
+async def test_where_a_service_stores_the_conversation_an_answer_counts_once_and_for_what_was_requested() -> None:
     ran: list[str] = []
 
     @tool(approval_mode="always_require")

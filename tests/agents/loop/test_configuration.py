@@ -7,7 +7,7 @@ import pytest
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
 
 
-def test_nothing_given_is_the_defaults() -> None:
+def test_nothing_passed_is_the_defaults() -> None:
     assert normalize_function_invocation_configuration(None) == {
         "enabled": True,
         "max_iterations": 40,
@@ -19,7 +19,7 @@ def test_nothing_given_is_the_defaults() -> None:
     }
 
 
-def test_what_is_given_stands_over_the_defaults_and_is_not_changed() -> None:
+def test_what_is_passed_overrides_the_defaults_and_is_not_changed() -> None:
     given = {"max_iterations": 2, "additional_tools": ()}
 
     checked = normalize_function_invocation_configuration(given)

@@ -48,7 +48,7 @@ async def test_only_the_tool_that_fails_is_taken_away() -> None:
     bad.reset()
 
 
-async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools() -> None:
+async def test_when_the_last_tool_is_taken_away_the_model_is_called_without_tools() -> None:
     client = client_of(says(call("1", "bad")), says("end"), error_scope="tool", max_consecutive_errors_per_request=1)
 
     await ask(client, options={"tools": [bad]})
@@ -57,7 +57,7 @@ async def test_when_the_last_tool_is_taken_away_the_model_is_asked_without_tools
     bad.reset()
 
 
-async def test_harmless_calls_run_while_a_person_is_asked_about_the_other() -> None:
+async def test_harmless_calls_run_while_a_person_decides_about_the_other() -> None:
     client = client_of(says(call("1", "danger"), call("2", "good")), approval_scope="call")
 
     response = await ask(client, options={"tools": [good, danger]})
@@ -67,7 +67,7 @@ async def test_harmless_calls_run_while_a_person_is_asked_about_the_other() -> N
     assert [one.id for one in response.user_input_requests] == ["1"]
 
 
-async def test_a_strict_budget_is_kept_within_a_batch() -> None:
+async def test_a_strict_budget_holds_within_a_batch() -> None:
     client = client_of(
         says(call("1", "good"), call("2", "good"), call("3", "good")),
         says("end"),

@@ -78,7 +78,7 @@ async def test_streamed_it_goes_on_too(ran: list[str], danger: FunctionTool) -> 
     assert (ran, second.text) == (["it"], "the end")
 
 
-async def test_a_rejected_call_is_told_to_the_inner_agent(ran: list[str], danger: FunctionTool) -> None:
+async def test_a_rejected_call_is_reported_to_the_inner_agent(ran: list[str], danger: FunctionTool) -> None:
     inner = Model(call("danger", what="it"), "then not")
     outer = Model(call("helper", "o1", task="clean up"), "the end")
     agent, session = Agent(outer, tools=[helper(inner, danger)]), AgentSession()

@@ -60,7 +60,7 @@ async def test_a_loop_that_is_switched_off_hands_calls_back() -> None:
         assert shape(response) == [("assistant", ["function_call"])]
 
 
-async def test_async_tools_run_side_by_side_and_results_keep_the_order_of_calls() -> None:
+async def test_async_tools_run_side_by_side_and_results_have_the_order_of_calls() -> None:
     both_run = asyncio.Event()
     ended = []
 

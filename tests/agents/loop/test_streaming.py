@@ -144,7 +144,7 @@ async def asked(mode: str, client: Script, messages: Any, options: dict[str, Any
     approve=st.booleans(),
     response_format=st.none() | st.just({"type": "object"}),
 )
-def test_a_streamed_conversation_equals_the_one_asked_for_as_a_whole(
+def test_a_streamed_conversation_equals_the_one_requested_as_a_whole(
     script: list[ChatResponse[Any]], config: dict[str, Any], cut: int, approve: bool, response_format: Any
 ) -> None:
     @chat_middleware
@@ -189,7 +189,7 @@ async def test_updates_are_those_of_the_model_with_results_and_requests_in_betwe
     ]
 
 
-async def test_a_declared_call_is_streamed_again_as_one_to_answer_and_kept_once() -> None:
+async def test_a_declared_call_is_streamed_again_as_one_to_answer_and_folded_once() -> None:
     client = Script(says(call("1", "decl", '{"k": 1}')))
     stream = client.get_response("q", stream=True, options={"tools": TOOLS})
 
@@ -252,7 +252,7 @@ async def test_a_reader_that_is_cancelled_cancels_the_tools_that_run() -> None:
     assert cancelled == ["a", "b"]
 
 
-async def test_a_value_that_the_client_gave_is_kept() -> None:
+async def test_a_value_that_the_client_gave_remains() -> None:
     @chat_middleware
     async def looks_on(context: ChatContext, call_next: Any) -> None:
         await call_next()

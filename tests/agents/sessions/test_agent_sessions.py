@@ -271,7 +271,7 @@ async def test_an_id_that_the_service_gives_all_the_same_is_an_error(stream: boo
     assert session.service_session_id is None
 
 
-async def test_a_result_that_ends_the_run_is_kept() -> None:
+async def test_a_result_that_ends_the_run_is_stored() -> None:
     @function_middleware
     async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
         await call_next()
@@ -304,7 +304,7 @@ async def test_chat_middleware_that_tries_again_stores_the_turn_once(around: str
     assert stored(session) == ["user: q", "assistant: a", "user: again", "assistant: b"]
 
 
-async def test_whoever_stands_around_it_finds_the_messages_as_they_were() -> None:
+async def test_outer_middleware_finds_the_messages_as_they_were() -> None:
     context = SessionContext(input_messages=[Message("user", ["q"])])
     session, history, seen = AgentSession(), InMemoryHistoryProvider(), []
     await history.save_messages("s", [Message("user", ["before"])], state=session.state.setdefault("in_memory", {}))
@@ -323,7 +323,7 @@ async def test_whoever_stands_around_it_finds_the_messages_as_they_were() -> Non
     assert stored(session) == ["user: before"]
 
 
-async def test_runs_at_the_same_time_may_keep_their_histories_by_call() -> None:
+async def test_runs_at_the_same_time_may_store_their_histories_by_call() -> None:
     client, session = ScriptedChatClient(["a"], on_exhausted="repeat_last"), AgentSession()
     agent = by_call(client, InMemoryHistoryProvider())
     await asyncio.gather(*[agent.run(f"q{number}", session=session) for number in range(8)])

@@ -78,7 +78,7 @@ def test_a_message_is_copied_and_carries_its_source() -> None:
     assert original.text == "a"
 
 
-def test_a_message_keeps_the_first_source_it_got() -> None:
+def test_a_message_retains_the_first_source_it_got() -> None:
     made = context()
     made.extend_messages(Provider("first"), [message("a")])
     made.extend_messages("second", made.get_messages())
@@ -175,7 +175,7 @@ async def around_chat(context: Any, call_next: Any) -> None:
     await call_next()
 
 
-def test_middleware_is_kept_by_source_and_handed_out_in_their_order() -> None:
+def test_middleware_is_stored_by_source_and_handed_out_in_their_order() -> None:
     chat, function, other = Chat(), Function(), Chat()
     made = context(middleware={"first": [chat]})
     made.extend_middleware("second", [function, [around_chat]])

@@ -300,7 +300,7 @@ def test_a_class_that_moved_is_found_by_its_identifier() -> None:
     assert type(read(data)) is SearchHistory
 
 
-def test_the_name_of_a_class_tells_classes_of_one_type_apart(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_name_of_a_class_distinguishes_classes_of_one_type(caplog: pytest.LogCaptureFixture) -> None:
     other = type("SearchHistory", (SearchHistory,), {"__module__": "elsewhere"})
     register_state_type(SearchHistory)
     with caplog.at_level(logging.WARNING, "agentbench"):

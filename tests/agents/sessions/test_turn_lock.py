@@ -39,7 +39,7 @@ class Log(list[str]):
         return visit
 
 
-async def test_whoever_holds_it_may_take_it_again() -> None:
+async def test_the_holder_may_take_it_again() -> None:
     session = AgentSession()
 
     async def thrice() -> None:
@@ -50,7 +50,7 @@ async def test_whoever_holds_it_may_take_it_again() -> None:
     await asyncio.wait_for(Log().visitor(session)("after"), 5)
 
 
-async def test_a_task_left_behind_keeps_others_out_until_it_is_done() -> None:
+async def test_a_task_left_behind_blocks_others_until_it_is_done() -> None:
     session, log, go_on = AgentSession(), Log(), asyncio.Event()
 
     async def left_behind() -> None:
@@ -71,7 +71,7 @@ async def test_a_task_left_behind_keeps_others_out_until_it_is_done() -> None:
     assert log == ["left in", "a out", "left out", "b in", "b out"]
 
 
-async def test_a_task_started_inside_that_comes_too_late_waits_like_everybody_else() -> None:
+async def test_a_task_started_inside_that_comes_too_late_waits_like_all_others() -> None:
     session, log, go_on, begin = AgentSession(), Log(), asyncio.Event(), asyncio.Event()
 
     async def late() -> None:
@@ -98,7 +98,7 @@ async def test_a_task_started_inside_that_comes_too_late_waits_like_everybody_el
 
 @pytest.mark.parametrize("is_called_up", [False, True])
 @pytest.mark.parametrize("is_inside", [False, True])
-async def test_whoever_gives_up_waiting_keeps_nobody_out(is_called_up: bool, is_inside: bool) -> None:
+async def test_giving_up_waiting_blocks_no_other(is_called_up: bool, is_inside: bool) -> None:
     session, log = AgentSession(), Log()
     async with SessionTurn(session):
         where = copy_context() if is_inside else Context()

@@ -358,7 +358,7 @@ async def test_a_stream_that_is_closed_ends_its_spans_without_an_error(spans: Sp
     assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
 
 
-async def test_a_stream_that_is_forgotten_ends_its_spans(spans: Spans) -> None:
+async def test_a_stream_that_is_dropped_ends_its_spans(spans: Spans) -> None:
     agent = agent_with(said("abc"))
     stream = agent.run("q", stream=True)
     await stream.__anext__()
@@ -370,7 +370,7 @@ async def test_a_stream_that_is_forgotten_ends_its_spans(spans: Spans) -> None:
     assert spans.names() == ["invoke_agent nm", "chat unknown"]
 
 
-async def test_a_stream_that_was_left_and_then_asked_for_its_end_reports_all_of_it(spans: Spans) -> None:
+async def test_a_stream_that_was_left_and_then_read_to_its_end_reports_all_of_it(spans: Spans) -> None:
     stream = agent_with(said("abc")).run("q", stream=True)
     async for _ in stream:
         break

@@ -87,7 +87,7 @@ async def test_a_client_of_any_make_gets_a_span(spans: Spans, points: Points, wa
     assert asked == {"messages": "q", "options": {"model": "asked"}, **({"stream": True} if stream else {})}
 
 
-async def test_with_telemetry_off_a_client_is_asked_as_if_there_were_no_mixin(
+async def test_with_telemetry_off_a_client_is_called_as_if_there_were_no_mixin(
     spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(OBSERVABILITY_SETTINGS, "ENABLED", False)
@@ -169,7 +169,7 @@ async def test_an_agent_of_any_make_that_fails_fails_its_span(spans: Spans) -> N
     assert spans.one("invoke_agent").status.status_code is StatusCode.ERROR
 
 
-async def test_the_tools_of_a_run_are_shown_with_those_of_its_options(spans: Spans) -> None:
+async def test_the_tools_of_a_run_are_displayed_with_those_of_its_options(spans: Spans) -> None:
     class Takes(PlainAgent):
         def run(self, messages: Any = None, *, stream: bool = False, **_: Any) -> Any:
             return self._answer(messages)

@@ -72,7 +72,7 @@ def test_a_dictionary_without_a_type_is_refused(data: Any) -> None:
         Content.from_dict(data)
 
 
-def test_an_unknown_type_is_kept_and_an_unknown_field_becomes_a_property(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_type_remains_and_an_unknown_field_becomes_a_property(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "agentbench")
     content = Content.from_dict({"type": "hologram", "text": "a", "depth": 3, "additional_properties": {"x": 1}})
     assert content.type == "hologram"
@@ -129,7 +129,7 @@ def test_as_text(content: Content, text: str) -> None:
         ),
     ],
 )
-def test_a_repr_tells_what_it_is_and_cuts_what_is_long(content: Content, shown: str) -> None:
+def test_a_repr_says_what_it_is_and_cuts_what_is_long(content: Content, shown: str) -> None:
     assert repr(content) == shown
 
 
@@ -154,7 +154,7 @@ def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
     assert content.arguments == {"a": [1]}
 
 
-def test_a_deep_copy_keeps_aliases() -> None:
+def test_a_deep_copy_retains_aliases() -> None:
     twins = copy.deepcopy([TEXT, TEXT])
     assert twins[0] is twins[1]
     assert twins[0] is not TEXT
@@ -191,7 +191,7 @@ def test_arguments_are_parsed(arguments: Any, parsed: Any) -> None:
         ("text", "text", True),
     ],
 )
-def test_the_top_level_media_type_is_what_stands_before_the_slash(media_type: str, kind: str, has: bool) -> None:
+def test_the_top_level_media_type_is_what_is_before_the_slash(media_type: str, kind: str, has: bool) -> None:
     assert Content.from_uri("https://x", media_type=media_type).has_top_level_media_type(kind) is has
 
 

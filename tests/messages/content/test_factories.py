@@ -149,7 +149,7 @@ def test_factories_take_what_any_content_may_have() -> None:
     assert Content.from_shell_command_output(annotations=[]).annotations == []
 
 
-def test_any_kind_can_be_made_by_the_constructor_and_an_unknown_field_is_told() -> None:
+def test_any_kind_can_be_made_by_the_constructor_and_an_unknown_field_is_refused() -> None:
     assert Content("text", text="a") == Content.from_text("a")
     with pytest.raises(TypeError, match=r"no field 'txt'\. Its fields are text, .*consent_link"):
         Content("text", txt="a")  # type: ignore[call-arg]
