@@ -16,6 +16,7 @@ that is there already.
 
 from __future__ import annotations
 
+import marshal
 import re
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from agentbench._copying import is_atomic, isolate
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
-from agentbench.serialization.writer import JsonWriter, quote
+from agentbench.serialization.writer import TAG, JsonWriter, quote
 
 RUN: Final = 16
 LONG: Final = 1024
@@ -50,6 +51,7 @@ _PART, _RUNS = "part", "part.runs"
 _PART_MARK = '{"__t__":"part","v":"'
 _ID_LENGTH: Final = 28
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
+_LIST_START: Final = 5  # a marshalled list begins with a letter and its length
 _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
 
 
@@ -91,8 +93,8 @@ class ChainMemory:
     """What a writer remembers of the chain it writes to, so that what did not change is neither encoded nor sent again.
 
     Immutable entries of lists are recognised by identity, as are instances of classes that are frozen once saved;
-    everything else is encoded and hashed each time. The memory is of no use any more when something that was cut with
-    it has not been stored.
+    lists of plain values by what marshalling makes of them; everything else is encoded and hashed each time. The memory
+    is of no use any more when something that was cut with it has not been stored.
 
     Attributes:
         generation: That of the chain when the memory began; the memory is only good as long as the storage says so.
@@ -122,11 +124,13 @@ class ChainMemory:
 class _Runs:
     """A list as it was last written."""
 
-    __slots__ = ("entries", "levels", "parts_in_tail", "spine", "tail", "written_tail")
+    __slots__ = ("entries", "length", "levels", "marshalled", "parts_in_tail", "spine", "tail", "written_tail")
 
     def __init__(self) -> None:
         #: The entries themselves, if they are immutable.
         self.entries: list[Any] = []
+        #: How many entries there are and what marshalling makes of them, if they are plain values.
+        self.length, self.marshalled = 0, b""
         #: Ids of all runs, of all lists of `RUN` runs, and so on.
         self.levels: list[list[str]] = [[]]
         #: Where the levels are listed; None until it is needed.
@@ -164,6 +168,8 @@ class _PartWriter(JsonWriter):
         self._parts: dict[str, str] = {}
         self._runs: dict[int, _Runs] = {}
         self._runs_before: dict[int, _Runs] = {}
+        self._plain_runs: dict[bytes, _Runs] = {}
+        self._plain_runs_before: dict[bytes, _Runs] = {}
         self._texts: dict[int, tuple[str, str]] = {}
         self._texts_before: dict[int, tuple[str, str]] = {}
 
@@ -173,11 +179,12 @@ class _PartWriter(JsonWriter):
         self._parts = {}
         # Taken away first: half written, should the value turn out to be unstorable.
         self._runs_before, self._runs = self._runs, {}
+        self._plain_runs_before, self._plain_runs = self._plain_runs, {}
         self._texts_before, self._texts = self._texts, {}
         try:
             text = self.write(value)
         except BaseException:
-            self._runs, self._texts = {}, {}
+            self._runs, self._plain_runs, self._texts = {}, {}, {}
             raise
         self._known.update(self._parts)
         return text, self._parts
@@ -195,11 +202,12 @@ class _PartWriter(JsonWriter):
         length = len(value)
         if length < _FEW:
             return self.write_items(value)
-        runs = self._runs_of(value)
-        if runs is None:
-            runs = _Runs()
-            self._append(runs, [self.write(item) for item in value])
-        return self._written(runs)
+        return self._written(self._runs_of(value) or self._runs_of_plain(value) or self._new_runs(value))
+
+    def _new_runs(self, value: list[Any]) -> _Runs:
+        runs = _Runs()
+        self._append(runs, [self.write(item) for item in value])
+        return runs
 
     def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
@@ -225,6 +233,27 @@ class _PartWriter(JsonWriter):
         self._append(runs, [write(item) for item in new])
         runs.entries.extend(new)
         self._runs[first] = runs
+        return runs
+
+    def _runs_of_plain(self, value: list[Any]) -> _Runs | None:
+        """The runs of a list of plain values, which may change in place; None for any other list.
+
+        Marshalling takes a tenth of the time of writing, and gives the same bytes for equal plain values only: where
+        those of the former list begin those of this one, only the entries behind it are new.
+        """
+        try:
+            first, marshalled = marshal.dumps(value[0], 2), marshal.dumps(value, 2)[_LIST_START:]
+        except ValueError:
+            return None
+        runs = self._plain_runs_before.get(first)
+        if runs is None or not marshalled.startswith(runs.marshalled):
+            runs = _Runs()
+        new = [self.write(item) for item in value[runs.length :]]
+        if any(TAG in text for text in new):  # tuples, bytes and what else JSON lacks
+            return None
+        self._append(runs, new)
+        runs.length, runs.marshalled = len(value), marshalled
+        self._plain_runs[first] = runs
         return runs
 
     def _append(self, runs: _Runs, texts: list[str]) -> None:

@@ -129,6 +129,16 @@ def test_changes_inside_mutable_entries_are_noticed() -> None:
     assert join_parts(text, shelf.fetch) == before
 
 
+@pytest.mark.parametrize("other", [True, 1.0, (1,), b"1", {1}])
+def test_an_entry_that_changes_in_place_to_an_equal_value_of_another_type_is_noticed(other: Any) -> None:
+    shelf, memory, entries = Shelf(), ChainMemory(0), [{"n": 1} for _ in range(50)]
+    shelf.keep(memory.cut(entries))
+    for value in (other, 1):
+        entries[3]["n"] = value
+        found = join_parts(shelf.keep(memory.cut(entries)), shelf.fetch)
+        assert (found, type(found[3]["n"])) == (entries, type(value))
+
+
 def test_two_lists_that_begin_with_the_same_entry_are_not_taken_for_each_other() -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     entries = [message(each) for each in range(60)]
