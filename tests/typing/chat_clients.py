@@ -61,9 +61,9 @@ def without_brackets(
 ) -> BaseEmbeddingClient[str]:
     assert_type(client, SupportsChatGetResponse[Any])
     assert_type(base, BaseChatClient[Any])
-    assert_type(one, Embedding[Any])
+    assert_type(one, Embedding[list[float]])
     found = GeneratedEmbeddings([Embedding([1.0])])
-    assert_type(found, GeneratedEmbeddings[list[float], Any])
+    assert_type(found, GeneratedEmbeddings[list[float], EmbeddingGenerationOptions])
     more.extend(found)
     return Vectors()
 

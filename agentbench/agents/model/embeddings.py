@@ -6,6 +6,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
 from functools import wraps
 from typing import (
     TYPE_CHECKING,
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 
     from agentbench.messages.usage import UsageDetails
 
-    InputT = TypeVar("InputT", default=Any)
-    VectorT = TypeVar("VectorT", default=Any)
-    OptionsT = TypeVar("OptionsT", default=Any)
-else:  # defaults came with Python 3.13, and only type checkers need them
+    InputT = TypeVar("InputT", default=str)
+    InputContraT = TypeVar("InputContraT", contravariant=True, default=str)
+    VectorT = TypeVar("VectorT", default=list[float])
+    OptionsT = TypeVar("OptionsT", default="EmbeddingGenerationOptions")
+else:  # defaults came with Python 3.13
     InputT = typing.TypeVar("InputT")
+    InputContraT = typing.TypeVar("InputContraT", contravariant=True)
     VectorT = typing.TypeVar("VectorT")
     OptionsT = typing.TypeVar("OptionsT")
 
@@ -43,6 +46,19 @@ class EmbeddingGenerationOptions(TypedDict, total=False):
     dimensions: int
 
 
+_DEFAULTS: dict[Any, Any] = {
+    **dict.fromkeys((InputT, InputContraT), str),
+    VectorT: list[float],
+    OptionsT: EmbeddingGenerationOptions,
+}
+
+
+def _with_defaults(cls: Any, parameters: Any) -> tuple[Any, ...]:
+    """Return the parameters in the brackets behind a class, with the defaults of those that are missing."""
+    found = parameters if isinstance(parameters, tuple) else (parameters,)
+    return (*found, *(_DEFAULTS[one] for one in cls.__parameters__[len(found) :] if one in _DEFAULTS))
+
+
 @dataclass(slots=True, eq=False)
 class Embedding(Generic[VectorT]):
     """The vector of one value.
@@ -50,8 +66,8 @@ class Embedding(Generic[VectorT]):
     Args:
         vector: Usually a list of floats.
         model: Name of the model.
-        dimensions: How many numbers it has; by default the length of the vector.
-        created_at: The time, as the service wrote it.
+        dimensions: How many numbers it has; by default the length of the vector, unless it is text.
+        created_at: The time, as the service wrote it; or a `datetime`.
         additional_properties: Anything that the application wants to store with it.
 
     Example:
@@ -65,12 +81,12 @@ class Embedding(Generic[VectorT]):
     _: KW_ONLY
     model: str | None = None
     dimensions: int | None = None
-    created_at: str | None = None
+    created_at: str | datetime | None = None
     additional_properties: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.additional_properties = dict(self.additional_properties or {})
-        if self.dimensions is None and hasattr(self.vector, "__len__"):
+        if self.dimensions is None and hasattr(self.vector, "__len__") and not isinstance(self.vector, str):
             self.dimensions = len(self.vector)
 
     def __repr__(self) -> str:
@@ -125,7 +141,7 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
 
 
 @runtime_checkable
-class SupportsGetEmbeddings(Protocol):
+class SupportsGetEmbeddings(Protocol[InputContraT, VectorT, OptionsT]):
     """A client of an embedding model: any object with these members. `isinstance` checks only their names.
 
     Attributes:
@@ -134,7 +150,12 @@ class SupportsGetEmbeddings(Protocol):
 
     additional_properties: dict[str, Any]
 
-    def get_embeddings(self, values: Sequence[Any], *, options: Any = None) -> Awaitable[GeneratedEmbeddings[Any, Any]]:
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return super().__class_getitem__(_with_defaults(cls, parameters))  # type: ignore[misc]
+
+    def get_embeddings(
+        self, values: Sequence[InputContraT], *, options: OptionsT | None = None
+    ) -> Awaitable[GeneratedEmbeddings[VectorT, OptionsT]]:
         """Return the embeddings of values, in their order."""
         ...
 
@@ -162,6 +183,9 @@ class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
     NEEDS_NETWORK: ClassVar[bool] = False
     """Whether the service is on another machine, so that calls raise while `AGENTBENCH_OFFLINE` is set."""
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return super().__class_getitem__(_with_defaults(cls, parameters))  # type: ignore[misc]
 
     def __init__(self, *, additional_properties: Mapping[str, Any] | None = None) -> None:
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})

@@ -5,15 +5,25 @@ Over a client that makes its own spans (it says so with `MAKES_OWN_SPANS`), a mi
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from agentbench.messages.options import as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.observability import is_tracing
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _InputT = TypeVar("_InputT", default=Any)
+    _VectorT = TypeVar("_VectorT", default=Any)
+    _OptionsT = TypeVar("_OptionsT", default=Any)
+else:  # defaults came with Python 3.13, and only type checkers need them
+    _InputT, _VectorT, _OptionsT = map(typing.TypeVar, ("_InputT", "_VectorT", "_OptionsT"))
 
 _embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
 """The client whose span is open; a class that calls its base class, or itself for parts, gets one span."""
@@ -127,7 +137,7 @@ def run_in_span(agent: Any, run: Callable[..., Any], messages: Any = None, **arg
     return span.call(lambda: _await(call()))
 
 
-class EmbeddingTelemetryLayer(_NamedProvider):
+class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _OptionsT]):
     """Puts a span around each `get_embeddings` of a client class that is not made by us.
 
     Embedding clients of this library make their own spans; with them it only takes its argument.

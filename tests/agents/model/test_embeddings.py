@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import pytest
 
@@ -10,7 +10,9 @@ from agentbench.agents.model.embeddings import (
     Embedding,
     EmbeddingGenerationOptions,
     GeneratedEmbeddings,
+    SupportsGetEmbeddings,
 )
+from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer
 from agentbench.exceptions import ChatClientException
 
 Vectors = GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]
@@ -64,6 +66,7 @@ def test_dimensions_are_by_default_the_length() -> None:
     assert Embedding([1.0, 2.0], dimensions=7).dimensions == 7
     assert Embedding(b"opaque", dimensions=None).dimensions == 6
     assert Embedding(object()).dimensions is None
+    assert Embedding("opaque").dimensions is None
     assert repr(Embedding([1.0], model="m")) == "Embedding(dimensions=1, model='m')"
 
 
@@ -78,3 +81,20 @@ def test_a_slice_keeps_order_and_options() -> None:
     assert (part.options, part.usage) == ({"model": "m"}, None)
     assert found[0].vector == [0.0]
     assert repr(part).startswith("GeneratedEmbeddings([Embedding(dimensions=1)")
+
+
+def test_brackets_may_name_fewer_types_than_there_are() -> None:
+    options = TypeVar("options")
+    whole = (str, list[float], EmbeddingGenerationOptions)
+    cases: list[Any] = [BaseEmbeddingClient, SupportsGetEmbeddings]
+    for generic in cases:
+        assert get_args(generic[str]) == get_args(generic[str, list[float]]) == get_args(generic[whole]) == whole
+
+    class Generic1(EmbeddingTelemetryLayer[str, list[float], options], Lengths): ...
+
+    class Bytes(BaseEmbeddingClient[bytes]):
+        async def get_embeddings(self, values: Any, *, options: Any = None) -> Any:
+            return GeneratedEmbeddings()
+
+    assert isinstance(Generic1[EmbeddingGenerationOptions](), SupportsGetEmbeddings)
+    assert isinstance(Bytes(), SupportsGetEmbeddings)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import typing
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
@@ -21,9 +22,13 @@ from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
 
     from agentbench.agents.model.client import ClientLayers
+
+    OptionsT = TypeVar("OptionsT", default=OpenAIChatOptions)
+else:  # defaults came with Python 3.13, and only type checkers need them
+    OptionsT = typing.TypeVar("OptionsT")
 
 logger = logging.getLogger("agentbench.openai")
 
@@ -32,8 +37,8 @@ ApiName = Literal["chat_completions", "responses"]
 _APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatCompletions(), "responses": Responses()}
 
 
-class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
-    """The base of the three clients, which say what the arguments are."""
+class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
+    """The base of the clients, which say what the arguments are."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -63,9 +68,6 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         if api is not None and api not in self.APIS:
             message = f"{type(self).__name__} has no api {api!r}. Expected {' or '.join(map(repr, self.APIS))}."
             raise ValueError(message)
-        self.api: ApiName = api or self.APIS[0]
-        if _APIS[self.api].stores:
-            self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client alone
         self._connection = Connection(
             model,
             self.MODEL_SETTINGS,
@@ -81,7 +83,20 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         )
         target = self._connection.target
         self.model, self.org_id, self.base_url = target.model, target.org_id, target.base_url
+        self.api: ApiName = api or self._default_api(target.api)
+        if _APIS[self.api].stores:
+            self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client alone
         self.instruction_role = instruction_role
+
+    def _default_api(self, setting: str | None) -> ApiName:
+        """Return the API that the setting names, if the class has a choice."""
+        if setting is None or len(self.APIS) == 1:
+            return self.APIS[0]
+        for name in self.APIS:
+            if name == setting.strip().lower():
+                return name
+        message = f"OPENAI_API names no api of {type(self).__name__}. Expected {' or '.join(map(repr, self.APIS))}."
+        raise ValueError(message)
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -139,14 +154,40 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             )
 
 
-class OpenAIChatClient(OpenAIClient, HostedTools):
+class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
+    """An `OpenAIChatClient` that returns calls of tools to its caller, unless a `FunctionInvocationLayer` is over it.
+
+    Args:
+        *args: As for `OpenAIChatClient`.
+        **kwargs: As for `OpenAIChatClient`.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+
+    Example:
+        ```python
+        from agentbench import FunctionInvocationLayer, RawOpenAIChatClient
+
+
+        class MyClient(FunctionInvocationLayer, RawOpenAIChatClient):
+            pass
+        ```
+    """
+
+    APIS: ClassVar[tuple[ApiName, ...]] = ("chat_completions", "responses")
+    FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = False
+
+
+class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
     """Calls models of OpenAI, and of every service that is compatible with it.
 
     Speaks Chat Completions, or the Responses API.
 
     Args:
         model: The model, or the deployment; by default `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`.
-        api: `chat_completions`, which is the default, or `responses`, where the service stores the conversation.
+        api: `chat_completions`, or `responses`, where the service stores the conversation; by default `OPENAI_API`,
+            else `chat_completions`.
         api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
             this machine or in a private network need none.
         org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
@@ -177,10 +218,33 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
         ```
     """
 
-    APIS: ClassVar[tuple[ApiName, ...]] = ("chat_completions", "responses")
+    FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
 
 
-class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
+class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
+    """An `OpenAIChatCompletionClient` that returns calls of tools to its caller.
+
+    Args:
+        *args: As for `OpenAIChatCompletionClient`.
+        **kwargs: As for `OpenAIChatCompletionClient`.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+
+    Example:
+        ```python
+        from agentbench import RawOpenAIChatCompletionClient
+
+        client = RawOpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
+        ```
+    """
+
+    MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
+    FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = False
+
+
+class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
     """Calls models of OpenAI, and of every compatible service, by the API Chat Completions.
 
     Args:
@@ -214,10 +278,10 @@ class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
         ```
     """
 
-    MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
+    FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
 
 
-class OpenAIResponsesClient(OpenAIClient, HostedTools):
+class OpenAIResponsesClient(OpenAIClient[OptionsT], HostedTools):
     """Calls models of OpenAI by the Responses API, where the service stores the conversation unless `store=False`.
 
     Args:

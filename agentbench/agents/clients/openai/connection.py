@@ -57,6 +57,7 @@ class Connection:
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
         # needs two clients.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]] = {}
+        self._of_no_loop: AsyncOpenAI | None = None
         self._tokens: list[SecretString] = []  # the last few keys that came from a function
 
     @property
@@ -67,15 +68,19 @@ class Connection:
         return self.target.base_url or DEFAULT_URL
 
     def sdk(self) -> AsyncOpenAI:
-        """Return the SDK's client for the running loop."""
+        """Return the SDK's client for the running loop; one that was made while none ran is that of the next loop."""
         if self._async_client is not None:
             return self._async_client
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._of_no_loop = self._of_no_loop or self._new_sdk()
+            return self._of_no_loop
         sdk, _ = self._of_loop.get(loop, (None, None))
         if sdk is None or sdk.is_closed():
             for other in [other for other in self._of_loop if other.is_closed()]:
                 del self._of_loop[other]
-            sdk = self._new_sdk()
+            sdk, self._of_no_loop = self._of_no_loop or self._new_sdk(), None
             # asyncio.run() ends with closing the generators that are still open, so one of them closes the client.
             closing = _close_at_end(sdk)
             with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
@@ -189,6 +194,11 @@ class Connected:
 
     model: str
     _connection: Connection
+
+    @property
+    def client(self) -> AsyncOpenAI:
+        """The SDK's client, for what else the service has: `await client.client.files.create(...)`."""
+        return self._connection.sdk()
 
     def service_url(self) -> str:
         """Return the address of the API, without credentials."""

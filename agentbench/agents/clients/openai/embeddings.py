@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import struct
+import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, cast
 
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
 from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable_error
@@ -21,9 +22,26 @@ from agentbench.agents.model.embeddings import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from typing_extensions import TypeVar
+
+    OptionsT = TypeVar("OptionsT", default=EmbeddingGenerationOptions)
+else:  # defaults came with Python 3.13, and only type checkers need them
+    OptionsT = typing.TypeVar("OptionsT")
 
 
-class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
+class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
+    """Options of OpenAI-compatible services, beside those of `EmbeddingGenerationOptions`.
+
+    Attributes:
+        encoding_format: How the service sends vectors; the client reads both.
+        user: Who the user is, for the service's watch for abuse.
+    """
+
+    encoding_format: Literal["float", "base64"]
+    user: str
+
+
+class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], OptionsT], Generic[OptionsT]):
     """Calls embedding models of OpenAI, and of every service that is compatible with it.
 
     The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
@@ -94,8 +112,8 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
         self.otel_provider_name = otel_provider_name
 
     async def get_embeddings(
-        self, values: Sequence[str], *, options: EmbeddingGenerationOptions | None = None
-    ) -> GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]:
+        self, values: Sequence[str], *, options: OptionsT | None = None
+    ) -> GeneratedEmbeddings[list[float], OptionsT]:
         """Return the vectors of texts, in order.
 
         Args:
@@ -106,7 +124,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Emb
             ChatClientException: It went wrong; see its subclasses.
         """
         sent = [values] if isinstance(values, str) else list(values)
-        fields = {name: value for name, value in (options or {}).items() if value is not None}
+        fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
         transport = {name: fields.pop(name) for name in TRANSPORT_ARGUMENTS if name in fields}
         method = self._connection.resource("embeddings").create
         # A third of the bytes of decimal numbers. Where the request names it, the SDK leaves the vectors packed; its

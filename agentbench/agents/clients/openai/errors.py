@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from enum import Enum
 from typing import Any, NamedTuple
 
 from agentbench._clock import runtime_defaults
@@ -26,6 +27,15 @@ from agentbench.exceptions import (
 
 _LONGEST_DETAIL = 500
 _HIDDEN = "[secret]"
+
+
+class ContentFilterResultSeverity(str, Enum):
+    """How severe a finding of a content filter is, as in the `content_filter_result` of an error."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    SAFE = "safe"
 
 
 class _Kind(NamedTuple):

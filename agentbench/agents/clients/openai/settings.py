@@ -22,11 +22,20 @@ _PRIVATE_ENDINGS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
 class OpenAISettings(TypedDict, total=False):
-    """What may be set by variables; `api_key` by `OPENAI_API_KEY`, and so on."""
+    """Settings of the clients; `api_key` is set by `OPENAI_API_KEY`, and so on.
+
+    Example:
+        ```python
+        from agentbench import OpenAISettings, load_settings
+
+        settings = load_settings(OpenAISettings, env_prefix="OPENAI_")
+        ```
+    """
 
     api_key: SecretString | None
     org_id: str | None
     base_url: str | None
+    api: str | None
     model: str | None
     chat_model: str | None
     chat_completion_model: str | None
@@ -42,6 +51,7 @@ class Target:
     api_key: SecretString | Callable[[], str | Awaitable[str]] | None = None
     org_id: str | None = None
     base_url: str | None = None
+    api: str | None = None  # that clients with a choice speak
     basic: SecretString | None = None  # of the header `Authorization`, where the address held a name and a password
 
 
@@ -58,7 +68,7 @@ def find_target(model: str | None, model_fields: Sequence[str], *, connected: bo
         message = f"No model is set. Pass model=..., or set the environment variable {variables}."
         raise SettingNotFoundError(message)
     if connected:
-        return Target(chosen)
+        return Target(chosen, api=settings["api"])
     url, basic = split_credentials(settings["base_url"]) if settings["base_url"] else (None, None)
     key = settings["api_key"]
     if not callable(key):
@@ -69,7 +79,7 @@ def find_target(model: str | None, model_fields: Sequence[str], *, connected: bo
             "Only servers on this machine or in a private network (base_url=...) need none."
         )
         raise SettingNotFoundError(message)
-    return Target(chosen, key, settings["org_id"] or None, url, basic)
+    return Target(chosen, key, settings["org_id"] or None, url, settings["api"], basic)
 
 
 def validate_key(key: str) -> SecretString:

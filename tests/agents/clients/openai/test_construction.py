@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agentbench.agents.model.layers import ChatMiddlewareLayer, FunctionInvocationLayer
 from agentbench.agents.model.protocol import (
     SupportsChatGetResponse,
     SupportsCodeInterpreterTool,
@@ -18,13 +20,18 @@ from agentbench.agents.model.protocol import (
     SupportsMCPTool,
     SupportsWebSearchTool,
 )
-from agentbench.exceptions import MissingExtraError, SettingNotFoundError
+from agentbench.agents.telemetry.layers import ChatTelemetryLayer
+from agentbench.exceptions import ChatClientException, MissingExtraError, SettingNotFoundError
 from agentbench.openai import (
     OpenAIChatClient,
     OpenAIChatCompletionClient,
     OpenAIEmbeddingClient,
     OpenAIResponsesClient,
+    RawOpenAIChatClient,
+    RawOpenAIChatCompletionClient,
 )
+from tests.servers import openai_wire as wire
+from tests.servers.openai_server import OpenAIServer, reply
 
 KEY = "sk-very-secret-1234"
 ALL = [OpenAIChatClient, OpenAIChatCompletionClient, OpenAIResponsesClient, OpenAIEmbeddingClient]
@@ -97,6 +104,18 @@ def test_each_class_has_its_variables_for_the_model(
         monkeypatch.setenv(f"OPENAI_{name}", name)
         assert cls(async_client=SDK).model == name
     assert cls("given", async_client=SDK).model == "given"
+
+
+def test_the_environment_chooses_the_api_of_clients_that_speak_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API", "responses")
+    client = OpenAIChatClient("m", async_client=SDK)
+    assert (client.api, client.STORES_BY_DEFAULT) == ("responses", True)
+    assert OpenAIChatClient("m", api="chat_completions", async_client=SDK).api == "chat_completions"
+    assert OpenAIChatCompletionClient("m", async_client=SDK).api == "chat_completions"
+    monkeypatch.setenv("OPENAI_API", KEY)
+    with pytest.raises(ValueError, match="OPENAI_API names no api") as caught:
+        OpenAIChatClient("m", async_client=SDK)
+    assert KEY not in str(caught.value)
 
 
 def test_an_api_that_a_class_does_not_speak_is_refused() -> None:
@@ -178,6 +197,55 @@ def test_a_client_is_written_without_its_secrets_and_made_again() -> None:
     }
     again = OpenAIChatClient.from_dict(written, dependencies={written["type"]: {"async_client": SDK}})
     assert (again.model, again.api, again.instruction_role) == ("m", "responses", "developer")
+
+
+@pytest.mark.parametrize("cls", [*ALL, RawOpenAIChatClient, RawOpenAIChatCompletionClient])
+async def test_the_client_of_the_sdk_is_reachable_and_shared_with_requests(cls: Any) -> None:
+    openai = pytest.importorskip("openai")
+    client = cls[dict]("m", api_key=KEY)
+    sdk = client.client
+    assert isinstance(sdk, openai.AsyncOpenAI)
+    assert client.client is sdk
+    assert not {"client", "_connection"} & set(client.to_dict() if hasattr(client, "to_dict") else ())
+    assert "AsyncOpenAI" not in repr(client)
+    assert cls("m", async_client=SDK).client is SDK
+
+    async def fail(**_: Any) -> Any:
+        raise openai.OpenAIError("patched")
+
+    for resource in (sdk.chat.completions, sdk.responses, sdk.embeddings):
+        resource.create = fail
+    request = client.get_embeddings(["x"]) if cls is OpenAIEmbeddingClient else client.get_response("x")
+    with pytest.raises(ChatClientException, match="patched"):
+        await request
+
+
+def test_a_client_of_the_sdk_that_was_reached_outside_of_a_loop_serves_the_next_loop() -> None:
+    pytest.importorskip("openai")
+    client = OpenAIChatClient("m", api_key=KEY)
+    sdk = client.client
+
+    async def reach() -> Any:
+        return client.client
+
+    assert asyncio.run(reach()) is sdk is not asyncio.run(reach())
+
+
+async def test_layers_over_a_raw_client_run_its_tools(server: OpenAIServer) -> None:
+    pytest.importorskip("openai")
+
+    class Layered(FunctionInvocationLayer, ChatMiddlewareLayer, ChatTelemetryLayer, RawOpenAIChatClient): ...
+
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    called = wire.completion(None, finish="tool_calls", tool_calls=[wire.call("c1", "add", '{"a": 2, "b": 3}')])
+    server.answer(reply(called), reply(wire.completion("5")), reply(called))
+    options = {"tools": [add]}
+    async with Layered("m", base_url=server.url) as layered, RawOpenAIChatClient("m", base_url=server.url) as raw:
+        assert (await layered.get_response("2 + 3?", options=options)).text == "5"
+        assert (await raw.get_response("2 + 3?", options=options)).finish_reason == "tool_calls"
+    assert server.bodies[1]["messages"][-1]["content"] == "5"
 
 
 def test_a_copy_shares_the_connection() -> None:

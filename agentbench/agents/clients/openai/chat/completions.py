@@ -52,6 +52,9 @@ class OpenAIChatOptions(ChatOptions[Any], total=False):
     reasoning_effort: str
 
 
+OpenAIChatCompletionOptions = OpenAIChatOptions
+
+
 class ChatCompletions:
     """Every request holds the whole conversation."""
 

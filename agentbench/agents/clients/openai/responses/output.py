@@ -27,6 +27,19 @@ from agentbench.messages.update import ChatResponseUpdate, ContinuationToken
 
 logger = logging.getLogger("agentbench.openai")
 
+
+class OpenAIContinuationToken(ContinuationToken, total=False):
+    """The token of an answer that the service makes in the background.
+
+    Attributes:
+        response_id: Id of the answer.
+        sequence_number: Number of the last event of its stream that was read.
+    """
+
+    response_id: str
+    sequence_number: int | None
+
+
 _CALLS = ("function_call", "custom_tool_call")
 _ENDS = ("response.completed", "response.incomplete")
 _STOPPED_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -227,8 +240,8 @@ class EventReader:
         """Where to go on if the stream of an answer that is made in the background breaks here."""
         if not self._background or self._response_id is None:
             return None
-        token = {"response_id": self._response_id, "sequence_number": number(event, "sequence_number")}
-        return cast("ContinuationToken", token)
+        number_of_event = number(event, "sequence_number")
+        return OpenAIContinuationToken(response_id=self._response_id, sequence_number=number_of_event)
 
     def _contents(self, kind: str, event: Any) -> Iterator[Content]:
         delta, item_id, item = text(event, "delta"), text(event, "item_id"), field(event, "item")
