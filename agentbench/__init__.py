@@ -103,6 +103,7 @@ _NAMES_OF = {
     "agentbench.agents.sessions.session": ("AgentSession",),
     "agentbench.agents.sessions.session_context": ("SessionContext",),
     "agentbench.agents.loop.configuration": (
+        "DEFAULT_MAX_ITERATIONS",
         "FunctionInvocationConfiguration",
         "normalize_function_invocation_configuration",
     ),

@@ -57,6 +57,7 @@ from agentbench.agents.compaction.protocols import TokenizerProtocol as Tokenize
 from agentbench.agents.history.file_history import FileHistoryProvider as FileHistoryProvider
 from agentbench.agents.history.history import HistoryProvider as HistoryProvider
 from agentbench.agents.history.history import InMemoryHistoryProvider as InMemoryHistoryProvider
+from agentbench.agents.loop.configuration import DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration as FunctionInvocationConfiguration
 from agentbench.agents.loop.configuration import (
     normalize_function_invocation_configuration as normalize_function_invocation_configuration,

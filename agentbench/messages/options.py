@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypedDict, cast
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     ResponseModelT = TypeVar("ResponseModelT", default=Any)
+    OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
+else:  # defaults came with Python 3.13, and only type checkers need them
+    OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 _MODES: Final = ("auto", "required", "none")
 #: Options that are dictionaries, and merged as such.

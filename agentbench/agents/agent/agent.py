@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 from agentbench.agents.agent.errors import as_agent_error
 from agentbench.agents.agent.raw_agent import AgentStream, RawAgent, RunArguments
@@ -12,11 +12,12 @@ from agentbench.agents.arguments import check_run_arguments, unexpected_run_keyw
 from agentbench.agents.middleware.layer import run_with_middleware
 from agentbench.agents.telemetry.layers import run_in_span
 from agentbench.exceptions import ChatClientException
+from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import AgentResponse
 from agentbench.observability import is_tracing
 
 
-class Agent(RawAgent):
+class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
     """Answers messages with a model, runs tools for it, and remembers the conversation in a session.
 
     Around each run is the agent middleware, inside it the span, inside that the run itself. Errors of the chat client

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.agent.base_agent import BaseAgent
@@ -23,6 +23,7 @@ from agentbench.agents.arguments import (
 from agentbench.agents.loop.configuration import check_configuration
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools, tool_name
+from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
@@ -75,7 +76,7 @@ class AgentArguments(TypedDict, total=False):
 
 
 @drawn_by("agentbench.notebook.agent_view:agent_bundle")
-class RawAgent(BaseAgent, Displayable):
+class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
     """An `Agent` without agent middleware, spans and translation of errors, for agents that are composed of layers.
 
     Args:

@@ -7,6 +7,9 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from agentbench.agents.arguments import check_known, check_mapping, check_whole_number, describe
 
+DEFAULT_MAX_ITERATIONS: Final = 40
+"""The most calls of the model with tools in one request, if nothing else is set."""
+
 
 class FunctionInvocationConfiguration(TypedDict, total=False):
     """Limits and options of the loop between a model and its tools; a missing key has its default.
@@ -121,7 +124,7 @@ def normalize_function_invocation_configuration(
     """
     checked = FunctionInvocationConfiguration(
         enabled=True,
-        max_iterations=40,
+        max_iterations=DEFAULT_MAX_ITERATIONS,
         max_function_calls=None,
         max_consecutive_errors_per_request=3,
         terminate_on_unknown_calls=False,

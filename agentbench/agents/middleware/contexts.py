@@ -1,4 +1,7 @@
-"""The contexts of middleware: one call, to be read and changed before and after it continues."""
+"""The contexts of middleware: one call, to be read and changed before and after it continues.
+
+They take further attributes; nothing here reads those.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class InnerApprovals(NamedTuple):
     answers: tuple[Content, ...]
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class AgentContext:
     """One run of an agent, for agent middleware. All attributes may be changed; the arguments have the same names.
 
@@ -84,7 +87,7 @@ class AgentContext:
         return f"AgentContext(agent={agent!r}, {_state(self.messages, stream=self.stream, result=self.result)})"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class ChatContext:
     """One call of a model, for chat middleware. All attributes may be changed; the arguments have the same names.
 
@@ -127,7 +130,7 @@ class ChatContext:
         return f"ChatContext(client={type(self.client).__name__}, {state})"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class FunctionInvocationContext:
     """One call of a tool, for function middleware, and for the tool itself if it has a parameter of this type.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Sequence
 from functools import cached_property, partial
@@ -15,25 +14,23 @@ from agentbench.agents.loop.configuration import (
 )
 from agentbench.agents.loop.loop import answer, stream_answer
 from agentbench.agents.model.replies import ChatStream
-from agentbench.agents.model.request import ModelCalls, sort_arguments, sort_client_middleware, tool_loop
+from agentbench.agents.model.request import ModelCalls, sort_arguments, tool_loop
+from agentbench.agents.model.settings import ClientSettings
 from agentbench.agents.tools.collection import validate_tools
+from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar, Unpack
+    from typing_extensions import Unpack
 
     from agentbench.agents.agent.agent import Agent
     from agentbench.agents.agent.raw_agent import AgentArguments
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
     from agentbench.agents.middleware.bases import MiddlewareInput
     from agentbench.messages.inputs import AgentRunInputs
-
-    OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
-else:  # defaults came with Python 3.13, and only type checkers need them
-    OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 
 class ClientLayers(TypedDict, total=False):
@@ -58,11 +55,12 @@ class RequestKeywords(TypedDict, total=False):
     middleware: MiddlewareInput
 
 
-class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
+class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT]):
     """The base of chat clients: tools, middleware, compaction and spans around the model that a subclass calls.
 
     A subclass implements `_inner_get_response` and may name its options in brackets:
-    `class MyClient(BaseChatClient[MyOptions])`. It need not call `super().__init__()`.
+    `class MyClient(BaseChatClient[MyOptions])`. It need not call `super().__init__()`. What the attributes have may be
+    edited; each request reads them when it begins.
 
     Args:
         middleware: Chat and function middleware, outermost first.
@@ -73,6 +71,11 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         additional_properties: Anything that the application wants to store with the client.
         otel_provider_name: The name of the service in spans; by default `OTEL_PROVIDER_NAME`.
         **unknown: Any other keyword is an error that proposes a known one.
+
+    Attributes:
+        function_invocation_configuration: The limits of the tool loop, a dict with all main keys.
+        chat_middleware: A list, outermost first.
+        function_middleware: A list, outermost first.
 
     Raises:
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.
@@ -102,17 +105,14 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         "additional_properties",
         "compaction_strategy",
         "tokenizer",
-        "middleware",
+        "chat_middleware",
+        "function_middleware",
         "function_invocation_configuration",
         "otel_provider_name",
     }
 
-    # For instances whose class does not call this constructor; dictionaries are made when they are first used.
+    # For instances whose class does not call this constructor.
     additional_properties: dict[str, Any] = cast("Any", cached_property(lambda _: {}))
-    function_invocation_configuration: FunctionInvocationConfiguration = cast(
-        "Any", cached_property(lambda _: normalize_function_invocation_configuration())
-    )
-    middleware: MiddlewareInput = ()
     compaction_strategy: CompactionStrategy | None = None
     tokenizer: TokenizerProtocol | None = None
     otel_provider_name: str | None = None
@@ -130,9 +130,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
     ) -> None:
         if unknown:
             raise unexpected_keyword(type(self).__name__, next(iter(unknown)), constructor_keywords(type(self)))
-        if middleware is not None:
-            sort_client_middleware(middleware)
-            self.middleware = middleware
+        self.middleware = middleware
         if function_invocation_configuration is not None:
             self.function_invocation_configuration = normalize_function_invocation_configuration(
                 function_invocation_configuration
@@ -241,7 +239,14 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
             ValueError: Two tools have one name, or the configuration is not valid.
         """
         configuration = self.function_invocation_configuration
-        arguments = sort_arguments(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
+        arguments = sort_arguments(
+            self.chat_middleware,
+            self.function_middleware,
+            middleware,
+            options,
+            function_invocation_kwargs,
+            client_kwargs,
+        )
         strategy, tokenizer = compaction_strategy or self.compaction_strategy, tokenizer or self.tokenizer
         loop = tool_loop(
             messages,

@@ -5,8 +5,8 @@ Over a `BaseChatClient`, which does all of it itself, a mixin only takes its key
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, cast
 
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
@@ -18,24 +18,22 @@ from agentbench.agents.model.request import (
     ModelCalls,
     RequestArguments,
     sort_arguments,
-    sort_client_middleware,
     tool_loop,
 )
+from agentbench.agents.model.settings import ClientSettings
+from agentbench.messages.options import OptionsCoT
 
 
-class _ClientLayer:
-    """Takes the middleware that both layers share."""
-
-    middleware: Any = ()
+class _ClientLayer(ClientSettings, Generic[OptionsCoT]):
+    """Takes the middleware of both layers; the lists and the configuration may be edited between requests."""
 
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if middleware is not None:
-            sort_client_middleware(middleware)
             self.middleware = middleware
 
 
-class ChatMiddlewareLayer(_ClientLayer):
+class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
     """Chat middleware around each `get_response` of the class that comes next.
 
     Args:
@@ -66,20 +64,19 @@ class ChatMiddlewareLayer(_ClientLayer):
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
-        arguments, other = _sort_keywords(options, more)
+        arguments, other = _sort_keywords(self.chat_middleware, (), options, more)
         keywords = _keywords_for_next(
             arguments,
             other,
             arguments.function,
             has_layer=_is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer),
         )
-        middleware = (*sort_client_middleware(self.middleware)[0], *arguments.chat)
-        calls = ModelCalls(self, _as_hook(inner, keywords), middleware, is_traced=False)
+        calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat, is_traced=False)
         loop = tool_loop(messages, arguments, None, enabled=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
-class FunctionInvocationLayer(_ClientLayer):
+class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
     """The loop between a model and its tools, around the `get_response` of the class that comes next.
 
     Args:
@@ -107,7 +104,6 @@ class FunctionInvocationLayer(_ClientLayer):
         ```
     """
 
-    function_invocation_configuration: Any = None
     FUNCTION_INVOCATION_ENABLED = True
 
     def __init__(
@@ -127,25 +123,22 @@ class FunctionInvocationLayer(_ClientLayer):
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
-        arguments, other = _sort_keywords(options, more)
+        arguments, other = _sort_keywords((), self.function_middleware, options, more)
         has_layer = _is_before(self, FunctionInvocationLayer, ChatMiddlewareLayer)
         keywords = _keywords_for_next(arguments, other, arguments.chat, has_layer=has_layer)
-        function = (*sort_client_middleware(self.middleware)[1], *arguments.function)
-        loop = tool_loop(
-            messages,
-            arguments._replace(function=function),
-            self.function_invocation_configuration,
-            enabled=self.FUNCTION_INVOCATION_ENABLED,
-        )
+        configuration = self.function_invocation_configuration
+        loop = tool_loop(messages, arguments, configuration, enabled=self.FUNCTION_INVOCATION_ENABLED)
         calls = ModelCalls(self, _as_hook(inner, keywords), is_traced=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
-def _sort_keywords(options: Any, keywords: dict[str, Any]) -> tuple[RequestArguments, dict[str, Any]]:
+def _sort_keywords(
+    chat: Sequence[Any], function: Sequence[Any], options: Any, keywords: dict[str, Any]
+) -> tuple[RequestArguments, dict[str, Any]]:
     """Return the arguments of a request, and the other keywords that have a value."""
     names = ("middleware", "function_invocation_kwargs", "client_kwargs")
     middleware, for_tools, client_kwargs = (keywords.pop(name, None) for name in names)
-    arguments = sort_arguments(None, middleware, options, for_tools, client_kwargs)
+    arguments = sort_arguments(chat, function, middleware, options, for_tools, client_kwargs)
     return arguments, {name: value for name, value in keywords.items() if value is not None}
 
 

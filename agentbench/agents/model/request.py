@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutine
 from operator import is_
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.projection import apply_compaction
@@ -19,12 +19,11 @@ from agentbench.agents.loop.configuration import (
 from agentbench.agents.loop.loop import ToolLoop, own_copy
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
-from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.model.network import require_network
 from agentbench.agents.model.replies import BuildStream, ChatStream, response_of, stream_of
+from agentbench.agents.model.settings import Middleware, sort_client_middleware
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.exceptions import MiddlewareException
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -34,11 +33,10 @@ from agentbench.observability import is_tracing
 
 logger = logging.getLogger("agentbench")
 
-_Middleware = tuple[Callable[..., Any], ...]
 _Finalizer = Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]
 
 _EMPTY: Mapping[str, Any] = {}
-_ALL_KEYS = normalize_function_invocation_configuration().keys()
+_DEFAULT_CONFIGURATION = normalize_function_invocation_configuration()
 _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
@@ -48,8 +46,8 @@ _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 class RequestArguments(NamedTuple):
     """The arguments of a request, sorted: middleware outermost first, options with normalised tools."""
 
-    chat: _Middleware
-    function: _Middleware
+    chat: Middleware
+    function: Middleware
     options: dict[str, Any]
     for_tools: Mapping[str, Any]
     client_kwargs: Mapping[str, Any]
@@ -58,13 +56,14 @@ class RequestArguments(NamedTuple):
 
 
 def sort_arguments(
-    own_middleware: Any,
+    chat_middleware: Sequence[Any],
+    function_middleware: Sequence[Any],
     middleware: Any,
     options: Mapping[str, Any] | None,
     function_invocation_kwargs: Mapping[str, Any] | None,
     client_kwargs: Mapping[str, Any] | None,
 ) -> RequestArguments:
-    """Return the arguments of `get_response`, sorted; `own_middleware` is that of the client."""
+    """Return the arguments of `get_response`, sorted; `chat_middleware` and `function_middleware` are the client's."""
     check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
     own_options = dict(options) if options else {}
     for_tools = function_invocation_kwargs or _EMPTY
@@ -78,7 +77,11 @@ def sort_arguments(
             own_options["tools"] = list(tools) if is_normal else normalize_tools(tools)
     client_kwargs = client_kwargs or _EMPTY
     session = client_kwargs.get("session")
-    chat, function = sort_client_middleware(own_middleware, client_kwargs.get("middleware"), middleware)
+    in_kwargs = client_kwargs.get("middleware")
+    chat: Middleware = ()
+    function: Middleware = ()
+    if chat_middleware or function_middleware or in_kwargs is not None or middleware is not None:
+        chat, function = sort_client_middleware(chat_middleware, function_middleware, in_kwargs, middleware)
     return RequestArguments(
         chat,
         function,
@@ -90,20 +93,6 @@ def sort_arguments(
     )
 
 
-def sort_client_middleware(*middleware: Any) -> tuple[_Middleware, _Middleware]:
-    """Return the chat and the function middleware; agent middleware is a `MiddlewareException`."""
-    if not any(one is not None and one != () for one in middleware):
-        return (), ()
-    kinds = sort_middleware(*middleware)
-    if kinds.agent:
-        message = (
-            f"A chat client got the agent middleware {kinds.agent[0]!r}. It calls models and tools, and runs no agent: "
-            "pass agent middleware to the agent, or to its run."
-        )
-        raise MiddlewareException(message)
-    return kinds.chat, kinds.function
-
-
 def tool_loop(
     messages: AgentRunInputs,
     arguments: RequestArguments,
@@ -113,12 +102,11 @@ def tool_loop(
     own_messages: bool = False,
 ) -> ToolLoop:
     """Return the tool loop of a request; with `own_messages` it copies messages, since compaction marks them."""
-    if arguments.configuration or configuration is None or not configuration.keys() >= _ALL_KEYS:
-        # A client's complete configuration was checked by its constructor; others are checked here.
-        configuration = normalize_function_invocation_configuration(
-            {**(configuration or {}), **(arguments.configuration or {})}
-        )
-    checked = cast("FunctionInvocationConfiguration", configuration)
+    checked = _DEFAULT_CONFIGURATION
+    if configuration != checked:  # it may have been edited, also into something wrong
+        checked = normalize_function_invocation_configuration(configuration)
+    if arguments.configuration:
+        checked = normalize_function_invocation_configuration({**checked, **arguments.configuration})
     if not enabled:
         checked = {**checked, "enabled": False}
     return ToolLoop(
@@ -144,7 +132,7 @@ class ModelCalls:
 
     client: Any
     hook: Callable[..., Any]
-    middleware: _Middleware = ()
+    middleware: Middleware = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     for_tools: Mapping[str, Any] = field(default_factory=dict)
     compaction_strategy: Any = None

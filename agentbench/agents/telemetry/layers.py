@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from agentbench.messages.options import as_list
+from agentbench.messages.options import OptionsCoT, as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.observability import is_tracing
@@ -36,7 +36,7 @@ class _NamedProvider:
             self.otel_provider_name: str | None = otel_provider_name
 
 
-class ChatTelemetryLayer(_NamedProvider):
+class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
     """Puts a span around each `get_response` of a client class that is not made by us.
 
     Clients that derive from `BaseChatClient` make their own spans; with them it only takes its argument.

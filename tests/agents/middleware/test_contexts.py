@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
 
 AGENT_NONE = ["session", "tools", "compaction_strategy", "tokenizer", "result"]
@@ -27,14 +25,6 @@ def test_a_function_context_takes_its_parts_by_position() -> None:
     context = FunctionInvocationContext("function", {"a": 1}, "session", {"m": 1}, "result", {"k": 1})
     assert (context.function, context.arguments, context.session) == ("function", {"a": 1}, "session")
     assert (context.metadata, context.result, context.kwargs) == ({"m": 1}, "result", {"k": 1})
-
-
-@pytest.mark.parametrize(
-    "context", [AgentContext(agent=1), ChatContext(1), FunctionInvocationContext(1, {})], ids=lambda c: type(c).__name__
-)
-def test_an_unknown_attribute_of_a_context_is_an_error(context: object) -> None:
-    with pytest.raises(AttributeError):
-        context.reslut = 1  # type: ignore[attr-defined]
 
 
 def test_a_context_shows_what_is_called_and_no_values() -> None:

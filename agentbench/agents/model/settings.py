@@ -1,0 +1,84 @@
+"""The settings that a client and its layers share: the limits of the tool loop, and the middleware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from agentbench.agents.loop.configuration import (
+    FunctionInvocationConfiguration,
+    normalize_function_invocation_configuration,
+)
+from agentbench.agents.middleware.sorting import SortedMiddleware, flat_middleware, sort_middleware
+from agentbench.exceptions import MiddlewareException
+
+if TYPE_CHECKING:
+    from agentbench.agents.middleware.bases import MiddlewareInput
+
+Middleware = tuple[Callable[..., Any], ...]
+
+
+class ClientSettings:
+    """Settings that may be edited at any time; each request reads them when it begins.
+
+    They are made when they are first used, since the class of a client need not call this constructor.
+
+    Attributes:
+        function_invocation_configuration: The limits of the tool loop, with all main keys.
+        chat_middleware: Around each call of the model, outermost first.
+        function_middleware: Around each call of a tool, outermost first.
+    """
+
+    function_invocation_configuration: FunctionInvocationConfiguration = cast(
+        "Any", cached_property(lambda _: normalize_function_invocation_configuration())
+    )
+    chat_middleware: list[Any] = cast("Any", cached_property(lambda _: []))
+    function_middleware: list[Any] = cast("Any", cached_property(lambda _: []))
+
+    @property
+    def middleware(self) -> MiddlewareInput:
+        """Both lists as one. Setting it sorts its members into the two lists, each in the same order."""
+        chat = self.chat_middleware
+        return [*chat, *(one for one in self.function_middleware if not any(one is other for other in chat))]
+
+    @middleware.setter
+    def middleware(self, middleware: MiddlewareInput) -> None:
+        kinds = [(one, _sort_for_client([one])) for one in flat_middleware(middleware)]
+        self.chat_middleware = [one for one, kind in kinds if kind.chat]
+        self.function_middleware = [one for one, kind in kinds if kind.function]
+
+
+def sort_client_middleware(
+    chat: Sequence[Any], function: Sequence[Any], *middleware: Any
+) -> tuple[Middleware, Middleware]:
+    """Return the chat and the function middleware of a request: the two lists of its client, then the others by kind.
+
+    Raises:
+        MiddlewareException: A list of the client has a member of another kind, or something is no middleware for it.
+    """
+    kinds = _sort_for_client(*middleware)
+    return (*_members("chat", chat), *kinds.chat), (*_members("function", function), *kinds.function)
+
+
+def _sort_for_client(*middleware: Any) -> SortedMiddleware:
+    kinds = sort_middleware(*middleware)
+    if kinds.agent:
+        message = (
+            f"A chat client got the agent middleware {kinds.agent[0]!r}. It calls models and tools, and runs no agent: "
+            "pass agent middleware to the agent, or to its run."
+        )
+        raise MiddlewareException(message)
+    return kinds
+
+
+def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
+    """Return what to call for the members of a client's list, which are all of one kind."""
+    found: list[Callable[..., Any]] = []
+    for one in middleware:
+        calls: Middleware = getattr(_sort_for_client([one]), kind)
+        if not calls:
+            message = f"{kind}_middleware of a client has {one!r}. Expected only {kind} middleware: use the other list."
+            raise MiddlewareException(message)
+        found += calls
+    return found
