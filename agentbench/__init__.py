@@ -172,6 +172,7 @@ _NAMES_OF = {
         "InvalidEdit",
         "InvalidUpdateError",
         "MagicUsageError",
+        "MessageLimitError",
         "MiddlewareException",
         "MiddlewareTermination",
         "MissingExtraError",

@@ -165,6 +165,7 @@ from agentbench.exceptions import IntegrationInvalidResponseException as Integra
 from agentbench.exceptions import InvalidEdit as InvalidEdit
 from agentbench.exceptions import InvalidUpdateError as InvalidUpdateError
 from agentbench.exceptions import MagicUsageError as MagicUsageError
+from agentbench.exceptions import MessageLimitError as MessageLimitError
 from agentbench.exceptions import MiddlewareException as MiddlewareException
 from agentbench.exceptions import MiddlewareTermination as MiddlewareTermination
 from agentbench.exceptions import MissingExtraError as MissingExtraError

@@ -375,6 +375,23 @@ class WorkflowConvergenceException(WorkflowRunnerException):
         super().__init__(message, inner_exception, log_level)
 
 
+class MessageLimitError(WorkflowRunnerException):
+    """The executors of one superstep sent more messages than the next one may deliver; the superstep is undone.
+
+    Attributes: `workflow_name`, `superstep`, `max_messages`, and `queued`, the number of messages by the sender's id.
+    """
+
+    def __init__(self, workflow_name: str, superstep: int, max_messages: int, queued: Mapping[str, int]) -> None:
+        self.workflow_name, self.superstep, self.max_messages = workflow_name, superstep, max_messages
+        self.queued = dict(queued)
+        senders = ", ".join(f"{source} ({count:,})" for source, count in self.queued.items())
+        super().__init__(
+            f"Superstep {superstep} of workflow {workflow_name!r} queued {sum(self.queued.values()):,} messages, from "
+            f"{senders}; at most {max_messages:,} are allowed. Look for a cycle that multiplies its messages, or allow "
+            "more with RunOptions(max_messages=...) or WorkflowBuilder(max_messages=...)."
+        )
+
+
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 

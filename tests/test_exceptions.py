@@ -51,6 +51,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "WorkflowRunnerException": (x.WorkflowException,),
     "WorkflowBusyError": (x.WorkflowRunnerException, RuntimeError),
     "WorkflowConvergenceException": (x.WorkflowRunnerException,),
+    "MessageLimitError": (x.WorkflowRunnerException,),
     "WorkflowCheckpointException": (x.WorkflowRunnerException,),
     "CheckpointNotFoundError": (x.WorkflowCheckpointException,),
     "GraphMismatchError": (x.WorkflowCheckpointException,),
@@ -114,6 +115,10 @@ SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
     "WorkflowConvergenceException": (
         x.WorkflowConvergenceException("m", max_iterations=3, pending={"a": 2}),
         {"max_iterations": 3, "pending": {"a": 2}},
+    ),
+    "MessageLimitError": (
+        x.MessageLimitError("flow", 3, 10, {"a": 12}),
+        {"workflow_name": "flow", "superstep": 3, "max_messages": 10, "queued": {"a": 12}},
     ),
     "CheckpointNotFoundError": (x.CheckpointNotFoundError("cp-9"), {"checkpoint_id": "cp-9"}),
     "GraphMismatchError": (
@@ -352,6 +357,7 @@ def test_a_compile_error_counts_as_a_validation_error() -> None:
         (x.UnknownStoredTypeError("shop.Order"), ["'shop.Order'", "Import the module"]),
         (x.UnstorableValueError(complex, "Store its parts.", path="state['z']"), ["state['z']", "complex", "parts."]),
         (x.ExecutorTimeoutError("slow", 1.5), ["'slow'", "1.5 s"]),
+        (x.MessageLimitError("flow", 3, 10, {"a": 12}), ["'flow'", "12 messages, from a (12)", "at most 10"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )

@@ -6,6 +6,7 @@ import copy
 import logging
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ class WorkflowBuilder:
         copy_messages: Pass each target of a message its own copy.
         strict_checkpoints: A checkpoint that cannot be saved fails the run.
         checkpoint_run_kwargs: Write keyword arguments of runs, which may hold secrets, into checkpoints.
+        max_messages: Limit of messages that one superstep may queue for the next.
         agent_mode: How agents work as nodes: `"respond"` to each message, or in `"turns"`.
 
     Raises:
@@ -102,6 +104,7 @@ class WorkflowBuilder:
         copy_messages: bool = False,
         strict_checkpoints: bool = False,
         checkpoint_run_kwargs: bool = False,
+        max_messages: int = 100_000,
         agent_mode: AgentMode = "respond",
     ) -> None:
         for keyword, word, words in (
@@ -117,6 +120,7 @@ class WorkflowBuilder:
                 raise TypeError(msg)
             warnings.warn("output_executors is now called output_from.", DeprecationWarning, stacklevel=2)
             output_from = output_executors
+        require_limit("max_messages", max_messages)
         self._nodes = Nodes(agent_mode)
         self._groups: list[EdgeGroup] = []
         self._start: Executor | None = None
@@ -135,6 +139,7 @@ class WorkflowBuilder:
             copy_messages=copy_messages,
             strict_checkpoints=strict_checkpoints,
             checkpoint_run_kwargs=checkpoint_run_kwargs,
+            max_messages=max_messages,
         )
         self._take_first(max_iterations, start_executor)
 
@@ -321,6 +326,12 @@ class WorkflowBuilder:
         """Set how many supersteps one input may take; 0 runs the start executor only."""
         require_limit("max_iterations", limit)
         self._limit = limit
+        return self
+
+    def max_messages(self, limit: int) -> Self:
+        """Set how many messages one superstep may queue for the next."""
+        require_limit("max_messages", limit)
+        self._settings = replace(self._settings, max_messages=limit)
         return self
 
     def checkpoint_storage(self, storage: CheckpointStorage | CheckpointManager) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.graph.boundary import PauseReason
 
+#: Seconds that a run whose handlers wait for nothing may keep the event loop to itself.
+_TURN_S = 0.005
+
 Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
 
 
@@ -34,6 +38,8 @@ class ActiveRun:
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
         gates: semaphores of executors with a concurrency limit, made at first use.
         reported_state: the values of shared state that observers know.
+        max_messages: how many messages one superstep may queue for the next.
+        turn_ends: when the event loop gets a turn, in seconds of the monotonic clock.
     """
 
     def __init__(
@@ -55,6 +61,9 @@ class ActiveRun:
         self.streaming = streaming
         self.strict_context = graph.settings.strict_context
         self.output_kinds = graph.output_kinds
+        limit = options.max_messages
+        self.max_messages = graph.settings.max_messages if limit is None else limit
+        self.turn_ends = monotonic() + _TURN_S
         self.stop_requested = False
         self.pause: PauseReason | None = None
         self.tracer: RunTracer | None = None
@@ -87,6 +96,11 @@ class ActiveRun:
             tracer.trace_send(delivery, envelope)
 
         self.on_send = check_and_trace
+
+    async def yield_turn(self) -> None:
+        """Let the event loop do other work, such as timeouts and cancellations."""
+        await asyncio.sleep(0)
+        self.turn_ends = monotonic() + _TURN_S
 
     # ---- requests --------------------------------------------------------------------------------
 

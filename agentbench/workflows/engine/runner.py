@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench._clock import runtime_defaults
@@ -110,6 +111,10 @@ class SuperstepRunner:
     async def superstep(self) -> None:
         """One superstep over the queued messages; with none it is an empty one."""
         run_state, log = self.run.run_state, self.run.log
+        if monotonic() > self.run.turn_ends:
+            await self.run.yield_turn()
+            if self.abandoned:
+                raise asyncio.CancelledError
         run_state.superstep = superstep = run_state.superstep + 1
         began_ns = self._now_ns()
         log.superstep_started(superstep)
@@ -140,7 +145,7 @@ class SuperstepRunner:
             sent = await self._deliver(plan, superstep)
             if self.abandoned:  # a handler may have swallowed its cancellation
                 raise asyncio.CancelledError
-            fold(run_state, plan, sent)
+            fold(run, plan, sent)
             if hook is None:
                 commit(run)
             else:
@@ -185,7 +190,16 @@ class SuperstepRunner:
             one = self._deliver_to_end if self._hook.failure_policy == "finish" else self._deliver_for_hook
         if plan.lanes is None:
             return _joined(await run_all(one, plan.deliveries))
-        return _joined(await run_all(partial(_run_lane, one), plan.lanes))
+        return _joined(await run_all(partial(self._run_lane, one), plan.lanes))
+
+    async def _run_lane(self, one: Callable[[Delivery], Sends], lane: list[list[Delivery]]) -> list[WorkflowMessage]:
+        """Run batches of deliveries, each after the one before."""
+        sent: list[WorkflowMessage] = []
+        for batch in lane:
+            if monotonic() > self.run.turn_ends:
+                await self.run.yield_turn()
+            sent += _joined(await run_all(one, batch))
+        return sent
 
     async def _deliver_for_hook(self, delivery: Delivery) -> list[WorkflowMessage]:
         """Run a delivery and report its end to the hook."""
@@ -294,14 +308,6 @@ class SuperstepRunner:
             has_pending_requests=bool(run_state.requests),
             activated_executors=plan.executor_ids(),
         )
-
-
-async def _run_lane(one: Callable[[Delivery], Sends], lane: list[list[Delivery]]) -> list[WorkflowMessage]:
-    """Run batches of deliveries, each after the one before."""
-    sent: list[WorkflowMessage] = []
-    for batch in lane:
-        sent += _joined(await run_all(one, batch))
-    return sent
 
 
 def _joined(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:

@@ -137,7 +137,7 @@ class WorkflowErrorDetails:
 
         message, text = f"<{type(exc).__name__} that cannot be printed>", None
         with suppress(Exception):  # a broken __str__ of user code must not hide the error it describes
-            message = str(exc)
+            message = "\n".join([str(exc), *getattr(exc, "__notes__", ())])
         with suppress(Exception):
             text = "".join(traceback.format_exception(exc))
         return cls(type(exc).__name__, message, text, executor_id, extra)

@@ -21,6 +21,7 @@ class WorkflowSettings:
     copy_messages: bool = False
     strict_checkpoints: bool = False
     checkpoint_run_kwargs: bool = False
+    max_messages: int = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class RunOptions:
         chain: Replaces the workflow's name as the grouping key of this run's checkpoints.
         max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input.
         observe: Emit observation events and stamps; None takes the default of the caller or the process.
+        max_messages: Replaces the workflow's limit of messages that one superstep may queue for the next.
         clock: Source of times; None takes the process-wide one.
         ids: Source of ids; None takes the process-wide one.
         metadata: Merged into the metadata of every checkpoint of the run.
@@ -40,8 +42,8 @@ class RunOptions:
             branches of one chain.
 
     Raises:
-        TypeError: `max_iterations` is no whole number.
-        ValueError: `max_iterations` is negative.
+        TypeError: A limit is no whole number.
+        ValueError: A limit is negative.
 
     Example:
         ```python
@@ -52,6 +54,7 @@ class RunOptions:
 
     chain: str | None = None
     max_iterations: int | None = None
+    max_messages: int | None = None
     observe: bool | None = None
     clock: Clock | None = None
     ids: IdSource | None = None
@@ -61,8 +64,9 @@ class RunOptions:
     check_head: bool = False
 
     def __post_init__(self) -> None:
-        """Check the limit."""
+        """Check the limits."""
         require_limit("max_iterations", self.max_iterations)
+        require_limit("max_messages", self.max_messages)
 
 
 def require_limit(name: str, limit: object, *, least: int = 0) -> None:

@@ -39,6 +39,13 @@ async def settle(result: Any) -> Any:
     return await result if isawaitable(result) else result
 
 
+def add_note(error: Exception, note: str) -> None:
+    """Add a note to an exception: tracebacks show it from Python 3.11 on, events of the run always."""
+    notes = getattr(error, "__notes__", [])
+    if note not in notes:
+        error.__notes__ = [*notes, note]  # type: ignore[attr-defined,unused-ignore]
+
+
 class MissingCallable:
     """Takes the place of a callable whose owner was read from data; `what` is the missing part, to start a sentence."""
 
@@ -179,7 +186,12 @@ class Edge(_Part):
         Raises:
             RuntimeError: A condition is recorded by name, but no callable is attached.
         """
-        return self.condition is None or bool(await settle(self.condition(data)))
+        try:
+            return self.condition is None or bool(await settle(self.condition(data)))
+        except Exception as error:
+            where = f"the condition {self.condition_name!r} of the edge from {self.source_id!r} to {self.target_id!r}"
+            add_note(error, f"Raised by {where}, for a {type(data).__name__}.")
+            raise
 
     def to_dict(self) -> dict[str, Any]:
         """Return `source_id`, `target_id` and, if there is a condition, `condition_name`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench.workflows.graph.edge_groups import EdgeGroup, require_several
@@ -13,6 +14,7 @@ from agentbench.workflows.graph.edges import (
     MissingCallable,
     SwitchCaseEdgeGroupCase,
     SwitchCaseEdgeGroupDefault,
+    add_note,
     callable_name,
     recorded_name,
     settle,
@@ -92,8 +94,13 @@ class FanOutEdgeGroup(EdgeGroup):
         """
         if self._selection_func is None:
             return list(self._target_ids)
-        chosen = await settle(self._selection_func(data, list(self._target_ids)))
         name = self.selection_func_name or callable_name(self._selection_func)
+        try:
+            chosen = await settle(self._selection_func(data, list(self._target_ids)))
+        except Exception as error:
+            where = f"the fan-out from {self._edges[0].source_id!r} to {', '.join(map(repr, self._target_ids))}"
+            add_note(error, f"Raised by the selection function {name!r} of {where}, for a {type(data).__name__}.")
+            raise
         if isinstance(chosen, (str, bytes)) or not isinstance(chosen, Iterable):
             msg = (
                 f"The selection function {name!r} of group {self.id} returned {chosen!r}. "
@@ -207,12 +214,24 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
 
     @property
     def selection_func(self) -> SelectionFunction:
-        """The switch as a selection function: async, returns the one chosen id. Never recorded by name."""
+        """The switch as a selection function, which returns the one chosen id; async if one of its conditions is."""
 
         async def select_one(data: Any, _target_ids: list[str]) -> list[str]:
             return [(await self.select(data)).target_id]
 
-        return select_one
+        def select_one_at_once(data: Any, target_ids: list[str]) -> list[str]:
+            selection = select_one(data, target_ids)
+            try:
+                selection.send(None)
+            except StopIteration as end:
+                chosen: list[str] = end.value
+                return chosen
+            selection.close()
+            msg = f"A condition of the switch after {self._edges[0].source_id!r} waits; make it an async function."
+            raise RuntimeError(msg)
+
+        conditions = [case.condition for case in self._cases if isinstance(case, SwitchCaseEdgeGroupCase)]
+        return select_one if any(map(iscoroutinefunction, conditions)) else select_one_at_once
 
     async def select(self, data: Any) -> SwitchSelection:  # type: ignore[override]
         """Call the conditions in order and return the branch of the first that holds, or the default.

@@ -91,16 +91,26 @@ async def test_conditions_may_be_async(answer: bool):
     assert (await workflow.run("go")).outputs == (["x!"] if answer else [])
 
 
-async def test_a_condition_that_raises_fails_the_run_with_its_own_exception():
-    def condition(message: str) -> bool:
+async def test_a_condition_that_raises_fails_the_run_with_its_own_exception_and_the_edge_is_named():
+    def is_long(message: str, ids: Any = None) -> Any:
         raise LookupError(message)
 
-    source, target = Send("x"), Show("a")
-    workflow = WorkflowBuilder(start_executor=source).add_edge(source, target, condition).build()
-    with pytest.raises(LookupError):
-        await workflow.run("go")
-    with pytest.raises(LookupError):
-        await workflow.run("go")  # and the instance is free again
+    source, a, b = Send("x"), Show("a"), Show("b")
+    edge = WorkflowBuilder(start_executor=source).add_edge(source, a, is_long).build()
+    fan_out = WorkflowBuilder(start_executor=source).fan_out(source, [a, b], is_long).build()
+    for workflow, place in (
+        (edge, "condition 'is_long' of the edge from 'send' to 'a'"),
+        (fan_out, "selection function 'is_long' of the fan-out from 'send' to 'a', 'b'"),
+    ):
+        for _ in range(2):  # the instance is free again
+            with pytest.raises(LookupError) as caught:
+                await workflow.run("go")
+            assert caught.value.__notes__ == [f"Raised by the {place}, for a str."]
+        handle = workflow.start("go")
+        with pytest.raises(LookupError):
+            await handle.result()
+        failed = [event.details for event in handle.events if event.type == "failed"]
+        assert [d and d.message for d in failed] == [f"x\nRaised by the {place}, for a str."]
 
 
 async def test_a_message_that_matches_several_groups_goes_through_each():

@@ -161,15 +161,6 @@ def test_cases_with_one_target_share_one_edge():
     assert [case.target_id for case in group.cases] == ["x", "y", "x"]
 
 
-def test_a_switch_can_be_used_as_a_selection_function():
-    group = SwitchCaseEdgeGroup("a", [Case(always, "x"), Default("d")])
-
-    async def main():
-        return await group.selection_func(1, group.target_ids)  # type: ignore[misc]
-
-    assert asyncio.run(main()) == ["x"]
-
-
 def test_a_switch_is_written_with_its_cases_and_cannot_decide_without_their_conditions():
     group = SwitchCaseEdgeGroup("a", [Case(always, "x"), Default("d")], id="s")
     assert group.to_dict() == {
@@ -196,3 +187,16 @@ def test_a_deep_clone_has_cases_of_its_own_and_decides_alike():
     assert fresh.cases[0] is not group.cases[0]
     assert select(fresh) == select(group)
     assert group.clone(deep=False).cases[0] is group.cases[0]
+
+
+async def test_the_selection_function_of_a_switch_is_plain_while_its_conditions_are():
+    async def waits(data):
+        return bool(data)
+
+    def chosen(condition, data):
+        return SwitchCaseEdgeGroup("a", [Case(condition, "b"), Default("c")]).selection_func(data, ["b", "c"])
+
+    assert [chosen(bool, data) for data in (1, 0)] == [["b"], ["c"]]
+    assert await chosen(waits, 1) == ["b"]
+    with pytest.raises(RuntimeError, match="waits; make it an async function"):
+        chosen(lambda data: asyncio.sleep(0), 1)
