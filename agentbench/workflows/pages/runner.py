@@ -88,7 +88,7 @@ class Runner:
             raise WorkflowRunnerException(msg)
         self._is_running = True
         context = self.context
-        run = ActiveRun(self.graph, context, context.log, RunOptions())
+        run = ActiveRun(self.graph, context, context.log, RunOptions(), streaming=context.is_streaming())
         if run.output_kinds is None:
             run.output_kinds = context.classify_yielded_output
         runner = SuperstepRunner(run)

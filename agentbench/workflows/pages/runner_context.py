@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agentbench._signatures import is_instance_of, type_name
+from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.concurrency import run_all
 from agentbench.workflows.engine.invocation import invoke
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.host import OutputKind
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.message import Buffers, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.graph import Graph
@@ -26,6 +28,7 @@ from agentbench.workflows.graph.routing import (
 )
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
 
 
@@ -65,10 +68,10 @@ class RunnerContext(Protocol):
 
 
 class InProcRunnerContext(RunState):
-    """Messages, events and requests of a run that is driven by hand: a `RunnerContext`.
+    """Messages, events, requests and checkpoints of a run that is driven by hand: a `RunnerContext`.
 
     Args:
-        checkpoint_storage: where a `Runner` finds checkpoints to restore.
+        checkpoint_storage: where checkpoints are saved to and loaded from by default.
 
     Example:
         >>> context = InProcRunnerContext()
@@ -79,7 +82,9 @@ class InProcRunnerContext(RunState):
 
     def __init__(self, checkpoint_storage: CheckpointStorage | None = None) -> None:
         super().__init__()
-        self.storage = checkpoint_storage
+        self.default_storage = checkpoint_storage
+        self._runtime_storage: CheckpointStorage | None = None
+        self._streaming = False
         self._classifier: Callable[[str], OutputKind | None] | None = None
         self._unread: list[WorkflowEvent[Any]] = []
 
@@ -98,11 +103,19 @@ class InProcRunnerContext(RunState):
         """Whether messages are queued."""
         return bool(self.messages)
 
+    def get_buffers(self) -> Buffers:
+        """Return the messages that wait in fan-in barriers: group key, source id, messages."""
+        return self.buffers
+
+    def set_buffers(self, buffers: Buffers) -> None:
+        """Replace the messages that wait in fan-in barriers."""
+        self.buffers = buffers
+
     # ---- handlers and edges by hand --------------------------------------------------------------
 
     def host(self, state: State) -> ActiveRun:
         """Return the host of handlers that are called by hand, with this shared state."""
-        run = ActiveRun(Graph([], {}, ()), self, self.log, RunOptions())
+        run = ActiveRun(Graph([], {}, ()), self, self.log, RunOptions(), streaming=self._streaming)
         run.state = state
         run.output_kinds = self._classifier
         return run
@@ -176,11 +189,83 @@ class InProcRunnerContext(RunState):
         """Return the open requests by id."""
         return dict(self.requests)
 
-    # ---- one run ---------------------------------------------------------------------------------
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    @property
+    def storage(self) -> CheckpointStorage | None:
+        """The storage set for one run, else the default one."""
+        return self.default_storage if self._runtime_storage is None else self._runtime_storage
 
     def has_checkpointing(self) -> bool:
         """Whether there is a storage."""
         return self.storage is not None
+
+    def set_runtime_checkpoint_storage(self, storage: CheckpointStorage) -> None:
+        """Use another storage for one run."""
+        self._runtime_storage = storage
+
+    def clear_runtime_checkpoint_storage(self) -> None:
+        """Use the default storage again."""
+        self._runtime_storage = None
+
+    async def create_checkpoint(
+        self,
+        workflow_name: str,
+        graph_signature_hash: str,
+        state: State,
+        previous_checkpoint_id: str | None,
+        iteration_count: int,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Save messages, requests, fan-in buffers and committed state; returns the checkpoint's id.
+
+        A context knows no executors: their own state is saved by `workflow.run()`.
+        """
+        from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - most runs save none
+        from agentbench.workflows.persist.snapshot import FAN_IN_BUFFERS  # noqa: PLC0415 - as above
+
+        content = {key: value for key, value in state.export_state().items() if key != RUN_KWARGS}  # may hold secrets
+        if self.buffers:
+            content[FAN_IN_BUFFERS] = self.buffers
+        checkpoint = WorkflowCheckpoint(
+            workflow_name,
+            graph_signature_hash,
+            previous_checkpoint_id=previous_checkpoint_id,
+            messages={source: list(queued) for source, queued in self.messages.items()},
+            state=content,
+            pending_request_info_events=dict(self.requests),
+            iteration_count=iteration_count,
+            metadata=dict(metadata or {}),
+        )
+        return await self._require_storage().save(checkpoint)
+
+    async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
+        """Load a checkpoint. WorkflowCheckpointException: there is no storage, or the id is unknown."""
+        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs load none
+
+        return await load_checkpoint(self._require_storage(), checkpoint_id)
+
+    async def apply_checkpoint(self, checkpoint: WorkflowCheckpoint) -> None:
+        """Replace messages and open requests by those of the checkpoint; see `Runner.restore_from_checkpoint`."""
+        self.messages = {source: list(queued) for source, queued in checkpoint.messages.items()}
+        self.requests = dict(checkpoint.pending_request_info_events)
+        self.raised = []
+
+    def _require_storage(self) -> CheckpointStorage:
+        if self.storage is None:
+            msg = "This context has no checkpoint storage: pass one to InProcRunnerContext(checkpoint_storage)."
+            raise WorkflowCheckpointException(msg)
+        return self.storage
+
+    # ---- one run ---------------------------------------------------------------------------------
+
+    def set_streaming(self, streaming: bool) -> None:
+        """Set whether handlers see a streamed run."""
+        self._streaming = streaming
+
+    def is_streaming(self) -> bool:
+        """Whether handlers see a streamed run."""
+        return self._streaming
 
     def reset_for_new_run(self) -> None:
         """Drop messages, buffers and unread events of earlier runs; open requests stay."""

@@ -2,9 +2,14 @@ import asyncio
 
 import pytest
 
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError, WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.pages.runner import Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext, RunnerContext
 
 
@@ -116,6 +121,75 @@ def test_every_yield_is_an_output_unless_a_classifier_says_otherwise():
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
+
+
+def test_the_storage_of_a_run_goes_before_the_default_one():
+    default, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+    context = InProcRunnerContext(default)
+    context.set_runtime_checkpoint_storage(other)
+    assert (context.storage, context.default_storage) == (other, default)
+    context.clear_runtime_checkpoint_storage()
+    assert context.storage is default
+
+
+async def test_a_checkpoint_holds_what_is_in_flight():
+    context, state = InProcRunnerContext(InMemoryCheckpointStorage()), State()
+    state.set("committed", 1)
+    state.commit()
+    state.set("pending", 2)
+    await context.send_message(WorkflowMessage("hello", "a"))
+    await context.add_request_info_event(question())
+    checkpoint_id = await context.create_checkpoint("flow", "hash", state, "before", 3, {"user": "Ann"})
+    saved = await context.load_checkpoint(checkpoint_id)
+    assert (saved.workflow_name, saved.graph_signature_hash) == ("flow", "hash")
+    assert (saved.previous_checkpoint_id, saved.iteration_count) == ("before", 3)
+    assert (saved.state, saved.metadata["user"]) == ({"committed": 1}, "Ann")
+    other = InProcRunnerContext()
+    await other.send_message(WorkflowMessage("old", "b"))
+    await other.apply_checkpoint(saved)
+    assert await other.drain_messages() == {"a": [WorkflowMessage("hello", "a")]}
+    assert list(await other.get_pending_request_info_events()) == ["R"]
+
+
+async def test_a_runner_goes_on_from_a_checkpoint_of_another_context():
+    storage = InMemoryCheckpointStorage()
+    context = InProcRunnerContext(storage)
+    context.set_buffers({"fan_in:a,b->asker": {"a": [WorkflowMessage("one", "a")]}})
+    await context.send_message(WorkflowMessage("two", "b"))
+    checkpoint_id = await context.create_checkpoint("flow", "hash", State(), None, 4)
+    other = InProcRunnerContext()
+    runner = Runner([FanInEdgeGroup(["a", "b"], "asker")], {"asker": asker}, State(), other, "flow", "hash")
+    with pytest.raises(WorkflowCheckpointException, match="no storage"):
+        await runner.restore_from_checkpoint(checkpoint_id)
+    with pytest.raises(CheckpointNotFoundError):
+        await runner.restore_from_checkpoint("unknown", storage)
+    await runner.restore_from_checkpoint(checkpoint_id, storage)
+    assert (other.get_buffers(), runner.iteration) == (context.get_buffers(), 4)
+    runner.reset_iteration_count()
+    assert runner.iteration == 0
+    stranger = Runner([], {"asker": asker}, State(), InProcRunnerContext(storage), "flow", "another")
+    with pytest.raises(GraphMismatchError):
+        await stranger.restore_from_checkpoint(checkpoint_id)
+
+
+async def test_without_a_storage_nothing_can_be_saved_or_loaded():
+    context = InProcRunnerContext()
+    assert not context.has_checkpointing()
+    with pytest.raises(WorkflowCheckpointException, match="no checkpoint storage"):
+        await context.create_checkpoint("flow", "hash", State(), None, 0)
+    with pytest.raises(WorkflowCheckpointException, match="no checkpoint storage"):
+        await context.load_checkpoint("any")
+
+
+# ---- one run -------------------------------------------------------------------------------------
+
+
+def test_handlers_called_by_hand_see_a_streamed_run_where_the_context_says_so():
+    context = InProcRunnerContext()
+    assert not context.is_streaming()
+    context.set_streaming(True)
+    assert context.is_streaming()
+    assert context.host(State()).streaming
 
 
 async def test_a_new_run_drops_messages_and_barriers_but_not_requests():
