@@ -225,6 +225,22 @@ _NAMES_OF = {
         "map_chat_to_agent_update",
     ),
     "agentbench.messages.usage": ("UsageDetails", "add_usage_details"),
+    "agentbench.observability.attribute_names": ("OtelAttr",),
+    "agentbench.observability.instruments": ("get_meter", "get_tracer"),
+    "agentbench.observability.providers": ("configure_otel_providers", "create_metric_views", "create_resource"),
+    "agentbench.observability.switches": (
+        "OBSERVABILITY_SETTINGS",
+        "disable_instrumentation",
+        "enable_instrumentation",
+        "enable_sensitive_telemetry",
+    ),
+    "agentbench.observability.user_agent": (
+        "AGENT_FRAMEWORK_USER_AGENT",
+        "APP_INFO",
+        "USER_AGENT_KEY",
+        "USER_AGENT_TELEMETRY_DISABLED_ENV_VAR",
+        "prepend_agent_framework_to_user_agent",
+    ),
     "agentbench.serialization.mixin": ("SerializationMixin", "SerializationProtocol"),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
@@ -280,7 +296,7 @@ _NAMES_OF = {
 _ALIASES = {"StreamingRun": "WorkflowRun"}
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
-_SUBMODULES = ("exceptions", "notebook", "openai", "testing")
+_SUBMODULES = ("exceptions", "notebook", "observability", "openai", "testing")
 
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 
@@ -295,7 +311,8 @@ def __getattr__(name: str) -> object:
         value = _importlib.import_module(f"agentbench.{name}")
     else:
         raise _missing(name, importing=_sys._getframe(1).f_code.co_name == "_handle_fromlist")  # noqa: SLF001 - documented
-    globals()[name] = value
+    if name != "APP_INFO":  # it follows a variable of the environment
+        globals()[name] = value
     return value
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from agentbench import exceptions as exceptions
 from agentbench import notebook as notebook
+from agentbench import observability as observability
 from agentbench import openai as openai
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
@@ -226,6 +227,25 @@ from agentbench.messages.update import FinishReasonLiteral as FinishReasonLitera
 from agentbench.messages.update import map_chat_to_agent_update as map_chat_to_agent_update
 from agentbench.messages.usage import UsageDetails as UsageDetails
 from agentbench.messages.usage import add_usage_details as add_usage_details
+from agentbench.observability.attribute_names import OtelAttr as OtelAttr
+from agentbench.observability.instruments import get_meter as get_meter
+from agentbench.observability.instruments import get_tracer as get_tracer
+from agentbench.observability.providers import configure_otel_providers as configure_otel_providers
+from agentbench.observability.providers import create_metric_views as create_metric_views
+from agentbench.observability.providers import create_resource as create_resource
+from agentbench.observability.switches import OBSERVABILITY_SETTINGS as OBSERVABILITY_SETTINGS
+from agentbench.observability.switches import disable_instrumentation as disable_instrumentation
+from agentbench.observability.switches import enable_instrumentation as enable_instrumentation
+from agentbench.observability.switches import enable_sensitive_telemetry as enable_sensitive_telemetry
+from agentbench.observability.user_agent import AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT
+from agentbench.observability.user_agent import APP_INFO as APP_INFO
+from agentbench.observability.user_agent import USER_AGENT_KEY as USER_AGENT_KEY
+from agentbench.observability.user_agent import (
+    USER_AGENT_TELEMETRY_DISABLED_ENV_VAR as USER_AGENT_TELEMETRY_DISABLED_ENV_VAR,
+)
+from agentbench.observability.user_agent import (
+    prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
+)
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import io
 import os
 import sys
@@ -15,6 +14,7 @@ from agentbench.cli.doctor import add_doctor
 from agentbench.cli.lab import add_lab
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.escaping import esc
+from agentbench.observability.instruments import VERSION
 
 __all__ = ["main"]
 
@@ -47,8 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and displayed.")
-    version = f"agentbench {importlib.metadata.version('agentbench')}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"agentbench {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_lab, add_demo, add_checkpoints, add_doctor):
         add(commands)

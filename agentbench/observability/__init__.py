@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer, user_agent
+from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer
 from agentbench.observability.switches import (
     OBSERVABILITY_SETTINGS,
     ObservabilitySettings,
@@ -26,6 +26,7 @@ from agentbench.observability.switches import (
 )
 
 if TYPE_CHECKING:
+    from agentbench.observability.attribute_names import OtelAttr
     from agentbench.observability.providers import configure_otel_providers, create_metric_views, create_resource
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "ChatTelemetryLayer",
     "EmbeddingTelemetryLayer",
     "ObservabilitySettings",
+    "OtelAttr",
     "configure_otel_providers",
     "create_metric_views",
     "create_resource",
@@ -46,7 +48,6 @@ __all__ = [
     "get_tracer",
     "is_measuring",
     "is_tracing",
-    "user_agent",
 ]
 
 # Imported at first use: setting up is rare, and the mixins belong to the layer of agents, which is above this one.
@@ -54,6 +55,7 @@ _MODULES = {
     "AgentTelemetryLayer": "agentbench.agents.telemetry.layers",
     "ChatTelemetryLayer": "agentbench.agents.telemetry.layers",
     "EmbeddingTelemetryLayer": "agentbench.agents.telemetry.layers",
+    "OtelAttr": "agentbench.observability.attribute_names",
     "configure_otel_providers": "agentbench.observability.providers",
     "create_metric_views": "agentbench.observability.providers",
     "create_resource": "agentbench.observability.providers",

@@ -80,8 +80,8 @@ def configure_otel_providers(
     """Install providers for spans, metrics and log records, and switch telemetry on.
 
     Telemetry goes to the `exporters`, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to an editor's
-    extension and to the console, as far as they are requested. Providers that are installed already stay: they get the
-    exporters of spans too, and metrics and log records remain theirs alone.
+    extension and to the console, as far as they are requested; without any, no provider is installed. Providers that
+    are installed already stay: they get the exporters of spans too, and metrics and log records remain theirs alone.
 
     Args:
         enable_sensitive_data: Contents of messages may appear in spans; by default as `ENABLE_SENSITIVE_DATA` says.
@@ -124,6 +124,13 @@ def configure_otel_providers(
         targets += [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
     printing = console_exporters() if settings["enable_console_exporters"] else ()
     by_signal = sort_exporters([*(exporters or ()), *map(make_otlp_exporter, targets), *printing])
+    if not any(by_signal.values()):
+        if not OBSERVABILITY_SETTINGS.is_setup:
+            logger.warning(
+                "configure_otel_providers() found no exporter, so nothing is recorded. Pass exporters=[...] or "
+                "enable_console_exporters=True, or set OTEL_EXPORTER_OTLP_ENDPOINT."
+            )
+        return
     resource = create_resource(**file)  # type: ignore[arg-type]
     _configured.append(_install_traces(resource, by_signal["traces"]))
     _configured.append(_install_metrics(resource, by_signal["metrics"], views or ()))
@@ -268,7 +275,6 @@ def _part(module: str) -> Any:
 def create_resource(
     service_name: str | None = None,
     service_version: str | None = None,
-    *,
     env_file_path: str | os.PathLike[str] | None = None,
     env_file_encoding: str | None = None,
     **attributes: Any,
@@ -276,12 +282,12 @@ def create_resource(
     """Return a description of the program that reports.
 
     Args:
-        service_name: By default `OTEL"service.name"`, else `service.name` of `OTEL_RESOURCE_ATTRIBUTES`, else
+        service_name: By default `OTEL_SERVICE_NAME`, else `service.name` of `OTEL_RESOURCE_ATTRIBUTES`, else
             `agentbench`.
-        service_version: By default `OTEL"service.version"`, if there is one.
+        service_version: By default `OTEL_SERVICE_VERSION`, if there is one.
         env_file_path: A file with these variables; see `load_settings`.
         env_file_encoding: Of that file.
-        **attributes: More facts; underscores in their names become dots.
+        **attributes: More facts, under these very names.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.
@@ -290,7 +296,7 @@ def create_resource(
         ```python
         from agentbench.observability import create_resource
 
-        resource = create_resource("orders", deployment_environment="test")
+        resource = create_resource("orders", team="shop", **{"deployment.environment": "test"})
         print(resource.attributes["deployment.environment"])  # test
         ```
     """
@@ -304,8 +310,7 @@ def create_resource(
         service_version=service_version,
     )
     named = {"service.name": settings["service_name"], "service.version": settings["service_version"]}
-    facts = {name.replace("_", "."): value for name, value in attributes.items()}
-    resource: Resource = sdk.Resource.create({**facts, **{name: value for name, value in named.items() if value}})
+    resource: Resource = sdk.Resource.create({**attributes, **{name: value for name, value in named.items() if value}})
     if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
         resource = resource.merge(sdk.Resource({"service.name": SCOPE}))
     return resource

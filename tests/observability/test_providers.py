@@ -22,7 +22,6 @@ from agentbench.observability import (
     create_metric_views,
     create_resource,
     providers,
-    user_agent,
 )
 from agentbench.observability.providers import (
     OtlpTarget,
@@ -75,11 +74,18 @@ def test_the_name_of_the_service_is_the_argument_then_a_variable_then_the_defaul
     assert create_resource(argument).attributes["service.name"] == expected
 
 
+def test_a_resource_takes_attributes_under_their_very_names() -> None:
+    more: dict[str, Any] = {"deployment.environment": "prod", "ports": [1, 2]}
+    found = create_resource("orders", "2", custom_attr="x", **more).attributes
+    assert (found["service.name"], found["service.version"], found["custom_attr"]) == ("orders", "2", "x")
+    assert (found["deployment.environment"], found["ports"]) == ("prod", (1, 2))
+
+
 def test_a_resource_reads_a_file(tmp_path: Path) -> None:
     pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
     path = tmp_path / ".env"
     path.write_text("OTEL_SERVICE_NAME=filed\nOTEL_SERVICE_VERSION=3\n")
-    found = create_resource(env_file_path=path).attributes
+    found = create_resource(None, None, path, "utf-8").attributes
     assert (found["service.name"], found["service.version"]) == ("filed", "3")
 
 
@@ -100,16 +106,31 @@ def test_the_views_retain_our_metrics_and_drop_all_others() -> None:
 # ---------------------------------------------------------------------------------------------------------- user agent
 
 
-@pytest.mark.parametrize("text", ["true", "1", "TRUE"])
-def test_the_user_agent_can_be_left_out(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    assert user_agent() == f"agentbench-python/{agentbench.__version__}"
-    monkeypatch.setenv("AGENTBENCH_USER_AGENT_DISABLED", text)
-    assert user_agent() is None
-    monkeypatch.setenv("AGENTBENCH_USER_AGENT_DISABLED", "false")
-    assert user_agent() is not None
+OURS = f"agentbench-python/{agentbench.__version__}"
 
 
-# ---------------------------------------------------------------------------------------------------------- instruments
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (None, {"User-Agent": OURS}),
+        ({}, {"User-Agent": OURS}),
+        ({"User-Agent": "mine/1", "X-Team": "a"}, {"User-Agent": f"{OURS} mine/1", "X-Team": "a"}),
+        ({"user-agent": "mine/1"}, {"user-agent": f"{OURS} mine/1"}),
+        ({"User-Agent": None}, {"User-Agent": f"{OURS} None"}),
+    ],
+)
+def test_a_client_of_ones_own_puts_the_library_before_itself_unless_it_is_switched_off(
+    headers: dict[str, Any] | None, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(agentbench.USER_AGENT_TELEMETRY_DISABLED_ENV_VAR, "1")
+    before = dict(headers or {})
+    assert (agentbench.prepend_agent_framework_to_user_agent(headers), agentbench.APP_INFO) == (before, None)
+    monkeypatch.setenv(agentbench.USER_AGENT_TELEMETRY_DISABLED_ENV_VAR, "false")
+    changed = agentbench.prepend_agent_framework_to_user_agent(headers)
+    assert changed == expected
+    assert headers is None or changed is headers
+    assert agentbench.AGENT_FRAMEWORK_USER_AGENT == OURS
+    assert list((agentbench.APP_INFO or {}).values()) == [f"python/{agentbench.__version__}"]
 
 
 # ------------------------------------------------------------------------------------------------------- OTLP variables
@@ -242,6 +263,26 @@ def test_one_call_sets_everything_up_and_a_second_one_changes_nothing() -> None:
     """
     )
     assert in_a_process(program) == "['s'] agentbench\n"
+
+
+def test_without_an_exporter_nothing_is_installed_and_a_later_call_may_bring_one() -> None:
+    program = (
+        SET_UP
+        + """
+    logged = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: logged.append(record.getMessage())
+    logging.getLogger("agentbench").addHandler(handler)
+    configure_otel_providers()
+    with get_tracer().start_as_current_span("s") as span:
+        print(span.get_span_context().trace_id, OBSERVABILITY_SETTINGS.is_setup, len(logged), "exporters=" in logged[0])
+    configure_otel_providers(exporters=[spans])
+    get_tracer("mine", "2", attributes={"a": 1}).start_span("t").end()
+    print(finished(), spans.get_finished_spans()[0].instrumentation_scope.to_json(indent=None))
+    """
+    )
+    own = '{"name": "mine", "version": "2", "schema_url": "", "attributes": {"a": 1}}'
+    assert in_a_process(program) == f"0 False 1 True\n['t'] {own}\n"
 
 
 def test_a_provider_that_is_there_stays_and_exports_to_ours_too() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from agentbench._extras import require
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
+from agentbench.observability.instruments import VERSION
 
 logger = logging.getLogger("agentbench")
 
@@ -23,7 +23,7 @@ def serve_tool(
     purpose = "serve an agent over the Model Context Protocol"
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
-    settings: dict[str, Any] = {"version": version or importlib.metadata.version("agentbench")}
+    settings: dict[str, Any] = {"version": version or VERSION}
     if instructions is not None:
         settings["instructions"] = instructions
     if lifespan is not None:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from agentbench._secrets import without_secrets
 from agentbench.messages.options import as_list
+from agentbench.observability.attribute_names import OtelAttr
 
 Attributes = dict[str, Any]
 
 # Options of a request that are attributes as they are.
-_REQUEST = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
-_METRIC_KEYS = frozenset(
-    {
-        *("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model"),
-        *("gen_ai.tool.name", "server.address", "server.port", "error.type"),
-    }
+_REQUEST = {
+    "temperature": OtelAttr.REQUEST_TEMPERATURE,
+    "top_p": OtelAttr.REQUEST_TOP_P,
+    "max_tokens": OtelAttr.REQUEST_MAX_TOKENS,
+    "seed": OtelAttr.SEED,
+    "frequency_penalty": OtelAttr.FREQUENCY_PENALTY,
+    "presence_penalty": OtelAttr.PRESENCE_PENALTY,
+}
+_METRIC_KEYS: Final = (
+    *(OtelAttr.OPERATION, OtelAttr.PROVIDER_NAME, OtelAttr.REQUEST_MODEL, OtelAttr.RESPONSE_MODEL),
+    *(OtelAttr.TOOL_NAME, OtelAttr.ADDRESS, OtelAttr.PORT, OtelAttr.ERROR_TYPE),
 )
 
 
@@ -31,30 +37,30 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
     )
     provider = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
     return {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": str(provider or "agentbench"),
-        "gen_ai.agent.id": _text(getattr(agent, "id", None)),
-        "gen_ai.agent.name": _text(getattr(agent, "name", None)),
-        "gen_ai.agent.description": _text(getattr(agent, "description", None)),
-        "gen_ai.conversation.id": _text(conversation),
+        OtelAttr.OPERATION: OtelAttr.AGENT_INVOKE_OPERATION,
+        OtelAttr.PROVIDER_NAME: str(provider or OtelAttr.AGENT_FRAMEWORK_GEN_AI_SYSTEM),
+        OtelAttr.AGENT_ID: _text(getattr(agent, "id", None)),
+        OtelAttr.AGENT_NAME: _text(getattr(agent, "name", None)),
+        OtelAttr.AGENT_DESCRIPTION: _text(getattr(agent, "description", None)),
+        OtelAttr.CONVERSATION_ID: _text(conversation),
         **request_attributes(options),
-        "gen_ai.tool.definitions": tool_definitions(options.get("tools")),
+        OtelAttr.TOOL_DEFINITIONS: tool_definitions(options.get("tools")),
     }
 
 
-def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:
+def chat_attributes(client: Any, options: Any, *, operation: str = OtelAttr.CHAT_COMPLETION_OPERATION) -> Attributes:
     """Return the attributes that are known before a model is called; the operation is `chat` or `embeddings`."""
     options = options if isinstance(options, Mapping) else {}
     address, port = _server(client)
     provider = getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None)
     return {
-        "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": str(provider or "unknown"),
-        "server.address": address,
-        "server.port": port,
-        **(request_attributes(options) if operation == "chat" else {}),
-        "gen_ai.request.model": model_name(client, options),
-        "gen_ai.conversation.id": _text(options.get("conversation_id")),
+        OtelAttr.OPERATION: operation,
+        OtelAttr.PROVIDER_NAME: str(provider or "unknown"),
+        OtelAttr.ADDRESS: address,
+        OtelAttr.PORT: port,
+        **(request_attributes(options) if operation == OtelAttr.CHAT_COMPLETION_OPERATION else {}),
+        OtelAttr.REQUEST_MODEL: model_name(client, options),
+        OtelAttr.CONVERSATION_ID: _text(options.get("conversation_id")),
     }
 
 
@@ -66,23 +72,23 @@ def model_name(client: Any, options: Any) -> str:
 
 def request_attributes(options: Mapping[str, Any]) -> Attributes:
     """Return the options of a request that are attributes."""
-    found: Attributes = {f"gen_ai.request.{option}": options.get(option) for option in _REQUEST}
-    found["gen_ai.request.model"] = _text(options.get("model"))
+    found: Attributes = {name: options.get(option) for option, name in _REQUEST.items()}
+    found[OtelAttr.REQUEST_MODEL] = _text(options.get("model"))
     stop = options.get("stop")
     if stop:
-        found["gen_ai.request.stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
-    found["gen_ai.request.choice.count"] = 1
+        found[OtelAttr.STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
+    found[OtelAttr.CHOICE_COUNT] = 1
     return found
 
 
 def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
     """Return the attributes that are known before a tool is called."""
     return {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool_name(tool),
-        "gen_ai.tool.call.id": call_id or "unknown",
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.description": _text(getattr(tool, "description", None)),
+        OtelAttr.OPERATION: OtelAttr.TOOL_EXECUTION_OPERATION,
+        OtelAttr.TOOL_NAME: tool_name(tool),
+        OtelAttr.TOOL_CALL_ID: call_id or "unknown",
+        OtelAttr.TOOL_TYPE: "function",
+        OtelAttr.TOOL_DESCRIPTION: _text(getattr(tool, "description", None)),
     }
 
 
@@ -95,30 +101,31 @@ def response_attributes(response: Any) -> Attributes:
     """Return the attributes of a model's answer."""
     finish = getattr(response, "finish_reason", None)
     return {
-        "gen_ai.response.id": _text(getattr(response, "response_id", None)),
-        "gen_ai.response.model": _text(getattr(response, "model", None)),
-        "gen_ai.response.finish_reasons": json.dumps([str(finish)]) if finish else None,
+        OtelAttr.RESPONSE_ID: _text(getattr(response, "response_id", None)),
+        OtelAttr.RESPONSE_MODEL: _text(getattr(response, "model", None)),
+        OtelAttr.FINISH_REASONS: json.dumps([str(finish)]) if finish else None,
         **usage_attributes(getattr(response, "usage_details", None)),
     }
 
 
 def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
     """Return the numbers of tokens read and written, as far as they are known."""
-    counts = {direction: (usage or {}).get(f"{direction}_token_count") for direction in ("input", "output")}
-    return {f"gen_ai.usage.{direction}_tokens": n for direction, n in counts.items() if isinstance(n, int)}
+    names = {"input_token_count": OtelAttr.INPUT_TOKENS, "output_token_count": OtelAttr.OUTPUT_TOKENS}
+    counts = {name: (usage or {}).get(count) for count, name in names.items()}
+    return {name: n for name, n in counts.items() if isinstance(n, int)}
 
 
 def embedding_attributes(embeddings: Any) -> Attributes:
     """Return the attributes of an embedding client's answer."""
     first = embeddings[0] if isinstance(embeddings, list) and embeddings else None
     usage = usage_attributes(getattr(embeddings, "usage", None))
-    usage.pop("gen_ai.usage.output_tokens", None)
-    return {"gen_ai.response.model": _text(getattr(first, "model", None)), **usage}
+    usage.pop(OtelAttr.OUTPUT_TOKENS, None)
+    return {OtelAttr.RESPONSE_MODEL: _text(getattr(first, "model", None)), **usage}
 
 
 def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
     """Return the attributes of a span that a metric may have too: those with few values."""
-    return {key: value for key, value in attributes.items() if key in _METRIC_KEYS}
+    return {key: attributes[key] for key in _METRIC_KEYS if key in attributes}
 
 
 def tool_definitions(tools: Any) -> str | None:

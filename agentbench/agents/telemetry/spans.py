@@ -45,18 +45,19 @@ from agentbench.observability import (
     get_tracer,
     is_measuring,
 )
+from agentbench.observability.attribute_names import OtelAttr
 from agentbench.observability.instruments import mark_failed
 
 R = TypeVar("R")
 
-TOKENS: Final = "gen_ai.client.token.usage"
-MODEL_SECONDS: Final = "gen_ai.client.operation.duration"
-TOOL_SECONDS: Final = "agentbench.function.invocation.duration"
-
+_TOKENS: Final = OtelAttr.LLM_TOKEN_USAGE
+_MODEL_SECONDS: Final = OtelAttr.LLM_OPERATION_DURATION
+_TOOL_SECONDS: Final = OtelAttr.MEASUREMENT_FUNCTION_INVOCATION_DURATION
+_TOKENS_OF = {OtelAttr.T_TYPE_INPUT: OtelAttr.INPUT_TOKENS, OtelAttr.T_TYPE_OUTPUT: OtelAttr.OUTPUT_TOKENS}
 _HISTOGRAMS = {
-    TOKENS: ("tokens", "Tokens that calls of models read and wrote", TOKEN_BUCKETS),
-    MODEL_SECONDS: ("s", "Time that calls of models took", DURATION_BUCKETS),
-    TOOL_SECONDS: ("s", "Time that calls of tools took", DURATION_BUCKETS),
+    _TOKENS: (OtelAttr.T_UNIT, "Tokens that calls of models read and wrote", TOKEN_BUCKETS),
+    _MODEL_SECONDS: (OtelAttr.DURATION_UNIT, "Time that calls of models took", DURATION_BUCKETS),
+    _TOOL_SECONDS: (OtelAttr.DURATION_UNIT, "Time that calls of tools took", DURATION_BUCKETS),
 }
 _cache: dict[str, tuple[object, Histogram]] = {}
 _RUN_KEY = otel_context.create_key("agentbench-run")
@@ -160,7 +161,7 @@ class SpanAround(ABC):
     def _fail(self, error: BaseException) -> None:
         """Mark the span as failed, unless the run waits for a person."""
         if self._span is not None and not isinstance(error, UserInputRequiredException):
-            self.attributes["error.type"] = type(error).__name__
+            self.attributes[OtelAttr.ERROR_TYPE] = type(error).__name__
             mark_failed(self._span, error)
 
     def _end(self) -> None:
@@ -200,8 +201,8 @@ class AgentSpan(SpanAround):
 
     def add(self, attributes: Attributes) -> None:
         """Add the attributes of the answer to a model call."""
-        self._response_ids.add(attributes["gen_ai.response.id"])
-        for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"):
+        self._response_ids.add(attributes[OtelAttr.RESPONSE_ID])
+        for key in (OtelAttr.INPUT_TOKENS, OtelAttr.OUTPUT_TOKENS):
             if key in attributes:
                 self._tokens[key] = self._tokens.get(key, 0) + attributes[key]
 
@@ -212,12 +213,12 @@ class AgentSpan(SpanAround):
         agent = self._agent
         name = getattr(agent, "name", None) or getattr(agent, "id", None) or type(agent).__name__
         attributes = agent_attributes(agent, self._options, self._session)
-        return f"invoke_agent {name}", {**attributes, **_input(self._messages, self._options)}
+        return f"{OtelAttr.AGENT_INVOKE_OPERATION} {name}", {**attributes, **_input(self._messages, self._options)}
 
     def _last(self, result: Any) -> Attributes:
         attributes = {**self._tokens, **response_attributes(result), **_output(result)}
-        if attributes["gen_ai.response.id"] in self._response_ids:
-            del attributes["gen_ai.response.id"]
+        if attributes[OtelAttr.RESPONSE_ID] in self._response_ids:
+            del attributes[OtelAttr.RESPONSE_ID]
         return attributes
 
 
@@ -228,7 +229,7 @@ class ChatSpan(SpanAround):
         self._client, self._messages, self._options = client, messages, options
 
     def _first(self) -> tuple[str, Attributes]:
-        title = f"chat {model_name(self._client, self._options)}"
+        title = f"{OtelAttr.CHAT_COMPLETION_OPERATION} {model_name(self._client, self._options)}"
         self._run = otel_context.get_value(_RUN_KEY)
         return title, {**chat_attributes(self._client, self._options), **_input(self._messages, self._options)}
 
@@ -245,19 +246,18 @@ class ChatSpan(SpanAround):
         if not is_measuring():
             return
         few = metric_attributes(self.attributes)
-        _histogram(MODEL_SECONDS).record(seconds, few)
-        for direction in ("input", "output"):
-            tokens = self.attributes.get(f"gen_ai.usage.{direction}_tokens")
-            if tokens is not None:
-                _histogram(TOKENS).record(tokens, {**few, "gen_ai.token.type": direction})
+        _histogram(_MODEL_SECONDS).record(seconds, few)
+        for kind, name in _TOKENS_OF.items():
+            if name in self.attributes:
+                _histogram(_TOKENS).record(self.attributes[name], {**few, OtelAttr.T_TYPE: kind})
 
 
 class EmbeddingSpan(ChatSpan):
     """The span of one call of an embedding model."""
 
     def _first(self) -> tuple[str, Attributes]:
-        title = f"embeddings {model_name(self._client, self._options)}"
-        return title, chat_attributes(self._client, self._options, operation="embeddings")
+        title = f"{OtelAttr.EMBEDDING_OPERATION} {model_name(self._client, self._options)}"
+        return title, chat_attributes(self._client, self._options, operation=OtelAttr.EMBEDDING_OPERATION)
 
     def _last(self, result: Any) -> Attributes:
         return embedding_attributes(result)
@@ -273,19 +273,19 @@ class ToolSpan(SpanAround):
         attributes = tool_attributes(self._tool, self._call_id)
         if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
             arguments = arguments_json(self._arguments, _secret_parameters(self._tool))
-            attributes["gen_ai.tool.call.arguments"] = arguments
-        return f"execute_tool {tool_name(self._tool)}", attributes
+            attributes[OtelAttr.TOOL_ARGUMENTS] = arguments
+        return f"{OtelAttr.TOOL_EXECUTION_OPERATION} {tool_name(self._tool)}", attributes
 
     def _last(self, result: Any) -> Attributes:
-        return {"gen_ai.tool.call.result": result_text(result)} if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else {}
+        return {OtelAttr.TOOL_RESULT: result_text(result)} if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else {}
 
     def _context(self, span: Span) -> Context:
         return trace.set_span_in_context(span)
 
     def _measure(self, seconds: float) -> None:
-        self._report({TOOL_SECONDS: seconds})
+        self._report({_TOOL_SECONDS: seconds})
         if is_measuring():
-            _histogram(TOOL_SECONDS).record(seconds, metric_attributes(self.attributes))
+            _histogram(_TOOL_SECONDS).record(seconds, metric_attributes(self.attributes))
 
 
 def _input(messages: Any, options: Any) -> Attributes:
@@ -293,15 +293,15 @@ def _input(messages: Any, options: Any) -> Attributes:
         return {}
     instructions = options.get("instructions") if isinstance(options, Mapping) else None
     return {
-        "gen_ai.input.messages": messages_json(normalize_messages(messages)),
-        "gen_ai.system_instructions": instructions_json(instructions),
+        OtelAttr.INPUT_MESSAGES: messages_json(normalize_messages(messages)),
+        OtelAttr.SYSTEM_INSTRUCTIONS: instructions_json(instructions),
     }
 
 
 def _output(response: Any, finish_reason: object = None) -> Attributes:
     if not OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED or response is None:
         return {}
-    return {"gen_ai.output.messages": messages_json(response.messages, finish_reason=finish_reason)}
+    return {OtelAttr.OUTPUT_MESSAGES: messages_json(response.messages, finish_reason=finish_reason)}
 
 
 def _secret_parameters(tool: Any) -> list[str]:
@@ -318,7 +318,7 @@ def _is_secret_schema(schema: Any) -> bool:
     return schema.get("format") == "password" or any(map(_is_secret_schema, schema.get("anyOf", ())))
 
 
-def _histogram(name: str) -> Histogram:
+def _histogram(name: OtelAttr) -> Histogram:
     """Return the histogram of the meter in use; a second one of the same name would make the SDK warn."""
     meter = get_meter()
     owner, histogram = _cache.get(name, (None, None))

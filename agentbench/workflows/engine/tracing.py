@@ -9,11 +9,14 @@ from typing import Any
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
+from agentbench.observability.attribute_names import OtelAttr
 from agentbench.observability.instruments import error_text, get_tracer, mark_failed
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, PlanNotes
+
+Attributes = dict[str, Any]
 
 _FINE = (
     EdgeGroupDeliveryStatus.DELIVERED,
@@ -26,23 +29,27 @@ def traced_build(
     name: str | None, description: str | None, build: Callable[[Callable[[], None]], Any], *, definition: bool
 ) -> Any:
     """Return the workflow of `build(on_validated)`, with a span for it; `definition` writes the graph into the span."""
-    attributes = {"workflow_builder.name": name or "", "workflow_builder.description": description or ""}
+    attributes: Attributes = {
+        OtelAttr.WORKFLOW_BUILDER_NAME: name or "",
+        OtelAttr.WORKFLOW_BUILDER_DESCRIPTION: description or "",
+    }
     with get_tracer().start_as_current_span(
-        "workflow.build", attributes=attributes, record_exception=False, set_status_on_exception=False
+        OtelAttr.WORKFLOW_BUILD_SPAN, attributes=attributes, record_exception=False, set_status_on_exception=False
     ) as span:
-        span.add_event("build.started")
+        span.add_event(OtelAttr.BUILD_STARTED)
         try:
-            workflow = build(lambda: span.add_event("build.validation_completed"))
+            workflow = build(lambda: span.add_event(OtelAttr.BUILD_VALIDATION_COMPLETED))
         except Exception as error:
             span.add_event(
-                "build.error", {"build.error.message": error_text(error), "build.error.type": type(error).__name__}
+                OtelAttr.BUILD_ERROR,
+                {OtelAttr.BUILD_ERROR_MESSAGE: error_text(error), OtelAttr.BUILD_ERROR_TYPE: type(error).__name__},
             )
             mark_failed(span, error)
             raise
-        span.set_attribute("workflow.id", workflow.id)
+        span.set_attribute(OtelAttr.WORKFLOW_ID, workflow.id)
         if definition:
-            span.set_attribute("workflow.definition", json.dumps(workflow.to_dict(), default=str))
-        span.add_event("build.completed")
+            span.set_attribute(OtelAttr.WORKFLOW_DEFINITION, json.dumps(workflow.to_dict(), default=str))
+        span.add_event(OtelAttr.BUILD_COMPLETED)
         return workflow
 
 
@@ -51,36 +58,43 @@ class RunTracer:
 
     def __init__(self, graph: Graph, workflow_id: str, run_id: str) -> None:
         self._tracer = get_tracer()
-        attributes = {"workflow.id": workflow_id, "workflow.name": graph.name, "workflow.run_id": run_id}
+        attributes: Attributes = {
+            OtelAttr.WORKFLOW_ID: workflow_id,
+            OtelAttr.WORKFLOW_NAME: graph.name,
+            OtelAttr.WORKFLOW_RUN_ID: run_id,
+        }
         if graph.description:
-            attributes["workflow.description"] = graph.description
-        self._run = self._tracer.start_span("workflow.run", attributes=attributes)
+            attributes[OtelAttr.WORKFLOW_DESCRIPTION] = graph.description
+        self._run = self._tracer.start_span(OtelAttr.WORKFLOW_RUN_SPAN, attributes=attributes)
         self._context = trace.set_span_in_context(self._run)
-        self._run.add_event("workflow.started")
+        self._run.add_event(OtelAttr.WORKFLOW_STARTED)
 
     def end_run(self) -> None:
         """End the span of a run that ended well."""
-        self._run.add_event("workflow.completed")
+        self._run.add_event(OtelAttr.WORKFLOW_COMPLETED)
         self._run.end()
 
     def fail_run(self, error: BaseException) -> None:
         """End the span of a run that failed or was cancelled."""
-        self._run.add_event("workflow.error", {"error.message": error_text(error), "error.type": type(error).__name__})
+        self._run.add_event(
+            OtelAttr.WORKFLOW_ERROR,
+            {OtelAttr.ERROR_MESSAGE: error_text(error), OtelAttr.ERROR_TYPE: type(error).__name__},
+        )
         mark_failed(self._run, error)
         self._run.end()
 
     async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
         """Await a handler inside its span."""
         first = delivery.messages[0] if delivery.messages else None
-        attributes = {
-            "executor.id": delivery.executor_id,
-            "executor.type": delivery.executor.type,
-            "message.type": first.type.value if first is not None else "standard",
-            "message.payload_type": type(delivery.data).__name__,
-            "workflow.iteration": delivery.superstep,
+        attributes: Attributes = {
+            OtelAttr.EXECUTOR_ID: delivery.executor_id,
+            OtelAttr.EXECUTOR_TYPE: delivery.executor.type,
+            OtelAttr.MESSAGE_TYPE: first.type.value if first is not None else "standard",
+            OtelAttr.MESSAGE_PAYLOAD_TYPE: type(delivery.data).__name__,
+            OtelAttr.WORKFLOW_ITERATION: delivery.superstep,
         }
         with self._tracer.start_as_current_span(
-            f"executor.process {delivery.executor_id}",
+            f"{OtelAttr.EXECUTOR_PROCESS_SPAN} {delivery.executor_id}",
             context=self._context,
             attributes=attributes,
             links=_links(delivery.messages),
@@ -97,10 +111,12 @@ class RunTracer:
 
     def trace_send(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
         """Make the span of a sent message and write its context into the envelope."""
-        attributes = {"message.type": type(envelope.data).__name__}
+        attributes: Attributes = {OtelAttr.MESSAGE_TYPE: type(envelope.data).__name__}
         if envelope.target_id is not None:
-            attributes["message.destination_executor_id"] = envelope.target_id
-        with self._tracer.start_as_current_span("message.send", kind=SpanKind.PRODUCER, attributes=attributes) as span:
+            attributes[OtelAttr.MESSAGE_DESTINATION_EXECUTOR_ID] = envelope.target_id
+        with self._tracer.start_as_current_span(
+            OtelAttr.MESSAGE_SEND_SPAN, kind=SpanKind.PRODUCER, attributes=attributes
+        ) as span:
             carrier: dict[str, str] = {}
             propagate.inject(carrier)
             envelope.trace_contexts = [carrier]
@@ -110,16 +126,16 @@ class RunTracer:
         """Make a span for each message at each edge group."""
         for edge_runner, message, status in notes.outcomes:
             group = edge_runner.group
-            attributes: dict[str, Any] = {
-                "edge_group.type": group.type,
-                "edge_group.id": group.id,
-                "message.source_id": message.source_id,
-                "edge_group.delivered": status in _FINE,
-                "edge_group.delivery_status": status.value,
+            attributes: Attributes = {
+                OtelAttr.EDGE_GROUP_TYPE: group.type,
+                OtelAttr.EDGE_GROUP_ID: group.id,
+                OtelAttr.MESSAGE_SOURCE_ID: message.source_id,
+                OtelAttr.EDGE_GROUP_DELIVERED: status in _FINE,
+                OtelAttr.EDGE_GROUP_DELIVERY_STATUS: status.value,
             }
             if message.target_id is not None:
-                attributes["message.target_id"] = message.target_id
-            name, links = f"edge_group.process {type(group).__name__}", _links((message,))
+                attributes[OtelAttr.MESSAGE_TARGET_ID] = message.target_id
+            name, links = f"{OtelAttr.EDGE_GROUP_PROCESS_SPAN} {type(group).__name__}", _links((message,))
             self._tracer.start_span(name, context=self._context, attributes=attributes, links=links).end()
 
 

@@ -215,10 +215,12 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             return
         if event.type in _RESERVED_EVENTS:
             how = "ctx.request_info()" if event.type == "request_info" else "ctx.yield_output(), or another event type"
-            event = WorkflowEvent.warning(
+            text = (
                 f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
                 f"Use {how}."
             )
+            logger.warning(text)
+            event = WorkflowEvent.warning(text)
         self._run.log.append(event, self._delivery)
 
     def _request_info(self, request_data: Any, response_type: Any, request_id: str | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import agentbench
 from agentbench import Agent, MissingExtraError, tool
 from agentbench.agents.agent.server import _server_with
 from tests.agents.fake_clients import Model, call
@@ -115,7 +115,7 @@ async def test_a_server_says_what_it_is_and_keeps_to_its_lifespan() -> None:
     options = server.create_initialization_options()
     assert (options.server_name, options.server_version, options.instructions) == ("S", "9", "Ask.")
     own = agent.as_mcp_server().create_initialization_options().server_version
-    assert own == importlib.metadata.version("agentbench")
+    assert own == agentbench.__version__
 
 
 def test_an_agent_without_a_name_cannot_be_served() -> None:

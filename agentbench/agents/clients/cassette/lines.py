@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,6 +16,7 @@ from typing import Any
 
 from agentbench._display import shortened
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
+from agentbench.observability.instruments import VERSION
 
 _FORMAT = 1
 
@@ -167,8 +167,7 @@ class CassetteLines:
 
 def header_line(*, client: str, model: str | None, stores_by_default: bool = False) -> str:
     """Return the first line; that the service stores conversations is written only where it does."""
-    version = sys.modules["agentbench"].__version__
-    header = {"cassette": _FORMAT, "agentbench": version, "client": client, "model": model}
+    header = {"cassette": _FORMAT, "agentbench": VERSION, "client": client, "model": model}
     return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
 
 

@@ -15,7 +15,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.openai.errors import reported_error, sdk_errors, translate_error
 from agentbench.agents.clients.openai.settings import find_target, validate_key, without_credentials
 from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, MissingExtraError
-from agentbench.observability import user_agent
+from agentbench.observability.user_agent import USER_AGENT_KEY, prepend_agent_framework_to_user_agent
 from agentbench.settings import SecretString
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ class Connection:
             require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
         self._async_client = async_client
         self._headers = dict(default_headers or {})
-        agent = user_agent()
-        if agent is not None and not any(name.lower() == "user-agent" for name in self._headers):
-            self._headers = {"User-Agent": agent, **self._headers}
+        if not any(name.lower() == USER_AGENT_KEY.lower() for name in self._headers):
+            prepend_agent_framework_to_user_agent(self._headers)
         self._limits = {"timeout": timeout, "max_retries": max_retries}
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
         # needs two clients.
