@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.backend import FileBackend
-from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError, WholeRecord
+from agentbench.checkpoints.file_storage.loose_files import WholeRecord
+from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import ChainMemory
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
 class FileCheckpointStorage(ContentAddressedStorage):
     """A storage that needs nothing but a folder, shared by any number of processes of one machine.
 
-    Each checkpoint is a small file `<id>.json`. What checkpoints of a chain have in common is stored once, in a file of
-    parts beside them, so that a chain grows with what is new and not with its history. Files are for their owner only
-    (mode 0600), take their place in one step, and are never written or read through links. A killed process loses
-    nothing that was saved.
+    A chain is one file of JSON lines. A save appends what is new: what checkpoints of a chain have in common is stored
+    once. Files are for their owner only (mode 0600) and are never written or read through links. A killed process loses
+    nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json`, as agent-framework writes it;
+    such files, and those of earlier versions, are part of their chain.
 
-    Ids name files: they must not be empty, hold separators or be reserved on some system. A file that cannot be read is
-    left out of lists with a warning in the log, and never hides the others. Lists read only files whose size or time is
-    not the one that they were saved with; one that was changed behind both of them is found out when it is loaded.
+    Ids must be able to name files: not empty, without separators, not reserved on some system. What cannot be read is
+    left out of lists with a warning in the log, and never hides the others.
 
     Args:
         storage_path: The folder; made with its parents (mode 0700) if it is not there.
@@ -91,14 +91,10 @@ class FileCheckpointStorage(ContentAddressedStorage):
         await self._run(failure, self._put, ChainMemory(0), whole, {}, expected_seq)
         return checkpoint.checkpoint_id
 
-    def _trim(self, chain: str, keep: int) -> None:
-        with self._files.trusting_log():  # a save takes the same time however many files there are
-            super()._trim(chain, keep)
-
     def _delete(self, checkpoint_id: CheckpointID) -> bool:
         try:
             return super()._delete(checkpoint_id)
-        except UnreadableManifestError as error:
+        except UnreadableCheckpointError as error:
             if error.holds is not None:  # another one, whose name is the same to the file system
                 raise
             return self._files.discard(checkpoint_id)

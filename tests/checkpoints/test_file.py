@@ -276,25 +276,6 @@ async def test_with_keep_last_older_whole_checkpoints_go(open_storage):
     assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp28", "cp29"]
 
 
-async def test_with_keep_last_a_save_looks_at_no_other_chain(open_storage, monkeypatch):
-    storage = open_storage(keep_last=2)
-    for seq in range(1, 10):
-        await storage.save(WorkflowCheckpoint("another", "hash", metadata={"seq": seq}))
-        await storage.save(checkpoint(seq))
-    looks = []
-    listdir = os.listdir
-
-    def look(path):
-        looks.append(path)
-        return listdir(path)
-
-    monkeypatch.setattr(os, "listdir", look)
-    await storage.save(checkpoint(10))
-    assert looks == []
-    assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp9", "cp10"]
-    assert len(looks) == 1
-
-
 def test_no_folder_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="storage_path is empty"):
         FileCheckpointStorage("")

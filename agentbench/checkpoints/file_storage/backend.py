@@ -1,4 +1,4 @@
-"""Checkpoints in a folder: a manifest each, a pack of parts per chain, a log of what there is."""
+"""Checkpoints in a folder: a journal per chain, and loose files of other formats."""
 
 from __future__ import annotations
 
@@ -6,83 +6,88 @@ import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
-from agentbench._files.private_file import sync_folder, write_private
 from agentbench.checkpoints.file_storage.folder import CheckpointFolder
-from agentbench.checkpoints.file_storage.index import FolderIndex
-from agentbench.checkpoints.file_storage.manifest import (
-    LARGEST_MANIFEST,
-    ManifestEntry,
-    UnreadableManifestError,
-    WholeRecord,
-    read_manifest,
-    write_manifest,
-)
-from agentbench.checkpoints.file_storage.names import SUFFIX, manifest_name, pack_name
-from agentbench.checkpoints.file_storage.pack import PartsPack, new_generation
+from agentbench.checkpoints.file_storage.journal import Journal, JournalEntry, new_generation
+from agentbench.checkpoints.file_storage.loose_files import LooseFile, LooseFiles, WholeRecord
+from agentbench.checkpoints.file_storage.names import JOURNAL_SUFFIX, SUFFIX, file_name, journal_name
+from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+from agentbench.exceptions import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
+Entry: TypeAlias = JournalEntry | LooseFile
+
 _log = logging.getLogger(__name__)
 
-_INDEX, _LOCK = ".agentbench.index", ".agentbench.lock"
-_SUFFIX_LENGTH = len(SUFFIX)
-_OPEN_PACKS = 32
-_WORTH_KEEPING = 32
-"""After how many manifests that had to be read the log is written anew, for the next reader."""
+_LOCK = ".agentbench.lock"
+_OPEN_JOURNALS = 64
+_SETTLED_NS = 1_000_000_000
+"""A folder that changed less long ago may change again without another time."""
 
 
 class FileBackend:
-    """Stores records as files of a folder; any number of processes of one machine may use it at the same time.
+    """Stores records in files of a folder; any number of processes of one machine may use it at the same time.
 
     Writing takes the lock of the folder and costs the same however much the folder holds. Reading takes no lock.
-    With `fsync` what is saved has reached the disk when `put` returns; without `pickled` whole records are refused.
+
+    Args:
+        folder: made now, with its parents, if it does not exist.
+        fsync: whether what is saved has reached the disk when `put` returns.
+        pickled: reads and writes whole records; without it they are refused.
+
+    Raises:
+        WorkflowCheckpointException: the folder does not exist and cannot be made.
     """
 
     def __init__(self, folder: str, *, fsync: bool = False, pickled: PickledFormat | None = None) -> None:
         self._folder = CheckpointFolder(folder, _LOCK, fsync=fsync)
         self._fsync = fsync
         self._pickled = pickled
-        self._index = FolderIndex(folder, self._folder.path_of(_INDEX))
-        self._packs: OrderedDict[str, PartsPack] = OrderedDict()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._loose = LooseFiles(self._folder.path, self._pickled)
+        self._journals: dict[str, Journal] = {}
+        self._holders: dict[str, Journal] = {}
+        self._open: OrderedDict[str, Journal] = OrderedDict()
         self._drawn: dict[str, int] = {}
-        self._trusts_log = False
+        self._has_followed = False
+        self._stamp = 0
+        self._names: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"FileBackend({self._folder.path!r})"
 
     @property
     def is_local(self) -> bool:
         """Whether a small `put` waits for no disk."""
         return not self._fsync
 
-    # --------------------------------------------------------------------------------------------------------- writing
+    # ---- writing ---------------------------------------------------------------------------------
 
     def generation(self, workflow_name: str) -> int:
-        """Return the generation of the chain's pack; for a chain without a pack, the one that its pack will have.
-
-        A writer calls this first. So the folder is read here, and `put` has little left to do.
-        """
-        try:
-            self._index.follow()
-        except OSError:
-            self._folder.require()
-            raise
-        pack = self._pack(workflow_name)
-        pack.follow()
-        if not pack.is_there:
+        """Return the generation of the chain's journal; for a chain without one, that which it will have."""
+        self._folder.require()
+        if not self._has_followed:  # an id that is saved again leaves the chain that it was in
+            self._follow()
+        journal = self._journal(workflow_name)
+        journal.follow()
+        if not journal.exists:
             return self._drawn.setdefault(workflow_name, new_generation())
-        if pack.generation is None:  # its first line is damaged
+        if journal.generation is None:  # the first line is damaged
             with self._folder.writing():
-                pack.follow()
-                if pack.generation is None:
-                    pack.start_over(new_generation())
-        return pack.generation or 0
+                journal.follow()
+                if journal.generation is None:
+                    journal.rewrite(new_generation())
+        return journal.generation or 0
 
     def put(
         self,
@@ -94,335 +99,206 @@ class FileBackend:
         patient: bool = True,
     ) -> None:
         """See `StorageBackend.put`."""
-        name = manifest_name(record.checkpoint_id)
+        file_name(record.checkpoint_id)  # raises for ids that a folder cannot have
+        chain = record.workflow_name
         with self._folder.writing(patient=patient):
-            index, chain = self._index, record.workflow_name
-            index.follow()
-            pack = self._pack(chain)
-            pack.follow()
-            is_whole = isinstance(record, WholeRecord)
-            if not is_whole and pack.generation != generation and not self._begin(pack, chain, generation):
+            journal = self._journal(chain)
+            journal.follow()
+            if not isinstance(record, WholeRecord) and journal.exists and journal.generation != generation:
                 raise StalePartsError
             if expected_seq is not None:
-                require_head(chain, self._head_seq(chain), expected_seq)
-            path = self._folder.path_of(name)
-            # Ids may differ where names of files do not; most names are new.
-            if name not in index.entries and os.access(path, os.F_OK):
-                _refuse_another(path, record.checkpoint_id)
-            saved = index.next_saved(time.time_ns())
-            manifest = record.content.encode() if is_whole else write_manifest(record, saved)
-            if len(manifest) > LARGEST_MANIFEST:
-                message = (
-                    f"Checkpoint {record.checkpoint_id!r} takes {len(manifest):,} bytes in one piece; expected at most "
-                    f"{LARGEST_MANIFEST:,}. Keep less in its state."
-                )
-                raise WorkflowCheckpointException(message)
-            pack.append(parts)
-            status = write_private(path, manifest, fsync=self._fsync)
-            changed = status.st_mtime_ns
-            known = (name, status.st_size, changed, chain, record.seq, record.timestamp)
-            index.add(ManifestEntry(*known, changed if is_whole else saved, record.run_id, is_whole))
-            if not is_whole:
-                index.heads[name] = record.head
+                entries = self._entries(chain)
+                require_head(chain, entries[-1].seq if entries else 0, expected_seq)
+            if isinstance(record, WholeRecord):
+                self._loose.write(record, fsync=self._fsync)
+                if record.checkpoint_id in self._holders:
+                    self._remove_from(self._holders[record.checkpoint_id], record.checkpoint_id)
+            else:
+                if not journal.exists:
+                    if self._drawn.pop(chain, None) != generation:
+                        raise StalePartsError
+                    journal.rewrite(generation)
+                other = self._holders.get(record.checkpoint_id)
+                journal.append(record, parts)
+                if other is not None and other is not journal:
+                    self._remove_from(other, record.checkpoint_id)
+                    self._holders[record.checkpoint_id] = journal
 
-    @contextmanager
-    def trusting_log(self) -> Iterator[None]:
-        """Do without a look at the whole folder meanwhile: `ids` knows only what was saved and removed like this."""
-        self._trusts_log = True
-        try:
-            yield
-        finally:
-            self._trusts_log = False
+    def _remove_from(self, journal: Journal, checkpoint_id: str) -> None:
+        journal.follow()
+        journal.remove([checkpoint_id])
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend.delete`."""
-        names = [manifest_name(each) for each in ids]
         with self._folder.writing():
-            self._index.follow()
-            removed = self._unlink(workflow_name, names)
+            journal = self._journal(workflow_name)
+            journal.follow()
+            removed = journal.remove(ids) + sum([self._loose.remove(workflow_name, each) for each in ids])
             if sweep:
-                self._sweep(workflow_name)
+                self._sweep(journal)
             return removed
 
     def discard(self, checkpoint_id: str) -> bool:
-        """Remove the file of a checkpoint, also a damaged one, and return whether there was one."""
-        name = manifest_name(checkpoint_id)
+        """Remove a checkpoint that cannot be read, and return whether there was one."""
         with self._folder.writing():
-            self._index.follow()
-            try:
-                os.unlink(self._folder.path_of(name))
-            except FileNotFoundError:
-                return False
-            self._index.remove([name])
-            return True
+            self._follow()
+            journal = self._holders.get(checkpoint_id)
+            return self._loose.discard(checkpoint_id) if journal is None else journal.remove([checkpoint_id]) > 0
 
-    def _begin(self, pack: PartsPack, workflow_name: str, generation: int) -> bool:
-        """Start the pack of a chain that has none, if the writer knew that there was none."""
-        if pack.is_there or self._drawn.get(workflow_name) != generation:
-            return False
-        pack.start_over(generation)
-        del self._drawn[workflow_name]
-        return True
-
-    def _head_seq(self, workflow_name: str) -> int:
-        """The newest number of a chain; one call shows whether the newest file still exists."""
-        entries = self._index.chain(workflow_name)
-        if entries and not os.path.lexists(self._folder.path_of(entries[-1].name)):
-            self._index.scan()
-            entries = self._index.chain(workflow_name)
-        return entries[-1].seq if entries else 0
-
-    def _unlink(self, workflow_name: str, names: Iterable[str]) -> int:
-        gone = []
-        try:
-            for name in names:
-                if name not in self._index.entries:
-                    self._index.look_again(name)
-                entry = self._index.entries.get(name)
-                if entry is None or entry.workflow_name != workflow_name:
-                    continue
-                with suppress(FileNotFoundError):
-                    os.unlink(self._folder.path_of(name))
-                    gone.append(name)
-        finally:
-            if gone:
-                self._index.remove(gone)
-        if gone and self._fsync:
-            sync_folder(self._folder.path)
-        return len(gone)
-
-    def _sweep(self, workflow_name: str) -> None:
-        """Write the pack anew with what the chain still needs; with everything while that cannot be known.
-
-        The pack of an empty chain is removed.
-        """
-        pack = self._pack(workflow_name)
-        pack.follow()
-        self._drawn.pop(workflow_name, None)
-        if not pack.is_there:
-            return
-        self._index.scan(only_names=self._trusts_log)
-        contents: list[str] = []
-        for entry in self._index.chain(workflow_name):
-            try:
-                found, record = read_manifest(self._folder.path_of(entry.name))
-            except FileNotFoundError:
-                continue
-            except UnreadableManifestError as error:
-                self._index.problems[entry.name] = error
-                continue
-            if not found.is_reference:
-                contents.append(record.content)
-        if not all(problem.is_lost for problem in self._index.problems.values()):
-            pack.start_over(new_generation())
-        elif self._index.chain(workflow_name):
-            pack.start_over(new_generation(), live_parts(contents, pack.fetch))
+    def _sweep(self, journal: Journal) -> None:
+        """Write the journal anew with the parts that its checkpoints need; an empty one is removed."""
+        contents = []
+        for entry in list(journal.entries):
+            with suppress(UnreadableCheckpointError):
+                record = journal.get(entry.checkpoint_id)
+                contents.append("" if record is None else record.content)
+        if journal.entries or journal.problems:
+            journal.rewrite(new_generation(), live_parts(contents, journal.parts))
         else:
-            pack.remove()
+            journal.unlink()
+        self._drawn.pop(journal.workflow_name, None)
+        self._scan(only_names=True)
+        if not self._loose.chain(journal.workflow_name) and not self._loose.problems:
+            self._loose.remove_parts(journal.workflow_name)
 
-    # --------------------------------------------------------------------------------------------------------- reading
+    # ---- reading ---------------------------------------------------------------------------------
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """See `StorageBackend.get`."""
-        path = self._folder.path_of(manifest_name(checkpoint_id))
-        try:
-            entry, record = read_manifest(path)
-        except FileNotFoundError:
-            self._folder.require()
-            return None
-        return self._describe(path, record) if entry.is_reference else record
+        file_name(checkpoint_id)
+        for refresh in (self._follow_holder, self._follow):
+            refresh(checkpoint_id)
+            if checkpoint_id in self._holders:
+                return self._holders[checkpoint_id].get(checkpoint_id)
+        return self._loose.get(checkpoint_id)
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
-        """See `StorageBackend.latest`. Files that were changed by hand are noticed by lists."""
-        self._scan(only_names=True)
-        while entries := self._index.chain(workflow_name):
-            path = self._folder.path_of(entries[-1].name)
-            found, record = None, None
-            with suppress(FileNotFoundError, UnreadableManifestError):  # read again below
-                found, record = read_manifest(path)
-            if record is not None and found == entries[-1]:
-                if found.is_reference:
-                    record = self._describe(path, record)
-                else:
-                    self._index.heads[found.name] = record.head
+        """See `StorageBackend.latest`."""
+        while entries := self._entries(workflow_name):
+            entry = entries[-1]
+            if isinstance(entry, LooseFile):
+                record = self._loose.get(entry.checkpoint_id)
+            else:
+                record = self._journal(workflow_name).get(entry.checkpoint_id)
+            if record is not None:
                 break
-            self._index.look_again(entries[-1].name)
         else:
             record = None
-        _warn(list(self._index.problems.values()))
+        _warn([*self._journal(workflow_name).problems.values(), *self._loose.problems.values()])
         return record
 
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log.
-
-        With a limit, files that were changed by hand are noticed if they were among the last ones before.
-        """
-
-        def choose() -> list[ManifestEntry]:
-            self._scan(only_names=limit is not None)
-            entries = self._index.chain(workflow_name)
-            if before is not None:
-                ids = [entry.checkpoint_id for entry in entries]
-                if before not in ids:
-                    raise CheckpointNotFoundError(before)
-                entries = entries[: ids.index(before)]
-            if run_id is not None:
-                entries = [entry for entry in entries if entry.run_id == run_id]
-            return entries if limit is None else entries[max(0, len(entries) - limit) :]
-
-        def read(entry: ManifestEntry) -> CheckpointRecord | None:
-            return self._head(entry) if limit is None or self._index.is_current(entry) else None
-
-        return self._list(choose, read)
-
-    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend.outlines`: known without a look into files that are as they were when they were read."""
-
-        def choose() -> list[ManifestEntry]:
-            self._scan()
-            return self._index.chain(workflow_name)
-
-        def read(entry: ManifestEntry) -> CheckpointRecord | None:
-            if entry.is_reference:
-                return self._head(entry)
-            name, _, _, chain, seq, timestamp, _, run_id, _ = entry
-            return CheckpointRecord(name[:-_SUFFIX_LENGTH], chain, seq, timestamp, run_id, "")
-
-        return self._list(choose, read)
-
-    def _list(
-        self,
-        choose: Callable[[], Iterable[ManifestEntry]],
-        read: Callable[[ManifestEntry], CheckpointRecord | None],
-    ) -> list[CheckpointRecord]:
-        """Read entries, from the start again where one has changed; those that cannot be read are left out."""
-        records, problems = [], []
-        for entry in choose():
+        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log."""
+        entries = self._entries(workflow_name)
+        if before is not None:
+            places = [place for place, entry in enumerate(entries) if entry.checkpoint_id == before]
+            if not places:
+                raise CheckpointNotFoundError(before)
+            entries = entries[: places[0]]
+        if run_id is not None:
+            entries = [entry for entry in entries if entry.run_id == run_id]
+        if limit is not None:
+            entries = entries[max(0, len(entries) - limit) :]
+        journal = self._journal(workflow_name)
+        records, problems = [], [*journal.problems.values(), *self._loose.problems.values()]
+        for entry in entries:
             try:
-                record = read(entry)
-            except UnreadableManifestError as error:
+                record = self._loose.record(entry) if isinstance(entry, LooseFile) else journal.record(entry)
+            except UnreadableCheckpointError as error:
                 problems.append(error)
                 continue
-            if record is None:  # changed since the listing, or the log was wrong
-                self._index.look_again(entry.name)
-                return self._list(choose, read)
-            records.append(record)
-        _warn([*self._index.problems.values(), *problems])
+            if record is not None:
+                records.append(record)
+        _warn(problems)
         return records
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """See `StorageBackend.outlines`."""
+        return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend.ids`."""
-        if self._trusts_log:
-            self._index.follow()
-        else:
-            self._scan()
-        return [entry.checkpoint_id for entry in self._index.chain(workflow_name)]
+        return [entry.checkpoint_id for entry in self._entries(workflow_name, only_names=True)]
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         """See `StorageBackend.parts`."""
-        return self._pack(workflow_name).fetch(ids)
+        found = self._journal(workflow_name).parts(ids)
+        if len(found) < len(ids):
+            older = self._loose.parts(workflow_name)
+            found.update({each: older[each] for each in ids if each in older and each not in found})
+        return found
 
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend.chains`."""
-        self._scan()
-        return sorted(name for name in self._index.chains if name.startswith(prefix))
+        self._follow()
+        names = {name for name, journal in self._journals.items() if journal.entries} | self._loose.chains()
+        return sorted(name for name in names if name.startswith(prefix))
 
     def close(self) -> None:
         """See `StorageBackend.close`."""
-        for pack in self._packs.values():
-            pack.close()
-        self._packs.clear()
-        self._index.log.close()
-        self._index = FolderIndex(self._folder.path, self._index.path)
+        for journal in self._journals.values():
+            journal.close()
+        self._begin()
         self._folder.lock.close()
 
-    def _head(self, entry: ManifestEntry) -> CheckpointRecord | None:
-        """Return a record without content, or `None` where the file is another one by now."""
-        head = self._index.heads.get(entry.name)
-        if isinstance(head, CheckpointRecord):
-            return head
-        if head is not None:
-            return self._keep_head(entry, head)
-        path = self._folder.path_of(entry.name)
-        try:
-            found, record = read_manifest(path)
-        except FileNotFoundError:
-            return None
-        if found != entry:
-            return None
-        if entry.is_reference:
-            return self._describe(path, record)
-        return self._keep_head(entry, record.head)
-
-    def _keep_head(self, entry: ManifestEntry, head: str) -> CheckpointRecord:
-        """Make the record that lists show, once."""
-        record = CheckpointRecord(
-            entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, head
-        )
-        self._index.heads[entry.name] = record
-        return record
-
-    def _describe(self, path: str, record: CheckpointRecord) -> WholeRecord:
-        """Complete the record of a checkpoint in the pickled format, if that may be read."""
-        if self._pickled is None:
-            reason = (
-                "it is in the pickled format, and unpickling can run any code. If you trust the folder, open it with "
-                'FileCheckpointStorage(path, codec="pickle")'
-            )
-            raise UnreadableManifestError(path, reason, is_lost=False)
-        try:
-            return self._pickled.describe(record.content)
-        except (WorkflowCheckpointException, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise UnreadableManifestError(path, str(error).rstrip("."), is_lost=False) from error
+    def _entries(self, workflow_name: str, *, only_names: bool = False) -> Sequence[Entry]:
+        """Return what a chain holds, in order."""
+        self._scan(only_names=only_names)
+        journal = self._journal(workflow_name)
+        journal.follow()
+        loose = self._loose.chain(workflow_name)
+        if not loose:
+            return journal.entries
+        both: list[Entry] = [*loose, *journal.entries]
+        known = {entry.checkpoint_id: entry for entry in both}
+        # A stable sort: what was saved earlier stays in front.
+        return sorted(known.values(), key=lambda entry: (entry.seq, entry.timestamp))
 
     def _scan(self, *, only_names: bool = False) -> None:
+        """See which files there are, and read the loose ones that are new or were changed."""
         try:
-            n_read = self._index.scan(only_names=only_names)
+            stamp = os.stat(self._folder.path).st_mtime_ns
+            if stamp != self._stamp:
+                self._names = os.listdir(self._folder.path)
+                self._stamp = stamp if time.time_ns() - stamp > _SETTLED_NS else 0
         except OSError:
             self._folder.require()
             raise
-        with suppress(OSError):  # it may be there for reading only
-            if n_read >= _WORTH_KEEPING and self._folder.lock.attempt():
-                try:
-                    self._index.follow()
-                    self._index.rewrite()
-                finally:
-                    self._folder.lock.release()
+        self._loose.scan([name for name in self._names if name.endswith(SUFFIX)], only_names=only_names)
 
-    def _pack(self, workflow_name: str) -> PartsPack:
-        pack = self._packs.get(workflow_name)
-        if pack is None:
-            path = self._folder.path_of(pack_name(workflow_name))
-            pack = self._packs[workflow_name] = PartsPack(path, workflow_name, fsync=self._fsync)
-            if len(self._packs) > _OPEN_PACKS:
-                self._packs.popitem(last=False)[1].close()
-        else:
-            self._packs.move_to_end(workflow_name)
-        return pack
+    def _follow_holder(self, checkpoint_id: str) -> None:
+        if checkpoint_id in self._holders:
+            self._holders[checkpoint_id].follow()
 
+    def _follow(self, _: object = None) -> None:
+        """See what others did to any chain."""
+        self._scan()
+        known = {os.path.basename(journal.path) for journal in self._journals.values()}
+        for name in self._names:
+            if name.endswith(JOURNAL_SUFFIX) and name not in known:
+                workflow_name = Journal.read_name(self._folder.path_of(name))
+                if workflow_name is not None and journal_name(workflow_name) == name:
+                    self._journal(workflow_name)
+        for journal in self._journals.values():
+            journal.follow()
+        self._has_followed = True
 
-def _refuse_another(path: str, checkpoint_id: str) -> None:
-    """Refuse to replace a file that holds another checkpoint."""
-    if os.path.isdir(path):
-        message = f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} is a folder. Remove it, or use another id."
-        raise WorkflowCheckpointException(message)
-    try:
-        read_manifest(path)
-    except UnreadableManifestError as error:
-        if error.holds is not None:
-            message = (
-                f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint {error.holds!r}. "
-                "Expected ids that differ by more than upper and lower case, which may be the "
-                "same to the file system; remove the file if it is a stray copy."
-            )
-            raise WorkflowCheckpointException(message) from error
+    def _journal(self, workflow_name: str) -> Journal:
+        journal = self._journals.get(workflow_name)
+        if journal is None:
+            path = self._folder.path_of(journal_name(workflow_name))
+            journal = self._journals[workflow_name] = Journal(path, workflow_name, self._holders, fsync=self._fsync)
+        self._open[workflow_name] = journal
+        self._open.move_to_end(workflow_name)
+        if len(self._open) > _OPEN_JOURNALS:
+            self._open.popitem(last=False)[1].release()
+        return journal
 
 
-def _warn(problems: Sequence[UnreadableManifestError]) -> None:
-    if not problems:
-        return
-    named = " ".join(str(problem) for problem in problems[:3])
-    more = f" And {len(problems) - 3} more." if len(problems) > 3 else ""
-    _log.warning("Left out of a list: %s%s", named, more)
+def _warn(problems: Sequence[UnreadableCheckpointError]) -> None:
+    if problems:
+        named = " ".join(str(problem) for problem in problems[:3])
+        more = f" And {len(problems) - 3} more." if len(problems) > 3 else ""
+        _log.warning("Left out of a list: %s%s", named, more)

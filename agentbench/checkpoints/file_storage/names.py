@@ -9,6 +9,7 @@ import re
 from agentbench.exceptions import WorkflowCheckpointException
 
 SUFFIX = ".json"
+JOURNAL_SUFFIX = ".checkpoints"
 _LONGEST_NAME = 255
 _HARMLESS = re.compile(r"[A-Za-z0-9_-]{5,200}")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
@@ -16,8 +17,8 @@ _UNSAFE_ON_WINDOWS = re.compile(r'[<>:"|?*\x00-\x1f]')
 _NOT_READABLE = re.compile(r"[^a-z0-9]+")
 
 
-def manifest_name(checkpoint_id: str) -> str:
-    """Return the name of the file that stores a checkpoint: `<id>.json`, always a file of the folder itself."""
+def file_name(checkpoint_id: str) -> str:
+    """Return `<id>.json`; WorkflowCheckpointException for an id that would not name a file of the folder itself."""
     if not _HARMLESS.fullmatch(checkpoint_id) and (reason := _why_not(checkpoint_id)):
         message = (
             f"{checkpoint_id!r} cannot be the id of a checkpoint in files: it {reason}. Expected a text that can name "
@@ -27,14 +28,20 @@ def manifest_name(checkpoint_id: str) -> str:
     return checkpoint_id + SUFFIX
 
 
-def pack_name(workflow_name: str) -> str:
-    """Return the name of the file that keeps the parts of a chain.
+def journal_name(workflow_name: str) -> str:
+    """Return the name of a chain's file: what can be read of the chain's name, and digits that differ for each."""
+    return _stem(workflow_name) + JOURNAL_SUFFIX
 
-    It begins with what can be read of the chain's name; the digits behind it differ for each chain.
-    """
+
+def old_pack_name(workflow_name: str) -> str:
+    """Return the name of the file in which earlier versions stored the parts of a chain."""
+    return _stem(workflow_name) + ".parts"
+
+
+def _stem(workflow_name: str) -> str:
     slug = _NOT_READABLE.sub("-", workflow_name.lower())[:40].strip("-")
     digest = hashlib.blake2b(workflow_name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return f"{slug}-{digest}.parts" if slug else f"{digest}.parts"
+    return f"{slug}-{digest}" if slug else digest
 
 
 def _why_not(checkpoint_id: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.file_storage.manifest import WholeRecord
+from agentbench.checkpoints.file_storage.loose_files import WholeRecord
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.parts.parts import ChainMemory
 from agentbench.checkpoints.parts.records import to_record

@@ -1,0 +1,372 @@
+"""The checkpoints of one chain in one file that only grows, until parts that nothing needs are removed.
+
+Every line is JSON. The first names the chain and its generation. Then come, in any order:
+
+    ["<id>",<text>]                                                       a part
+    {"sum":"<crc32>","key":[id, seq, time, run, size of head],"head":{…},"content":{…}}    a checkpoint
+    {"sum":"<crc32>","removed":[id, …]}                                   what was removed
+
+A save is one append: its parts, then the checkpoint. What is behind the last line break is what a killed process was
+writing; the next writer cuts it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Mapping
+from errno import EACCES, EPERM, EROFS
+from typing import NamedTuple
+from zlib import crc32
+
+from agentbench._files.private_file import open_private, read_at, write_all, write_private
+from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
+from agentbench.checkpoints.parts.backend import CheckpointRecord
+from agentbench.serialization.writer import quote_ascii
+
+_FORMAT, _VERSION = "agentbench_chain", 1
+_TEXT = len('["",') + 28  # where the text of a part begins in its line
+_SUM = '{"sum":"'
+_HEAD, _CONTENT, _REMOVED = ',"head":', ',"content":', '"removed":'
+_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
+_KEY = re.compile(rf'"key":\[{_STRING},(\d+),{_STRING},(?:{_STRING}|null),(\d+)\],"head":')
+_LONGEST_FIRST_LINE = 1 << 16
+_START = len(_SUM) + len('01234567",')
+
+
+class JournalEntry(NamedTuple):
+    """A checkpoint of a journal; entries sort as the checkpoints of the chain do.
+
+    Attributes:
+        seq, timestamp: first and second sort key.
+        place, length: where its line lies, in bytes, without the line break.
+        head: what lists show of it.
+    """
+
+    seq: int
+    timestamp: str
+    place: int
+    length: int
+    checkpoint_id: str
+    run_id: str | None
+    head: str
+
+
+class Journal:
+    """Follows what others append to the file of a chain or put in its place, and appends itself.
+
+    Who appends or rewrites must hold the lock of the folder and have followed; reading needs no lock.
+
+    Args:
+        path: the file; it need not exist.
+        workflow_name: the chain.
+        index: which journal holds a checkpoint, by its id; shared by the journals of a folder.
+        fsync: whether a line has reached the disk when `append` returns.
+
+    Attributes:
+        generation: drawn anew whenever parts are removed; None without a file, or when its first line is damaged.
+        entries: the checkpoints in order.
+        problems: checkpoints whose line is damaged, by id (or by place, where the id is damaged too).
+    """
+
+    def __init__(
+        self, path: str, workflow_name: str, index: dict[str, Journal] | None = None, *, fsync: bool = False
+    ) -> None:
+        self.path = path
+        self.workflow_name = workflow_name
+        self._index = {} if index is None else index
+        self._fsync = fsync
+        self._descriptor = -1
+        self._identity: tuple[int, int] | None = None
+        self._end = 0
+        self._is_torn = False
+        self.generation: int | None = None
+        self.entries: list[JournalEntry] = []
+        self.problems: dict[str, UnreadableCheckpointError] = {}
+        self._damaged: dict[str, tuple[int, int]] = {}
+        self._by_id: dict[str, JournalEntry] = {}
+        self._parts: dict[str, tuple[int, int]] = {}
+
+    def __del__(self) -> None:
+        self.release()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a file when it was last followed."""
+        return self._identity is not None
+
+    def __contains__(self, checkpoint_id: str) -> bool:
+        return checkpoint_id in self._by_id or checkpoint_id in self.problems
+
+    @staticmethod
+    def read_name(path: str) -> str | None:
+        """Return the chain of a journal; None when its first line is damaged."""
+        try:
+            descriptor = open_private(path, os.O_RDONLY)
+            try:
+                name = json.loads(read_at(descriptor, 0, _LONGEST_FIRST_LINE).partition(b"\n")[0])["workflow_name"]
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return name if isinstance(name, str) else None
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Read what others appended, or the file that they put in place of the former."""
+        try:
+            status = os.lstat(self.path)
+        except FileNotFoundError:
+            self.close()
+            return
+        if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._end:
+            self.close()
+            status = os.fstat(self._open())
+            self._identity = status.st_dev, status.st_ino
+        size, start = status.st_size, self._end
+        self._is_torn = size > start
+        if self._is_torn:
+            data = read_at(self._open(), start, size - start)
+            lines = data[: data.rfind(b"\n") + 1]
+            self._is_torn = len(lines) < len(data)
+            self._end = start + len(lines)
+            self._note(lines, start)
+
+    def _note(self, lines: bytes, start: int) -> None:
+        place, parts = start, self._parts
+        for line in lines.decode("latin-1").split("\n")[:-1]:  # one character a byte: places in text and file agree
+            length = len(line)
+            if line[30:32] == '",' and line[:2] == '["' and line[-1] == "]":
+                parts[line[2:30]] = place + _TEXT, length - _TEXT - 1
+            elif line[:8] == _SUM:
+                self._note_summed(line, lines[place - start : place - start + length], place)
+            elif place == 0:
+                self.generation = self._read_first(line)
+            else:
+                self._add_problem(line, place)
+            place += length + 1
+
+    def _note_summed(self, text: str, line: bytes, place: int) -> None:
+        try:
+            if line[:_START] != _sum_of(line[_START:]):
+                raise ValueError
+            if text.startswith(_REMOVED, _START):
+                for checkpoint_id in json.loads(text[_START + len(_REMOVED) : -1]):
+                    self._drop(checkpoint_id)
+            else:
+                self._add(_entry_of(line, text, place))
+        except (ValueError, TypeError, IndexError, RecursionError):
+            self._add_problem(text, place)
+
+    def _read_first(self, line: str) -> int | None:
+        try:
+            found = json.loads(line)
+            version, name, generation = found[_FORMAT], found["workflow_name"], found["generation"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        if type(version) is int and version > _VERSION:
+            reason = f"it is of version {version}, expected {_VERSION}; a newer version of agentbench may read it"
+            raise UnreadableCheckpointError(self.workflow_name, self.path, reason)
+        return generation if name == self.workflow_name and isinstance(generation, int) else None
+
+    def _add(self, entry: JournalEntry) -> None:
+        self._drop(entry.checkpoint_id)
+        self._by_id[entry.checkpoint_id] = entry
+        self._index.setdefault(entry.checkpoint_id, self)  # another one, which it will be removed from further on
+        if self.entries and entry < self.entries[-1]:
+            insort(self.entries, entry)
+        else:
+            self.entries.append(entry)
+
+    def _leave(self, checkpoint_id: str) -> None:
+        if self._index.get(checkpoint_id) is self:
+            del self._index[checkpoint_id]
+
+    def _drop(self, checkpoint_id: str) -> None:
+        self._leave(checkpoint_id)
+        if self.problems.pop(checkpoint_id, None) is not None:
+            del self._damaged[checkpoint_id]
+        entry = self._by_id.pop(checkpoint_id, None)
+        if entry is not None:
+            del self.entries[bisect_left(self.entries, entry)]
+
+    def _add_problem(self, line: str, place: int) -> None:
+        found = re.search(rf'"key":\[{_STRING}', line)
+        try:
+            checkpoint_id = f"at byte {place}" if found is None else json.loads(f'"{found[1]}"')
+        except ValueError:
+            checkpoint_id = f"at byte {place}"
+        self._drop(checkpoint_id)
+        self._damaged[checkpoint_id] = place, len(line)
+        self._index[checkpoint_id] = self
+        reason = "its line was damaged after it was saved; delete it, or restore the file from a copy"
+        self.problems[checkpoint_id] = UnreadableCheckpointError(checkpoint_id, self.path, reason)
+
+    def record(self, entry: JournalEntry) -> CheckpointRecord:
+        """Return what lists need of a checkpoint."""
+        return CheckpointRecord(
+            entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, entry.head
+        )
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord | None:
+        """Return a checkpoint with its content; UnreadableCheckpointError where its line is damaged."""
+        entry = self._by_id.get(checkpoint_id)
+        if entry is None:
+            if checkpoint_id in self.problems:
+                raise self.problems[checkpoint_id]
+            return None
+        line = read_at(self._open(), entry.place, entry.length)
+        if line[:_START] != _sum_of(line[_START:]):
+            self._add_problem(line.decode("latin-1"), entry.place)
+            raise self.problems[checkpoint_id]
+        content = line[
+            line.index(b"]" + _HEAD.encode()) + 1 + len(_HEAD) + len(entry.head.encode()) + len(_CONTENT) : -1
+        ]
+        return CheckpointRecord(
+            checkpoint_id,
+            self.workflow_name,
+            entry.seq,
+            entry.timestamp,
+            entry.run_id,
+            entry.head,
+            content.decode(),
+        )
+
+    def parts(self, ids: Collection[str]) -> dict[str, str]:
+        """Return parts by id, without those that are not there."""
+        parts = self._parts
+        if not parts.keys() >= set(ids):
+            self.follow()
+            parts = self._parts
+        return {each: self._text(each) for each in ids if each in parts}
+
+    def _text(self, part_id: str) -> str:
+        return read_at(self._open(), *self._parts[part_id]).decode(errors="replace")
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def append(self, record: CheckpointRecord, parts: Mapping[str, str]) -> None:
+        """Save a checkpoint, with the parts that are not there yet or were damaged on the disk."""
+        known = self._parts
+        lines = []
+        places = {}
+        place = self._end
+        for each, text in parts.items():
+            if each not in known or self._text(each) != text:
+                line = f'["{each}",{text}]\n'.encode()
+                places[each] = (place + _TEXT, len(line) - _TEXT - 2)
+                place += len(line)
+                lines.append(line)
+        run_id = "null" if record.run_id is None else quote_ascii(record.run_id)
+        head = record.head
+        size = len(head) if head.isascii() else len(head.encode())
+        line = _summed(
+            f'"key":[{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{size}]'
+            f"{_HEAD}{head}{_CONTENT}{record.content}}}"
+        )
+        lines.append(line)
+        self._write(b"".join(lines))
+        known.update(places)
+        self._add(
+            JournalEntry(record.seq, record.timestamp, place, len(line) - 1, record.checkpoint_id, record.run_id, head)
+        )
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Take checkpoints out, and return how many there were; their parts stay until `rewrite`."""
+        found = [each for each in ids if each in self]
+        if found:
+            self._write(_summed(f"{_REMOVED}{json.dumps(found)}}}"))
+        for each in found:
+            self._drop(each)
+        return len(found)
+
+    def rewrite(self, generation: int, live: Collection[str] | None = None) -> None:
+        """Put a file of another generation in place of this one: all checkpoints, the live parts, what is damaged."""
+        header = {_FORMAT: _VERSION, "workflow_name": self.workflow_name, "generation": generation}
+        lines = [json.dumps(header).encode()]
+        for each, (place, length) in self._parts.items():
+            if live is None or each in live:
+                lines.append(read_at(self._open(), place - _TEXT, length + _TEXT + 1))
+        kept = [(entry.place, entry.length) for entry in self.entries]
+        lines += [read_at(self._open(), *where) for where in [*kept, *self._damaged.values()]]
+        self.close()
+        write_private(self.path, b"\n".join([*lines, b""]), fsync=self._fsync)
+        self.follow()
+
+    def unlink(self) -> None:
+        """Remove the file, if there is one."""
+        self.close()
+        if os.path.lexists(self.path):
+            os.unlink(self.path)
+
+    def _write(self, lines: bytes) -> None:
+        descriptor = self._open()
+        if self._is_torn:
+            os.ftruncate(descriptor, self._end)
+            self._is_torn = False
+        write_all(descriptor, lines)
+        if self._fsync:
+            os.fsync(descriptor)
+        self._end += len(lines)
+
+    # ---- the file --------------------------------------------------------------------------------
+
+    def _open(self) -> int:
+        if self._descriptor < 0:
+            try:
+                self._descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND)
+            except OSError as error:
+                if error.errno not in (EACCES, EPERM, EROFS):  # a folder may be there for reading only
+                    raise
+                self._descriptor = open_private(self.path, os.O_RDONLY)
+            status = os.fstat(self._descriptor)
+            if self._identity not in (None, (status.st_dev, status.st_ino)):
+                self.release()
+                message = f"{self.path!r} was replaced by another process at this moment"
+                raise OSError(message)
+        return self._descriptor
+
+    def release(self) -> None:
+        """Let go of the descriptor; what was read is still known."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of the file and of all that was read."""
+        self.release()
+        for checkpoint_id in [*self._by_id, *self.problems]:
+            self._leave(checkpoint_id)
+        self._identity, self._end, self._is_torn, self.generation = None, 0, False, None
+        self.entries, self.problems, self._damaged, self._by_id, self._parts = [], {}, {}, {}, {}
+
+
+def new_generation() -> int:
+    """Draw a generation that no chain had before."""
+    return 1 + int.from_bytes(os.urandom(6), "big")
+
+
+def _sum_of(rest: bytes) -> bytes:
+    return b'{"sum":"%08x",' % crc32(rest)
+
+
+def _summed(body: str) -> bytes:
+    rest = body.encode()
+    return _sum_of(rest) + rest + b"\n"
+
+
+def _entry_of(line: bytes, text: str, place: int) -> JournalEntry:
+    """Read a checkpoint's line, as bytes and one character a byte; ValueError and its like if it is none."""
+    found = _KEY.match(text, _START)
+    if found is None:
+        raise ValueError
+    checkpoint_id, seq, timestamp, run_id, size = found.groups()
+    if "\\" in found[0]:
+        checkpoint_id, timestamp, run_id = (
+            None if each is None else json.loads(f'"{each}"') for each in (checkpoint_id, timestamp, run_id)
+        )
+    head = line[found.end() : found.end() + int(size)].decode()
+    return JournalEntry(int(seq), timestamp, place, len(line), checkpoint_id, run_id, head)

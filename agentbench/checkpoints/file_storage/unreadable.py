@@ -1,0 +1,23 @@
+"""The error for a checkpoint in files that is there but cannot be read."""
+
+from __future__ import annotations
+
+from agentbench.exceptions import WorkflowCheckpointException
+
+
+class UnreadableCheckpointError(WorkflowCheckpointException):
+    """A file, or a line of one, should hold a checkpoint and does not, or not one that can be read here.
+
+    Args:
+        checkpoint_id: the checkpoint.
+        path: the file.
+        reason: what is wrong with it, as a clause about "it", and what to do about it.
+
+    Attributes:
+        checkpoint_id, path, reason: as above.
+        holds: id of the other checkpoint that the file holds, if it holds one.
+    """
+
+    def __init__(self, checkpoint_id: str, path: str, reason: str, *, holds: str | None = None) -> None:
+        self.checkpoint_id, self.path, self.reason, self.holds = checkpoint_id, path, reason, holds
+        super().__init__(f"Checkpoint {checkpoint_id!r} cannot be read from {path!r}: {reason}.")
