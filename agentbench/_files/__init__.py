@@ -1,1 +1,1 @@
-"""Files that only their owner can read, locks between processes, and files of lines."""
+"""Files that only their owner can read, and locks between processes."""

@@ -1,3 +1,6 @@
+"""Folders of checkpoints: several processes at once, what others do to the files, and failures of the disk."""
+
+import asyncio
 import json
 import os
 import resource
@@ -12,16 +15,19 @@ from pathlib import Path
 import pytest
 
 from agentbench._files.lock import FolderLock
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.file_storage.backend import FileBackend
-from agentbench.checkpoints.file_storage.index import FolderIndex
-from agentbench.checkpoints.file_storage.manifest import read_manifest
-from agentbench.checkpoints.file_storage.names import pack_name
+from agentbench.checkpoints.file_storage.names import journal_name
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
+from tests.checkpoints.old_flow import CHAIN as OLD_CHAIN
 
 ROOT = Path(__file__).parents[2]
+OLD_FOLDER = Path(__file__).parent / "data" / "before_rooms" / "files"
 CHAIN = "a chain / with: any name"
+JOURNAL = journal_name(CHAIN)
 
 
 def record(checkpoint_id, seq=1, *, chain=CHAIN, parts=(), timestamp="2026-01-01T00:00:00.000000+00:00", run_id="run"):
@@ -36,27 +42,19 @@ def parts_of(*values):
 
 def save(backend, checkpoint_id, seq=1, *values, **fields):
     parts = parts_of(*values)
-    kept = record(checkpoint_id, seq, parts=parts, **fields)
-    backend.put(kept, parts, generation=backend.generation(kept.workflow_name))
-    return kept
+    saved = record(checkpoint_id, seq, parts=parts, **fields)
+    backend.put(saved, parts, generation=backend.generation(saved.workflow_name))
+    return saved
 
 
-def run_here(function, *args):
+def run_here(function, *args, prefix=()):
     """Call a function of this file in a process of its own, and return what it prints."""
-    command = [sys.executable, "-m", "tests.checkpoints.test_file_backend", function.__name__, *args]
+    command = [*prefix, sys.executable, "-m", "tests.checkpoints.test_file_backend", function.__name__, *args]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
 
 
-def bare(kept):
-    return replace(kept, content="")
-
-
-def outline(kept):
-    return replace(kept, head="", content="")
-
-
-def contents_of(folder):
-    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+def bare(saved):
+    return replace(saved, content="")
 
 
 @pytest.fixture
@@ -82,7 +80,7 @@ def backend(make):
     return make()
 
 
-# ---------------------------------------------------------------------------------------------------- others see it
+# --------------------------------------------------------------------------------------------------- several writers
 
 
 def test_two_writers_see_each_other_at_every_save(backend, make):
@@ -107,403 +105,6 @@ def test_only_one_of_two_writers_begins_a_chain(backend, make):
     other.put(record("two"), {}, generation=other.generation(CHAIN))
 
 
-def test_a_save_that_relies_on_parts_that_another_writer_swept_is_stale(backend, make):
-    other = make()
-    save(backend, "one", 1, "a")
-    generation = other.generation(CHAIN)
-    backend.delete(CHAIN, ["one"], sweep=True)
-    with pytest.raises(StalePartsError):
-        other.put(record("two", parts=parts_of("a")), {}, generation=generation)
-    assert other.ids(CHAIN) == []
-
-
-def test_outlines_are_listed_without_reading_files_that_are_as_they_were(backend, make, tmp_path, monkeypatch):
-    saved = [save(backend, f"cp{n}", n) for n in range(1, 30)]
-    other = make(str(tmp_path / "other"))
-    copied = save(other, "copied", 7, run_id=None)
-    exchanged = save(other, "cp3", 3, run_id="of another run")
-    for name in ("copied.json", "cp3.json"):
-        shutil.copy(os.path.join(other._folder.path, name), backend._folder.path)
-    os.unlink(os.path.join(backend._folder.path, "cp1.json"))
-    read = []
-
-    def counted(path):
-        read.append(os.path.basename(path))
-        return read_manifest(path)
-
-    monkeypatch.setattr("agentbench.checkpoints.file_storage.index.read_manifest", counted)
-    monkeypatch.setattr("agentbench.checkpoints.file_storage.backend.read_manifest", counted)
-    expected = [saved[1], exchanged, *saved[3:7], copied, *saved[7:]]
-    for each in (make(), backend):
-        read.clear()
-        assert each.outlines(CHAIN) == [outline(kept) for kept in expected]
-        assert sorted(read) == ["copied.json", "cp3.json"]
-
-
-def test_more_chains_than_may_be_open_at_once_are_all_found(backend):
-    for n in range(80):
-        save(backend, f"cp{n}", 1, f"part {n}", chain=f"chain {n}")
-    for n in range(80):
-        assert backend.parts(f"chain {n}", list(parts_of(f"part {n}"))) == parts_of(f"part {n}")
-
-
-# ------------------------------------------------------------------------------------------- the folder is the truth
-
-
-def test_files_that_were_copied_in_are_found(backend, make, tmp_path):
-    other = make(str(tmp_path / "other"))
-    one = save(other, "one", 1, "a")
-    save(backend, "two", 2)
-    backend.heads(CHAIN)
-    for name in os.listdir(other._folder.path):
-        if name.endswith((".json", ".parts")):
-            shutil.copy(os.path.join(other._folder.path, name), backend._folder.path)
-    assert backend.ids(CHAIN) == make().ids(CHAIN) == ["one", "two"]
-    assert backend.get("one") == one
-    assert make().parts(CHAIN, list(parts_of("a"))) == parts_of("a")
-
-
-def test_a_copied_in_checkpoint_may_be_the_latest_and_can_be_deleted(backend, make, tmp_path):
-    other = make(str(tmp_path / "other"))
-    newest = save(other, "newest", 9)
-    save(backend, "two", 2)
-    shutil.copy(os.path.join(other._folder.path, "newest.json"), backend._folder.path)
-    assert backend.latest(CHAIN) == newest
-    assert make().delete(CHAIN, ["newest"], sweep=True) == 1
-    assert backend.latest(CHAIN).checkpoint_id == "two"
-
-
-def test_the_latest_is_searched_again_when_files_came_and_went(backend, make, tmp_path):
-    other = make(str(tmp_path / "other"))
-    newest = save(other, "newest", 9)
-    one = save(backend, "one", 1)
-    reader = make()
-    path = os.path.join(backend._folder.path, "newest.json")
-    for _ in range(2):
-        assert reader.latest(CHAIN) == one
-        assert reader.heads(CHAIN, limit=1) == [bare(one)]
-        shutil.copy(os.path.join(other._folder.path, "newest.json"), path)
-        assert reader.heads(CHAIN, limit=1) == [bare(newest)]
-        assert reader.latest(CHAIN) == newest
-        os.unlink(path)
-
-
-def test_a_damaged_line_of_the_index_costs_a_look_at_one_file(backend, make, monkeypatch):
-    saved = [save(backend, f"cp{n}", n) for n in range(1, 10)]
-    index = Path(backend._folder.path, ".agentbench.index")
-    index.write_bytes(index.read_bytes().replace(b"cp4.json", b"cp5.json"))
-    read = []
-
-    def counted(path):
-        read.append(os.path.basename(path))
-        return read_manifest(path)
-
-    monkeypatch.setattr("agentbench.checkpoints.file_storage.index.read_manifest", counted)
-    assert make().outlines(CHAIN) == [outline(kept) for kept in saved]
-    assert read == ["cp4.json"]
-
-
-def test_files_that_were_removed_are_gone(backend, make):
-    save(backend, "one", 1)
-    save(backend, "two", 2)
-    other = make()
-    other.ids(CHAIN)
-    os.unlink(os.path.join(backend._folder.path, "two.json"))
-    for each in (backend, other, make()):
-        assert each.latest(CHAIN).checkpoint_id == "one"
-        assert each.ids(CHAIN) == ["one"]
-        assert each.get("two") is None
-
-
-def test_the_head_check_notices_that_the_head_was_removed_by_hand(backend):
-    save(backend, "one", 1)
-    save(backend, "two", 2)
-    os.unlink(os.path.join(backend._folder.path, "two.json"))
-    generation = backend.generation(CHAIN)
-    with pytest.raises(WorkflowBusyError, match="sequence number 1"):
-        backend.put(record("three", 3), {}, generation=generation, expected_seq=2)
-
-
-def test_a_file_that_was_exchanged_is_read_again(backend, make, tmp_path):
-    other = make(str(tmp_path / "other"))
-    exchanged = save(other, "one", 1, chain="another, with a longer name")
-    save(backend, "one", 1)
-    reader, limited = make(), make()
-    assert len(reader.heads(CHAIN)) == len(limited.heads(CHAIN, limit=1)) == 1
-    shutil.copy(os.path.join(other._folder.path, "one.json"), backend._folder.path)
-    assert reader.heads(CHAIN) == limited.heads(CHAIN, limit=1) == []
-    assert reader.heads("another, with a longer name") == [bare(exchanged)]
-
-
-@pytest.mark.parametrize("content", [None, b"", b"nonsense\n" * 50, b"00000000 [1]\n", b"[" * 5000])
-def test_the_index_is_only_a_cache(backend, make, content):
-    saved = [bare(save(backend, f"cp{n}", n)) for n in range(1, 60)]
-    index = os.path.join(backend._folder.path, ".agentbench.index")
-    os.unlink(index)
-    if content is not None:
-        with open(index, "wb") as file:
-            file.write(content)
-    for each in (backend, make(), make()):
-        assert each.heads(CHAIN) == saved
-    last = save(make(), "last", 60)
-    assert backend.latest(CHAIN) == make().latest(CHAIN) == last
-
-
-def test_an_index_that_lies_is_found_out(backend, make, folder):
-    saved = [bare(save(backend, f"cp{n}", n)) for n in range(1, 4)]
-    liar = FolderIndex(folder, os.path.join(folder, ".agentbench.index"))
-    liar.follow()
-    liar.add(liar.chain(CHAIN)[0]._replace(seq=7, run_id="another run"))
-    liar.add(liar.chain(CHAIN)[0]._replace(name="../escape.json", seq=8))
-    liar.log.close()
-    assert make().heads(CHAIN) == saved
-    assert make().latest(CHAIN).checkpoint_id == "cp3"
-
-
-def test_the_index_does_not_grow_for_ever(backend):
-    for n in range(1, 1000):
-        save(backend, f"cp{n}", n)
-        if n > 5:
-            backend.delete(CHAIN, [f"cp{n - 5}"], sweep=n % 50 == 0)
-    assert backend.ids(CHAIN) == [f"cp{n}" for n in range(995, 1000)]
-    assert os.path.getsize(os.path.join(backend._folder.path, ".agentbench.index")) < 100_000
-
-
-def test_saving_looks_at_no_other_checkpoint(backend, monkeypatch):
-    for n in range(1, 20):
-        save(backend, f"cp{n}", n)
-    looks = []
-
-    def counted(call):
-        def look(*args, **named):
-            looks.append(args)
-            return call(*args, **named)
-
-        return look
-
-    for name in ("scandir", "listdir", "open"):
-        monkeypatch.setattr(os, name, counted(getattr(os, name)))
-    save(backend, "cp20", 20, "a")
-    assert len(looks) == 1, looks  # the new file
-
-
-def test_the_first_save_into_a_folder_reads_no_other_checkpoint_either(backend, make, monkeypatch):
-    for n in range(1, 20):
-        save(backend, f"cp{n}", n)
-    os.unlink(os.path.join(backend._folder.path, ".agentbench.index"))
-    other = make()
-    generation = other.generation(CHAIN)
-    monkeypatch.delattr("agentbench.checkpoints.file_storage.index.read_manifest")
-    other.put(record("cp20", 20), {}, generation=generation, expected_seq=19, patient=False)
-    monkeypatch.undo()
-    assert len(other.ids(CHAIN)) == 20
-
-
-# ----------------------------------------------------------------------------------------------------------- files
-
-
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
-def test_files_are_for_their_owner_only_under_any_umask(tmp_path, make, umask):
-    before = os.umask(umask)
-    try:
-        backend = make(str(tmp_path / "private"))
-        save(backend, "one", 1, "a")
-        backend.delete(CHAIN, ["one"], sweep=True)
-        save(backend, "two", 2, "a")
-    finally:
-        os.umask(before)
-    names = os.listdir(backend._folder.path)
-    assert len(names) == 4, names
-    assert {stat.S_IMODE(os.stat(os.path.join(backend._folder.path, name)).st_mode) for name in names} == {0o600}
-    assert stat.S_IMODE(os.stat(backend._folder.path).st_mode) == 0o700
-
-
-def test_what_a_killed_process_left_half_written_is_removed_by_the_next_writer(backend, make):
-    save(backend, "one", 1)
-    left = os.path.join(backend._folder.path, ".0123456789ab-17-4.tmp")
-    foreign = os.path.join(backend._folder.path, "mine.tmp")
-    for path in (left, foreign):
-        with open(path, "w") as file:
-            file.write("{")
-    other = make()
-    assert other.ids(CHAIN) == ["one"]
-    save(other, "two", 2)
-    assert not os.path.exists(left)
-    assert os.path.exists(foreign)
-
-
-def test_with_fsync_everything_reaches_the_disk_before_the_name_does(make, monkeypatch):
-    backend = make(fsync=True)
-    save(backend, "one", 1, "a")
-    calls = []
-    fsync, rename = os.fsync, os.replace
-
-    def synced(descriptor):
-        calls.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")).split("-")[0].split(".")[0])
-        fsync(descriptor)
-
-    def renamed(source, target):
-        calls.append("rename")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", renamed)
-    save(backend, "two", 2, "b")
-    assert calls == ["a", "", "rename", "with parents"]  # the pack, the manifest, its name, the folder
-    backend.delete(CHAIN, ["two"], sweep=False)
-    assert calls[4:] == ["with parents"]
-
-
-# -------------------------------------------------------------------------------------------------------- failures
-
-
-def test_a_folder_that_was_deleted_is_an_error_and_no_empty_list(backend):
-    save(backend, "one", 1, "a")
-    generation = backend.generation(CHAIN)
-    shutil.rmtree(backend._folder.path)
-    attempts = [
-        lambda: backend.put(record("two", 2), {}, generation=generation),
-        lambda: backend.get("one"),
-        lambda: backend.latest(CHAIN),
-        lambda: backend.ids(CHAIN),
-        lambda: backend.delete(CHAIN, ["one"], sweep=True),
-    ]
-    for attempt in attempts:
-        with pytest.raises(WorkflowCheckpointException, match="is gone"):
-            attempt()
-
-
-def test_a_folder_that_was_made_anew_meanwhile_is_another_one(backend):
-    save(backend, "one", 1, "a")
-    generation = backend.generation(CHAIN)
-    shutil.rmtree(backend._folder.path)
-    os.mkdir(backend._folder.path)
-    with pytest.raises(StalePartsError):
-        backend.put(record("two", 2, parts=parts_of("a")), {}, generation=generation)
-    two = save(backend, "two", 2, "a")
-    assert backend.heads(CHAIN) == [bare(two)]
-    assert backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a")
-
-
-def test_a_file_in_the_place_of_the_folder_is_an_error_that_names_it(tmp_path):
-    (tmp_path / "taken").write_text("")
-    for path in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        with pytest.raises(WorkflowCheckpointException, match=r"taken.*[Ee]xpected a folder"):
-            FileBackend(str(path))
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_for_reading_only_can_be_read(backend, make):
-    one = save(backend, "one", 1, "a")
-    os.chmod(backend._folder.path, 0o500)
-    try:
-        other = make()
-        assert other.heads(CHAIN) == [bare(one)]
-        with pytest.raises(WorkflowCheckpointException, match="cannot be written to"):
-            save(other, "two", 2)
-    finally:
-        os.chmod(backend._folder.path, 0o700)
-
-
-def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder):
-    save(backend, "one", 1)
-    backend._folder.lock._patience_s = 0.01
-    holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
-    assert holder.attempt()
-    try:
-        with pytest.raises(WorkflowCheckpointException, match="Another process"):
-            save(backend, "two", 2)
-        assert backend.ids(CHAIN) == ["one"]  # reading needs no lock
-    finally:
-        holder.release()
-        holder.close()
-    save(backend, "two", 2)
-
-
-HOLD = """
-import sys
-from agentbench._files.lock import FolderLock
-lock = FolderLock(sys.argv[1])
-lock.acquire()
-print("held", flush=True)
-sys.stdin.readline()
-lock.release()
-"""
-
-
-def test_an_impatient_save_is_refused_at_once_and_changes_nothing(backend, folder):
-    one = save(backend, "one", 1, "a")
-    generation, files = backend.generation(CHAIN), contents_of(folder)
-    two, parts = record("two", 2, parts=parts_of("b")), parts_of("b")
-    command = [sys.executable, "-c", HOLD, os.path.join(folder, ".agentbench.lock")]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdin is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BlockingIOError):
-            backend.put(two, parts, generation=generation, expected_seq=1, patient=False)
-        assert contents_of(folder) == files
-        assert backend.heads(CHAIN) == [bare(one)]
-        holder.stdin.write("\n")
-        holder.stdin.flush()
-        backend.put(two, parts, generation=generation, expected_seq=1)  # waits for it
-    assert backend.heads(CHAIN) == [bare(one), bare(two)]
-    backend.put(record("three", 3), {}, generation=generation, patient=False)
-    assert backend.ids(CHAIN) == ["one", "two", "three"]
-
-
-def test_a_removed_lock_file_blocks_no_writer(backend, folder):
-    save(backend, "one", 1)
-    generation = backend.generation(CHAIN)
-    os.unlink(os.path.join(folder, ".agentbench.lock"))
-    backend.put(record("two", 2), {}, generation=generation, patient=False)
-    assert backend.ids(CHAIN) == ["one", "two"]
-
-
-def fill_up(folder):
-    """In a process of its own: files must not grow any more."""
-    backend = FileBackend(folder)
-    save(backend, "one", 1, "a" * 100)
-    largest = max(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)) + 50
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    for attempt in (("part", 2, "b" * 2000), ("manifest", 3, *range(100))):
-        with pytest.raises(OSError, match="too large") as caught:
-            save(backend, *attempt)
-        print(attempt[0], caught.value.strerror, *backend.ids(CHAIN), *sorted(os.listdir(folder)))
-
-
-def test_a_full_disk_leaves_what_was_saved_and_nothing_half_written(folder, make):
-    told = run_here(fill_up, folder).splitlines()
-    files = f".agentbench.index .agentbench.lock {pack_name(CHAIN)} one.json"
-    assert told == [f"part File too large one {files}", f"manifest File too large one {files}"]
-    backend = make()
-    assert backend.parts(CHAIN, list(parts_of("a" * 100))) == parts_of("a" * 100)
-    assert save(backend, "two", 2, "b" * 2000) == backend.latest(CHAIN)
-
-
-def test_a_log_that_cannot_be_written_costs_time_and_nothing_else(backend, make, monkeypatch):
-    save(backend, "one", 1)
-    other = make()
-    other.ids(CHAIN)
-    append = backend._index.log.append.__func__
-    with monkeypatch.context() as patch:
-
-        def fail(log, lines):
-            if log is backend._index.log:
-                raise OSError(28, "No space left on device")
-            return append(log, lines)
-
-        patch.setattr("agentbench._files.line_file.LineFile.append", fail)
-        save(backend, "two", 2)
-    generation = other.generation(CHAIN)
-    with pytest.raises(WorkflowBusyError, match="sequence number 2"):
-        other.put(record("three", 2), {}, generation=generation, expected_seq=1)
-    assert make().ids(CHAIN) == ["one", "two"]
-
-
-# ------------------------------------------------------------------------------------------------------- processes
-
-
 def write_chain(folder, name):
     backend = FileBackend(folder)
     for n in range(1, 41):
@@ -524,14 +125,46 @@ def test_processes_that_write_and_sweep_one_chain_at_once_lose_nothing(folder, m
     backend = make()
     assert sorted(backend.ids(CHAIN)) == sorted(f"{name}-{n}" for name in "abc" for n in left)
     for head in backend.heads(CHAIN):
-        kept = backend.get(head.checkpoint_id)
-        wanted = json.loads(kept.content)["state"]
+        wanted = json.loads(backend.get(head.checkpoint_id).content)["state"]
         assert len(wanted) == 2
         assert backend.parts(CHAIN, wanted).keys() == set(wanted)
 
 
+def use_many_chains(folder):
+    """In a process of its own: fewer files may be open than there are chains."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (90, 90))
+    backend = FileBackend(folder)
+    names = [f"chain {n}" for n in range(120)]
+    saved = [save(backend, f"{name}, 1", 1, name, chain=name) for name in names]
+    for each in (backend, FileBackend(folder)):
+        backend.close()
+        assert [each.get(one.checkpoint_id) for one in saved] == saved
+        assert each.chains() == sorted(names)
+        assert all(each.parts(name, list(parts_of(name))) == parts_of(name) for name in names)
+
+
+def test_more_chains_than_files_may_be_open_are_all_found(folder):
+    run_here(use_many_chains, folder)
+
+
+def test_a_chain_that_was_rewritten_while_its_file_was_not_open_is_read_anew(backend, make, folder):
+    save(backend, "one", 1, "a")
+    for n in range(70):  # lets go of the first
+        save(backend, f"other {n}", chain=f"chain {n}")
+    path, first = Path(folder, JOURNAL), Path(folder, "first")
+    os.link(path, first)
+    other = make()
+    save(other, "two", 2, "b" * 500)
+    other.delete(CHAIN, ["one"], sweep=True)
+    first.write_bytes(path.read_bytes())
+    first.replace(path)  # as where a file system gives the number of a removed file to the next one
+    assert backend.ids(CHAIN) == ["two"]
+    assert backend.get("two").content == json.dumps({"state": list(parts_of("b" * 500))})
+    assert backend.get("one") is None
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_does_not_share_the_lock_of_its_parent(backend, folder):
+def test_a_forked_process_does_not_share_the_lock_of_its_parent(backend):
     save(backend, "one", 1)
     backend._folder.lock.acquire()
     read_end, write_end = os.pipe()
@@ -546,6 +179,263 @@ def test_a_forked_process_does_not_share_the_lock_of_its_parent(backend, folder)
     with os.fdopen(read_end, "rb") as answer:
         assert answer.read() == b"kept out"
     backend._folder.lock.release()
+
+
+HOLD = """
+import sys
+from agentbench._files.lock import FolderLock
+lock = FolderLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.readline()
+lock.release()
+"""
+
+
+def test_an_impatient_save_is_refused_at_once_and_changes_nothing(backend, folder):
+    one = save(backend, "one", 1, "a")
+    generation, files = backend.generation(CHAIN), {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+    two, parts = record("two", 2, parts=parts_of("b")), parts_of("b")
+    command = [sys.executable, "-c", HOLD, os.path.join(folder, ".agentbench.lock")]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError):
+            backend.put(two, parts, generation=generation, expected_seq=1, patient=False)
+        assert {path.name: path.read_bytes() for path in Path(folder).iterdir()} == files
+        assert backend.heads(CHAIN) == [bare(one)]  # reading needs no lock
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        backend.put(two, parts, generation=generation, expected_seq=1)  # waits for it
+    assert backend.heads(CHAIN) == [bare(one), bare(two)]
+    os.unlink(os.path.join(folder, ".agentbench.lock"))
+    backend.put(record("three", 3), {}, generation=generation, patient=False)
+    assert backend.ids(CHAIN) == ["one", "two", "three"]
+
+
+def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder):
+    save(backend, "one", 1)
+    backend._folder.lock._patience_s = 0.01
+    holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
+    assert holder.attempt()
+    with pytest.raises(WorkflowCheckpointException, match="Another process"):
+        save(backend, "two", 2)
+    holder.release()
+    holder.close()
+    save(backend, "two", 2)
+
+
+# ------------------------------------------------------------------------------------------- the folder is the truth
+
+
+def test_a_save_is_one_append_and_looks_at_no_other_checkpoint(backend, folder, monkeypatch):
+    for n in range(1, 20):
+        save(backend, f"cp{n}", n, "a")
+    files, size = sorted(os.listdir(folder)), os.path.getsize(os.path.join(folder, JOURNAL))
+    assert files == [".agentbench.lock", JOURNAL]
+    for name in ("scandir", "listdir", "open"):
+        monkeypatch.delattr(os, name)
+    save(backend, "cp20", 20, "a", "b")
+    monkeypatch.undo()
+    assert sorted(os.listdir(folder)) == files
+    assert os.path.getsize(os.path.join(folder, JOURNAL)) - size < 300
+
+
+def test_a_chain_is_a_file_that_may_be_copied_exchanged_and_removed(backend, make, tmp_path, folder):
+    other = make(str(tmp_path / "other"))
+    one = save(other, "one", 1, "a")
+    save(backend, "two", 2, chain="another")
+    backend.heads(CHAIN)
+    shutil.copy(tmp_path / "other" / JOURNAL, folder)
+    for each in (backend, make()):
+        assert each.chains() == [CHAIN, "another"]
+        assert each.get("one") == one
+        assert each.parts(CHAIN, list(parts_of("a"))) == parts_of("a")
+    two = save(backend, "two", 2)
+    assert backend.heads("another") == []
+    assert make().latest(CHAIN) == two
+    os.unlink(os.path.join(folder, JOURNAL))
+    for each in (backend, make()):
+        assert each.get("one") is None
+        assert each.chains() == []
+    with pytest.raises(WorkflowBusyError, match=r"does not exist|sequence number 0"):
+        backend.put(record("three", 3), {}, generation=backend.generation(CHAIN), expected_seq=2)
+
+
+def test_after_an_older_copy_was_put_back_what_it_lacks_is_written_again(tmp_path):
+    """The program goes on, so it remembers more than the file holds now."""
+    storage, path = FileCheckpointStorage(tmp_path), tmp_path / JOURNAL
+
+    def checkpoint(seq):
+        state = {"talk": [f"{n} ".ljust(200, "x") for n in range(10 * seq)]}
+        return WorkflowCheckpoint(CHAIN, "hash", f"cp{seq}", state=state, metadata={"seq": seq})
+
+    async def work():
+        await storage.save(checkpoint(1))
+        copy = path.read_bytes()
+        await storage.save(checkpoint(2))
+        path.write_bytes(copy)
+        await storage.save(checkpoint(3))
+        for opened in (storage, FileCheckpointStorage(tmp_path)):
+            assert await opened.list_checkpoint_ids(workflow_name=CHAIN) == ["cp1", "cp3"]
+            assert (await opened.load("cp3")).state == checkpoint(3).state
+            opened.close()
+
+    asyncio.run(work())
+
+
+def test_a_folder_that_was_deleted_is_an_error_and_one_made_anew_is_another(backend, folder):
+    save(backend, "one", 1, "a")
+    generation = backend.generation(CHAIN)
+    shutil.rmtree(folder)
+    attempts = [
+        lambda: backend.put(record("two", 2), {}, generation=generation),
+        lambda: backend.get("one"),
+        lambda: backend.latest(CHAIN),
+        lambda: backend.ids(CHAIN),
+        lambda: backend.delete(CHAIN, ["one"], sweep=True),
+    ]
+    for attempt in attempts:
+        with pytest.raises(WorkflowCheckpointException, match="is gone"):
+            attempt()
+    os.mkdir(folder)
+    with pytest.raises(StalePartsError):
+        backend.put(record("two", 2, parts=parts_of("a")), {}, generation=generation)
+    assert backend.heads(CHAIN) == []
+    two = save(backend, "two", 2, "a")
+    assert backend.heads(CHAIN) == [bare(two)]
+    assert backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a")
+
+
+async def test_a_folder_of_an_earlier_version_is_read_goes_on_and_is_swept(tmp_path):
+    pytest.importorskip("pandas", reason="pandas is not installed (extra notebook)")
+    shutil.copytree(OLD_FOLDER, tmp_path / "old")
+    storage = FileCheckpointStorage(tmp_path / "old")
+    old = await storage.list_checkpoints(workflow_name=OLD_CHAIN)
+    assert len(old) == 6
+    new = replace(old[-1], checkpoint_id="new", metadata={**old[-1].metadata, "seq": 99})
+    await storage.save(new)
+    moved = replace(old[0], iteration_count=7)
+    await storage.save(moved)
+    for opened in (storage, FileCheckpointStorage(tmp_path / "old")):
+        ids = await opened.list_checkpoint_ids(workflow_name=OLD_CHAIN)
+        assert ids == [*(each.checkpoint_id for each in old), "new"]
+        assert (await opened.load(moved.checkpoint_id)).iteration_count == 7
+        assert await opened.get_latest(workflow_name=OLD_CHAIN) == await opened.load("new")
+    for each in old:
+        assert (await storage.load(each.checkpoint_id)).checkpoint_id == each.checkpoint_id
+        assert await storage.delete(each.checkpoint_id)
+    assert not {".json", ".parts"} & {path.suffix for path in (tmp_path / "old").iterdir()}
+    assert (await FileCheckpointStorage(tmp_path / "old").load("new")).state.keys() == new.state.keys()
+
+
+# ----------------------------------------------------------------------------------------------------------- the disk
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_files_are_for_their_owner_only_under_any_umask(tmp_path, make, umask):
+    before = os.umask(umask)
+    try:
+        backend = make(str(tmp_path / "private"))
+        save(backend, "one", 1, "a")
+        backend.delete(CHAIN, ["one"], sweep=True)
+        save(backend, "two", 2, "a")
+    finally:
+        os.umask(before)
+    paths = list((tmp_path / "private").iterdir())
+    assert len(paths) == 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+    assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o700
+
+
+def test_what_a_killed_process_left_half_written_is_removed_by_the_next_writer(backend, make, folder):
+    save(backend, "one", 1)
+    left, foreign = Path(folder, ".0123456789ab-17-4.tmp"), Path(folder, "mine.tmp")
+    for path in (left, foreign):
+        path.write_text("{")
+    with open(os.path.join(folder, JOURNAL), "ab") as file:
+        file.write(b'["p012345678901234567890123456","cut o')
+    other = make()
+    for each in (other, backend):
+        assert each.ids(CHAIN) == ["one"]
+    save(other, "two", 2)
+    assert backend.ids(CHAIN) == make().ids(CHAIN) == ["one", "two"]
+    assert b"cut o" not in Path(folder, JOURNAL).read_bytes()
+    assert not left.exists()
+    assert foreign.exists()
+
+
+def test_with_fsync_a_save_has_reached_the_disk_when_it_returns(make, monkeypatch):
+    backend = make(fsync=True)
+    calls, fsync, rename = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        calls.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))[-4:])
+        fsync(descriptor)
+
+    def renamed(source, target):
+        calls.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    save(backend, "one", 1, "a")
+    new_file = [".tmp", "rename", "ents"]
+    assert calls == [*new_file, "ints"]  # the new file, its name, the folder; what was appended
+    save(backend, "two", 2, "b")
+    assert calls[4:] == ["ints"]
+    backend.delete(CHAIN, ["two"], sweep=True)
+    assert calls[5:] == ["ints", *new_file, "ents"]
+
+
+def read_only(folder):
+    """In a process of its own, whose view of the folder is for reading only."""
+    subprocess.run(["mount", "--bind", "-o", "ro", folder, folder], check=True)
+    backend = FileBackend(folder)
+    one = record("one", parts=parts_of("a"))
+    print(backend.heads(CHAIN) == [bare(one)], backend.get("one") == one == backend.latest(CHAIN), end=" ")
+    print(backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a"))
+    try:
+        save(backend, "two", 2)
+    except WorkflowCheckpointException as error:
+        print(error)
+
+
+def test_reading_needs_no_right_to_write(backend, folder):
+    view = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*view, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("a mount for reading only needs namespaces of users")
+    save(backend, "one", 1, "a")
+    read, refused = run_here(read_only, folder, prefix=view).splitlines()
+    assert read == "True True True"
+    assert "cannot be written to (Read-only file system)" in refused
+
+
+def fill_up(folder):
+    """In a process of its own: files must not grow any more."""
+    backend = FileBackend(folder)
+    save(backend, "one", 1, "a" * 100)
+    largest = os.path.getsize(os.path.join(folder, JOURNAL)) + 50
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    for values in (["b" * 2000], range(100)):
+        with pytest.raises(OSError, match="too large"):
+            save(backend, "two", 2, *values)
+        print(*backend.ids(CHAIN))
+
+
+def test_a_full_disk_leaves_what_was_saved_and_nothing_half_written(folder, make):
+    assert run_here(fill_up, folder).splitlines() == ["one", "one"]
+    backend = make()
+    assert backend.parts(CHAIN, list(parts_of("a" * 100))) == parts_of("a" * 100)
+    assert save(backend, "two", 2, "b" * 2000) == backend.latest(CHAIN)
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "taken").write_text("")
+    for path in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        with pytest.raises(WorkflowCheckpointException, match=r"taken.*[Ee]xpected a folder"):
+            FileBackend(str(path))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,8 @@
 """Folders that somebody else has had hands on: errors that name the checkpoint, and never a hidden neighbour."""
 
 import asyncio
-import base64
-import json
 import logging
 import os
-import pickle
 import shutil
 from pathlib import Path
 
@@ -15,15 +12,16 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.file_storage.manifest import LARGEST_MANIFEST
+from agentbench.checkpoints.file_storage.names import journal_name
 from agentbench.exceptions import WorkflowCheckpointException
 
 FLOW = "flow"
+JOURNAL = journal_name(FLOW)
 
 
 def checkpoint(seq, **fields):
     fields = {"state": {"step": seq, "conversation": [f"message {n} " + "x" * 80 for n in range(seq)]}, **fields}
-    fields = {"checkpoint_id": f"cp{seq}", "metadata": {"seq": seq}, **fields}
+    fields = {"checkpoint_id": f"cp{seq:03}", "metadata": {"seq": seq}, **fields}
     return WorkflowCheckpoint(FLOW, "hash", **fields)
 
 
@@ -31,20 +29,14 @@ async def ids_of(storage):
     return [each.checkpoint_id for each in await storage.list_checkpoints(workflow_name=FLOW)]
 
 
-async def latest_of(storage):
-    latest = await storage.get_latest(workflow_name=FLOW)
-    return latest and latest.checkpoint_id
-
-
 @pytest.fixture
 def folder(tmp_path):
-    """Two good checkpoints."""
-    folder = tmp_path / "checkpoints"
-    storage = FileCheckpointStorage(folder)
-    asyncio.run(storage.save(checkpoint(1)))
-    asyncio.run(storage.save(checkpoint(2)))
+    """Three checkpoints, and one of another chain."""
+    storage = FileCheckpointStorage(tmp_path / "checkpoints")
+    for each in (checkpoint(1), checkpoint(2), checkpoint(3), WorkflowCheckpoint("another", "hash", "other")):
+        asyncio.run(storage.save(each))
     storage.close()
-    return folder
+    return tmp_path / "checkpoints"
 
 
 @pytest.fixture
@@ -54,381 +46,188 @@ def storage(folder):
     storage.close()
 
 
-# ------------------------------------------------------------------------------------------------------------- ids
+# ------------------------------------------------------------------------------------------------------- ids and names
 
-UNSAFE = [
-    "",
-    ".",
-    "..",
-    "../cp1",
-    "/etc/passwd",
-    "sub/cp1",
-    "sub\\cp1",
-    "C:\\cp1",
-    "cp1\0.txt",
-    "cp1.",
-    "cp1 ",
-    "CON",
-    "nul.txt",
-    "com1",
-    "x" * 300,
-    "\ud800",
-]
+UNSAFE = ["", ".", "..", "../cp1", "/etc/passwd", "sub\\cp1", "C:\\cp1", "cp1\0.txt", "cp1.", "cp1 ", "CON", "nul.txt"]
 
 
-async def test_an_id_that_names_no_file_of_the_folder_is_refused_everywhere(storage):
-    for unsafe in UNSAFE:
-        saving = storage.save(checkpoint(3, checkpoint_id=unsafe))
-        for attempt in (saving, storage.load(unsafe), storage.delete(unsafe)):
+async def test_an_id_that_could_name_no_file_of_the_folder_is_refused_everywhere(storage):
+    for unsafe in [*UNSAFE, "x" * 300, "\ud800"]:
+        for attempt in (
+            storage.save(checkpoint(9, checkpoint_id=unsafe)),
+            storage.load(unsafe),
+            storage.delete(unsafe),
+        ):
             with pytest.raises(WorkflowCheckpointException, match="cannot be the id"):
                 await attempt
-    assert await ids_of(storage) == ["cp1", "cp2"]
-
-
-async def test_any_other_id_names_a_file(storage, folder):
-    for odd in (".hidden", "a b", "ü😀", "console", "a:b", "x.json", "-", "~", "x" * 250):
-        await storage.save(checkpoint(3, checkpoint_id=odd))
-        assert (folder / f"{odd}.json").is_file()
+    for odd in (".hidden", "a b", "ü😀", "console", "a:b", "x.json", 'a"],"head":', "CP001", "~", "x" * 250):
+        await storage.save(checkpoint(9, checkpoint_id=odd))
         assert (await storage.load(odd)).checkpoint_id == odd
-        assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp1", "cp2", odd]
+        assert await ids_of(storage) == ["cp001", "cp002", "cp003", odd]
         assert await storage.delete(odd)
 
 
 async def test_a_chain_may_have_any_name(storage, folder):
     for name in ("", "../up", "a/b", "\0", "CON", "x" * 5000, "\ud800", "Flow", "flow ", "流れ"):
-        await storage.save(WorkflowCheckpoint(name, "hash", checkpoint_id="other", state={"long": "y" * 5000}))
+        await storage.save(WorkflowCheckpoint(name, "hash", checkpoint_id="mine", state={"long": "y" * 5000}))
         fresh = FileCheckpointStorage(folder)
-        assert (await fresh.load("other")).state == {"long": "y" * 5000}
-        assert await fresh.list_workflow_names() == sorted([FLOW, name])
-        assert await ids_of(fresh) == ["cp1", "cp2"]
+        assert (await fresh.load("mine")).state == {"long": "y" * 5000}
+        assert await fresh.list_workflow_names() == sorted([FLOW, "another", name])
         assert {path.parent for path in folder.rglob("*")} == {folder}
         await fresh.delete_chain(name)
         fresh.close()
 
 
-async def test_where_names_of_files_ignore_case_the_second_of_two_ids_is_refused(storage, folder):
-    # What such a file system does: the name of the new file finds the old one.
-    shutil.copy(folder / "cp1.json", folder / "CP1.json")
-    with pytest.raises(WorkflowCheckpointException, match=r"'CP1'.*holds the checkpoint 'cp1'.*upper and lower case"):
-        await storage.save(checkpoint(3, checkpoint_id="CP1"))
-    with pytest.raises(WorkflowCheckpointException, match="holds the checkpoint 'cp1'"):
-        await storage.load("CP1")
-    with pytest.raises(WorkflowCheckpointException, match="holds the checkpoint 'cp1'"):
-        await storage.delete("CP1")
+async def test_what_looks_like_a_mark_in_the_users_data_is_data(storage):
+    marks = {
+        "__pickled__": "gASVBQAAAAAAAABLBy4=",
+        "__t__": "part",
+        "v": "p" * 28,
+        "t": '{"sum":"\n"removed":["cp001"]}',
+    }
+    saved = checkpoint(9, state={"one": marks, "many": [dict(marks) for _ in range(40)]}, metadata={"seq": 9, **marks})
+    await storage.save(saved)
+    assert await storage.load("cp009") == saved
+    assert await ids_of(storage) == ["cp001", "cp002", "cp003", "cp009"]
 
 
-# ------------------------------------------------------------------------------------------------ what is no file
-
-
-def plant_link(path):
-    target = path.parent.parent / "outside.json"
-    shutil.copy(path.parent / "cp1.json", target)
-    path.symlink_to(target)
-
-
-def plant_dangling_link(path):
-    path.symlink_to(path.parent.parent / "nowhere")
+# ------------------------------------------------------------------------------------------------------- planted files
 
 
 def plant_folder(path):
     path.mkdir()
 
 
-def plant_pipe(path):
-    os.mkfifo(path)
-
-
 def plant_large_file(path):
     path.touch()
-    os.truncate(path, LARGEST_MANIFEST + 1)
+    os.truncate(path, 1 << 40)
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [plant_link, plant_dangling_link, plant_folder, plant_pipe, plant_large_file],
-    ids=lambda plant: plant.__name__,
-)
-async def test_what_is_no_small_plain_file_is_neither_read_nor_hides_its_neighbours(storage, folder, plant, caplog):
-    plant(folder / "planted.json")
+def plant_link(path):
+    path.symlink_to(path.parent.parent / "outside")
+
+
+def plant_newer(path):
+    path.write_text(f'{{"agentbench_chain": 2, "workflow_name": "{FLOW}", "generation": 7}}\n["something else"]\n')
+
+
+PLANTED = [plant_folder, os.mkfifo, plant_large_file, plant_link, plant_newer]
+
+
+@pytest.mark.parametrize("name", ["planted.json", JOURNAL])
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+async def test_what_is_no_file_of_ours_hides_no_neighbour_and_is_never_written_to(folder, plant, name, caplog):
+    path, outside = folder / name, folder.parent / "outside"
+    path.unlink(missing_ok=True)
+    outside.write_text("precious")
+    plant(path)
+    storage = FileCheckpointStorage(folder)
     with caplog.at_level(logging.WARNING):
-        assert await ids_of(storage) == ["cp1", "cp2"]
-    assert "planted" in caplog.text
-    assert await latest_of(storage) == "cp2"
-    assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp1", "cp2"]
-    with pytest.raises(WorkflowCheckpointException, match="planted"):
-        await storage.load("planted")
-    await storage.save(checkpoint(3))
-    assert await ids_of(storage) == ["cp1", "cp2", "cp3"]
+        if name == JOURNAL:
+            for attempt in (storage.get_latest(workflow_name=FLOW), storage.save(checkpoint(4)), ids_of(storage)):
+                with pytest.raises(WorkflowCheckpointException, match=FLOW):
+                    await attempt
+        else:
+            assert await ids_of(storage) == ["cp001", "cp002", "cp003"]
+            with pytest.raises(WorkflowCheckpointException, match="planted"):
+                await storage.load("planted")
+            await storage.save(checkpoint(4))
+        assert (await storage.load("other")).checkpoint_id == "other"
+        assert "another" in await storage.list_workflow_names()
+    assert name in caplog.text
+    assert outside.read_text() == "precious"
+    assert path.is_symlink() is (plant is plant_link)
+    storage.close()
 
 
-async def test_a_link_in_the_place_of_a_new_checkpoint_is_replaced_and_not_written_through(storage, folder, tmp_path):
+async def test_a_link_in_the_place_of_the_lock_is_not_followed(folder, tmp_path):
     (tmp_path / "victim").write_text("precious")
-    (folder / "cp3.json").symlink_to(tmp_path / "victim")
-    await storage.save(checkpoint(3))
-    assert not (folder / "cp3.json").is_symlink()
+    (folder / ".agentbench.lock").unlink()
+    (folder / ".agentbench.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(WorkflowCheckpointException, match=str(folder)):
+        await FileCheckpointStorage(folder).save(checkpoint(4))
     assert (tmp_path / "victim").read_text() == "precious"
-    assert await storage.load("cp3") == checkpoint(3, timestamp=(await storage.load("cp3")).timestamp)
 
 
-@pytest.mark.parametrize("pattern", ["*.parts", ".agentbench.index", ".agentbench.lock"])
-async def test_links_in_the_place_of_the_other_files_are_not_written_through(folder, tmp_path, pattern):
-    (path,) = folder.glob(pattern)
-    content = path.read_bytes()
-    victim = tmp_path / "victim"
-    victim.write_bytes(content)
-    path.unlink()
-    path.symlink_to(victim)
+# -------------------------------------------------------------------------------------------------------- damaged lines
+
+
+async def test_a_damaged_checkpoint_is_named_hides_no_other_and_can_be_deleted_or_saved_again(folder, caplog):
+    path = folder / JOURNAL
+    path.write_bytes(path.read_bytes().replace(b'"step":2', b'"step":7'))
     storage = FileCheckpointStorage(folder)
-    if pattern == ".agentbench.index":
-        await storage.save(checkpoint(3))
-        assert await ids_of(storage) == ["cp1", "cp2", "cp3"]
-    else:
-        with pytest.raises(WorkflowCheckpointException, match=str(folder)):
-            await storage.save(checkpoint(3))
-    assert victim.read_bytes() == content
-    storage.close()
-
-
-async def test_a_folder_in_the_place_of_a_new_checkpoint_is_an_error(storage, folder):
-    (folder / "cp3.json").mkdir()
-    with pytest.raises(WorkflowCheckpointException, match=r"'cp3'.*is a folder"):
-        await storage.save(checkpoint(3))
-    assert await ids_of(storage) == ["cp1", "cp2"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-async def test_a_file_that_may_not_be_read_does_not_hide_its_neighbours(storage, folder):
-    (folder / "cp1.json").chmod(0)
-    assert await ids_of(storage) == ["cp2"]
-    with pytest.raises(WorkflowCheckpointException, match="cp1"):
-        await storage.load("cp1")
-
-
-# ------------------------------------------------------------------------------------------------------ bad contents
-
-
-class Bomb:
-    """Leaves a trace when it is unpickled."""
-
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return (Path.write_text, (Path(self.trace), "unpickled"))
-
-
-def reference_file(state, checkpoint_id="planted", **fields):
-    content = {
-        "workflow_name": FLOW,
-        "graph_signature_hash": "hash",
-        "checkpoint_id": checkpoint_id,
-        "previous_checkpoint_id": None,
-        "timestamp": "2030-01-01T00:00:00+00:00",
-        "messages": {},
-        "state": state,
-        "pending_request_info_events": {},
-        "iteration_count": 0,
-        "metadata": {},
-        "version": "1.0",
-        **fields,
-    }
-    return json.dumps(content, indent=2)
-
-
-async def test_a_planted_pickle_is_listed_by_id_but_never_read(folder, tmp_path, caplog):
-    payload = base64.b64encode(pickle.dumps(Bomb(str(tmp_path / "trace")))).decode()
-    state = {"value": {"__pickled__": payload, "__type__": "builtins:int"}}
-    (folder / "planted.json").write_text(reference_file(state, metadata={"seq": 1}))
-    for storage in (FileCheckpointStorage(folder), FileCheckpointStorage(folder, allowed_checkpoint_types=["a:B"])):
-        with pytest.raises(WorkflowCheckpointException, match=r"'planted'.*codec=\"pickle\""):
-            await storage.load("planted")
+    for _ in range(2):
         with caplog.at_level(logging.WARNING):
-            assert await ids_of(storage) == ["cp1", "cp2"]
-        assert "'planted'" in caplog.text
-        assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp1", "planted", "cp2"]
-        assert await latest_of(storage) == "cp2"
-        storage.close()
-    assert not (tmp_path / "trace").exists()
+            assert await ids_of(storage) == ["cp001", "cp003"]
+        assert "'cp002'" in caplog.text
+        with pytest.raises(WorkflowCheckpointException, match=r"'cp002'.*damaged after it was saved"):
+            await storage.load("cp002")
+        caplog.clear()
+        await storage.delete("cp001")  # sweeps
+        await storage.save(checkpoint(1))
+    assert await storage.delete("cp002")
+    assert not await storage.delete("cp002")
+    await storage.save(checkpoint(2))
+    for opened in (storage, FileCheckpointStorage(folder)):
+        assert await ids_of(opened) == ["cp001", "cp002", "cp003"]
+        assert (await opened.load("cp002")).state == checkpoint(2).state
+        opened.close()
 
 
-async def test_the_latest_checkpoint_in_the_pickled_format_is_an_error_and_no_older_one(storage, folder):
-    (folder / "planted.json").write_text(reference_file({}, metadata={"seq": 9}))
-    with pytest.raises(WorkflowCheckpointException, match=r"'planted'.*codec=\"pickle\""):
-        await storage.get_latest(workflow_name=FLOW)
-
-
-def damaged(**changes):
-    def change(text):
-        first, rest = text.split("\n", 1)
-        for before, after in changes.values():
-            assert before in first
-            first = first.replace(before, after)
-        return f"{first}\n{rest}"
-
-    return change
-
-
-BAD = {
-    "empty": lambda text: "",
-    "no JSON": lambda text: "hello",
-    "binary": lambda text: "\x00\xff" * 100,
-    "cut off": lambda text: text[:-40],
-    "only the first line": lambda text: text.split("\n")[0],
-    "deep": lambda text: "[" * 1_000_000,
-    "deep in our format": lambda text: '{"agentbench_checkpoint":1,"sum":"' + "[" * 1_000_000,
-    "a list": lambda text: "[]",
-    "another document": lambda text: '{"name": "package", "version": "1"}',
-    "of wrong types": lambda text: '{"checkpoint_id": 1, "workflow_name": [], "state": null, "metadata": 3}',
-    "of a later version": damaged(version=('checkpoint":1', 'checkpoint":22')),
-    "of another sum": damaged(sum=('"sum":"', '"sum":"0')),
-    "of another chain": damaged(chain=('"chain":"flow"', '"chain":"other"')),
-    "of another number": damaged(seq=('"seq":1', '"seq":7')),
-    "changed inside": lambda text: text.replace('"step":1', '"step":2'),
-}
-
-
-@pytest.mark.parametrize("bad", BAD)
-async def test_a_damaged_checkpoint_is_named_and_hides_no_other(folder, bad, caplog):
-    path = folder / "cp1.json"
-    path.write_text(BAD[bad](path.read_text()), encoding="latin-1")
-    storage = FileCheckpointStorage(folder)
-    with pytest.raises(WorkflowCheckpointException, match="'cp1'"):
-        await storage.load("cp1")
-    with caplog.at_level(logging.WARNING):
-        assert await ids_of(storage) == ["cp2"]
-    assert "'cp1'" in caplog.text
-    assert await latest_of(storage) == "cp2"
-    assert await storage.delete("cp1")
-    assert not await storage.delete("cp1")
-    again = checkpoint(1)
-    await storage.save(again)
-    assert await storage.load("cp1") == again
-    assert await ids_of(storage) == ["cp1", "cp2"]
-    storage.close()
-
-
-@pytest.mark.parametrize("bad", ["empty", "of a later version", "changed inside"])
-async def test_a_damaged_checkpoint_can_be_saved_again(folder, bad):
-    path = folder / "cp1.json"
-    path.write_text(BAD[bad](path.read_text()))
-    storage = FileCheckpointStorage(folder)
-    again = checkpoint(1)
-    await storage.save(again)
-    assert await storage.load("cp1") == again
-    assert await ids_of(storage) == ["cp1", "cp2"]
-    storage.close()
-
-
-async def test_the_damaged_latest_checkpoint_makes_way_for_the_one_before_with_a_warning(folder, caplog):
-    path = folder / "cp2.json"
-    path.write_text(path.read_text().replace('"step":2', '"step":3'))
+async def test_a_damaged_first_line_is_mended_by_the_next_save(folder, caplog):
+    path = folder / JOURNAL
+    path.write_bytes(b"X" + path.read_bytes()[1:])
     storage = FileCheckpointStorage(folder)
     with caplog.at_level(logging.WARNING):
-        assert await latest_of(storage) == "cp1"
-    assert "'cp2'" in caplog.text
-    storage.close()
+        assert await storage.list_workflow_names() == ["another"]
+    assert JOURNAL in caplog.text
+    assert await ids_of(storage) == ["cp001", "cp002", "cp003"]
+    await storage.save(checkpoint(4))
+    assert await FileCheckpointStorage(folder).list_workflow_names() == ["another", FLOW]
+    assert await ids_of(storage) == ["cp001", "cp002", "cp003", "cp004"]
 
 
-async def test_one_id_in_two_files_is_one_checkpoint(storage, folder, caplog):
-    (folder / "copy of cp1.json").write_bytes((folder / "cp1.json").read_bytes())
-    with caplog.at_level(logging.WARNING):
-        assert await ids_of(storage) == ["cp1", "cp2"]
-    assert "copy of cp1.json" in caplog.text
-    with pytest.raises(WorkflowCheckpointException, match="holds the checkpoint 'cp1'"):
-        await storage.load("copy of cp1")
-
-
-async def test_what_looks_like_a_mark_in_the_users_data_is_data(storage):
-    marks = {
-        "__pickled__": "gASVBQAAAAAAAABLBy4=",
-        "__type__": "builtins:int",
-        "__t__": "part",
-        "v": "p" * 28,
-        "text": '{"agentbench_checkpoint":1}\n"head":{}',
-    }
-    saved = checkpoint(3, state={"one": marks, "many": [dict(marks) for _ in range(40)]})
-    await storage.save(saved)
-    assert await storage.load("cp3") == saved
-
-
-async def test_lost_parts_are_missed_by_those_who_need_them_only(folder):
-    storage = FileCheckpointStorage(folder)
-    await storage.save(checkpoint(3, state={"small": 1}))
-    storage.close()
-    for pack in folder.glob("*.parts"):
-        pack.unlink()
-    storage = FileCheckpointStorage(folder)
-    assert (await storage.load("cp3")).state == {"small": 1}
-    assert await ids_of(storage) == ["cp1", "cp2", "cp3"]
-    long = checkpoint(40)
-    await storage.save(long)
-    assert await storage.load("cp40") == long
-    storage.close()
-
-
-async def test_a_sweep_frees_nothing_while_a_checkpoint_of_a_later_version_is_there(folder):
-    storage = FileCheckpointStorage(folder)
-    needed = checkpoint(40)
-    await storage.save(needed)
-    storage.close()
-    path = folder / "cp40.json"
-    text = path.read_text()
-    path.write_text(text.replace('checkpoint":1,', 'checkpoint":2,', 1))
-    storage = FileCheckpointStorage(folder)
-    assert await storage.delete("cp1")
-    path.write_text(text)
-    assert await storage.load("cp40") == needed
-    storage.close()
-
-
-# ------------------------------------------------------------------------------------------------------------- fuzz
+# ----------------------------------------------------------------------------------------------------------------- fuzz
 
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pristine") / "checkpoints"
     storage = FileCheckpointStorage(folder)
-    saved = [checkpoint(seq) for seq in (1, 2, 3, 18, 19)]
+    saved = [checkpoint(seq) for seq in (16, 35, 82, 119, 348)]
     for each in saved:
         asyncio.run(storage.save(each))
     storage.close()
-    return folder, {each.checkpoint_id: each for each in saved}
+    return folder / JOURNAL, {each.checkpoint_id: each for each in saved}
 
 
-@st.composite
-def damages(draw):
-    """One thing that may happen to the bytes of one file."""
-    kind = draw(st.sampled_from(["flip", "cut", "insert", "overwrite"]))
-    return kind, draw(st.floats(0, 1)), draw(st.integers(0, 7)), draw(st.binary(min_size=1, max_size=12))
+damages = st.tuples(
+    st.sampled_from(["flip", "cut", "insert", "overwrite"]),
+    st.floats(0, 1),
+    st.integers(0, 7),
+    st.one_of(st.binary(min_size=1, max_size=12), st.sampled_from([b"\n", b"\n\n"])),
+)
 
 
 def apply(damage, data):
     kind, place, bit, extra = damage
-    at = int(place * max(len(data) - 1, 0))
-    if kind == "flip" and data:
+    at = int(place * (len(data) - 1))
+    if kind == "flip":
         return data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
     if kind == "cut":
         return data[:at]
-    if kind == "insert":
-        return data[:at] + extra + data[at:]
-    return data[:at] + extra + data[at + len(extra) :]
+    return data[:at] + extra + data[at if kind == "insert" else at + len(extra) :]
 
 
-@settings(max_examples=150)
-@given(which=st.integers(0, 7), damage=damages(), keeps_time=st.booleans())
-def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_factory, which, damage, keeps_time):
+@settings(max_examples=200)
+@given(damage=damages)
+def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_factory, damage):
     source, saved = pristine
-    folder = tmp_path_factory.mktemp("damaged") / "checkpoints"
-    shutil.copytree(source, folder)
-    names = sorted(os.listdir(folder))
-    path = folder / names[which % len(names)]
-    status = path.stat()
-    path.write_bytes(apply(damage, path.read_bytes()))
-    if keeps_time:
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    folder = tmp_path_factory.mktemp("damaged")
+    (folder / JOURNAL).write_bytes(apply(damage, source.read_bytes()))
     storage = FileCheckpointStorage(folder)
     try:
-        asyncio.run(judge(storage, saved, path, may_be_listed=keeps_time))
+        asyncio.run(judge(storage, saved))
     finally:
         storage.close()
         shutil.rmtree(folder)
@@ -443,26 +242,25 @@ async def error_of(storage, saved):
     return None
 
 
-async def judge(storage, saved, path, *, may_be_listed):
-    is_pack = path.suffix == ".parts"
+async def judge(storage, saved):
+    await ids_of(storage)  # a chain whose first line is damaged is found by its name
     lost = set()
     for checkpoint_id, expected in saved.items():
         error = await error_of(storage, expected)
         if error is not None:
             assert repr(checkpoint_id) in str(error)
-            assert is_pack or path.stem == checkpoint_id
             lost.add(checkpoint_id)
     listed = await storage.list_checkpoints(workflow_name=FLOW)
     found = [each.checkpoint_id for each in listed]
-    hidden = set() if is_pack else lost - set(found) if may_be_listed else lost
-    assert found == [each for each in saved if each not in hidden]
+    assert set(saved) - set(found) <= lost
+    assert found == [each for each in saved if each in found]
     for each in listed:
         if each.checkpoint_id not in lost:
             assert each == saved[each.checkpoint_id]
         else:
             with pytest.raises(WorkflowCheckpointException, match=repr(each.checkpoint_id)):
                 each.state  # noqa: B018
-    new = checkpoint(20)
+    new = checkpoint(400)
     await storage.save(new)
-    assert await storage.load("cp20") == new
+    assert await FileCheckpointStorage(Path(storage._path)).load("cp400") == new
     assert await storage.get_latest(workflow_name=FLOW) == new

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
+from agentbench._files.private_file import sync_folder
 from agentbench.checkpoints.file_storage.folder import CheckpointFolder
 from agentbench.checkpoints.file_storage.journal import Journal, JournalEntry, new_generation
 from agentbench.checkpoints.file_storage.loose_files import LooseFile, LooseFiles, WholeRecord
@@ -136,6 +137,8 @@ class FileBackend:
             removed = journal.remove(ids) + sum([self._loose.remove(workflow_name, each) for each in ids])
             if sweep:
                 self._sweep(journal)
+            if self._fsync:
+                sync_folder(self._folder.path)
             return removed
 
     def discard(self, checkpoint_id: str) -> bool:
@@ -270,7 +273,7 @@ class FileBackend:
 
     def _follow_holder(self, checkpoint_id: str) -> None:
         if checkpoint_id in self._holders:
-            self._holders[checkpoint_id].follow()
+            self._journal(self._holders[checkpoint_id].workflow_name).follow()
 
     def _follow(self, _: object = None) -> None:
         """See what others did to any chain."""
@@ -281,9 +284,18 @@ class FileBackend:
                 workflow_name = Journal.read_name(self._folder.path_of(name))
                 if workflow_name is not None and journal_name(workflow_name) == name:
                     self._journal(workflow_name)
-        for journal in self._journals.values():
-            journal.follow()
+                else:
+                    message = "Left out: %r, whose first line names no chain. Restore it, or ask for its chain by name."
+                    _log.warning(message, self._folder.path_of(name))
+        for workflow_name in self._journals:
+            self._follow_or_warn(workflow_name)
         self._has_followed = True
+
+    def _follow_or_warn(self, workflow_name: str) -> None:
+        try:
+            self._journal(workflow_name).follow()
+        except (OSError, UnreadableCheckpointError) as error:  # of no concern to the other chains
+            _log.warning("Left out: chain %r, which cannot be read: %s", workflow_name, error)
 
     def _journal(self, workflow_name: str) -> Journal:
         journal = self._journals.get(workflow_name)

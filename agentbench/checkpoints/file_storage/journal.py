@@ -17,7 +17,6 @@ import os
 import re
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping
-from errno import EACCES, EPERM, EROFS
 from typing import NamedTuple
 from zlib import crc32
 
@@ -33,6 +32,7 @@ _HEAD, _CONTENT, _REMOVED = ',"head":', ',"content":', '"removed":'
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _KEY = re.compile(rf'"key":\[{_STRING},(\d+),{_STRING},(?:{_STRING}|null),(\d+)\],"head":')
 _LONGEST_FIRST_LINE = 1 << 16
+_CHUNK, _LONGEST_LINE = 1 << 24, 1 << 30
 _START = len(_SUM) + len('01234567",')
 
 
@@ -79,7 +79,9 @@ class Journal:
         self._index = {} if index is None else index
         self._fsync = fsync
         self._descriptor = -1
+        self._is_writable = False
         self._identity: tuple[int, int] | None = None
+        self._first_line = b""
         self._end = 0
         self._is_torn = False
         self.generation: int | None = None
@@ -119,21 +121,38 @@ class Journal:
         """Read what others appended, or the file that they put in place of the former."""
         try:
             status = os.lstat(self.path)
+            is_cut = status.st_size < self._end
+            if is_cut or (status.st_dev, status.st_ino) != self._identity or not self._is_open():
+                self.close()
+                status = os.fstat(self._open())
+                self._identity = status.st_dev, status.st_ino
         except FileNotFoundError:
             self.close()
             return
-        if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._end:
+        try:
+            self._read_on(status.st_size)
+        except BaseException:
             self.close()
-            status = os.fstat(self._open())
-            self._identity = status.st_dev, status.st_ino
-        size, start = status.st_size, self._end
-        self._is_torn = size > start
-        if self._is_torn:
-            data = read_at(self._open(), start, size - start)
+            raise
+        if is_cut:  # somebody put an older copy into this file: writers must not rely on parts that they wrote
+            self.generation = None
+
+    def _read_on(self, size: int) -> None:
+        chunk = _CHUNK
+        while self._end < size:
+            data = read_at(self._open(), self._end, min(chunk, size - self._end))
             lines = data[: data.rfind(b"\n") + 1]
-            self._is_torn = len(lines) < len(data)
-            self._end = start + len(lines)
-            self._note(lines, start)
+            if lines:
+                start, self._end = self._end, self._end + len(lines)
+                self._note(lines, start)
+            elif len(data) < chunk:
+                break
+            elif self._end == 0 or chunk >= _LONGEST_LINE:
+                reason = f"it has a line of more than {chunk:,} bytes; restore it from a copy, or remove it"
+                raise UnreadableCheckpointError(self.workflow_name, self.path, reason)
+            else:
+                chunk *= 2
+        self._is_torn = self._end < size
 
     def _note(self, lines: bytes, start: int) -> None:
         place, parts = start, self._parts
@@ -144,6 +163,7 @@ class Journal:
             elif line[:8] == _SUM:
                 self._note_summed(line, lines[place - start : place - start + length], place)
             elif place == 0:
+                self._first_line = lines[: length + 1]
                 self.generation = self._read_first(line)
             else:
                 self._add_problem(line, place)
@@ -290,8 +310,8 @@ class Journal:
         for each, (place, length) in self._parts.items():
             if live is None or each in live:
                 lines.append(read_at(self._open(), place - _TEXT, length + _TEXT + 1))
-        kept = [(entry.place, entry.length) for entry in self.entries]
-        lines += [read_at(self._open(), *where) for where in [*kept, *self._damaged.values()]]
+        places = sorted([*((entry.place, entry.length) for entry in self.entries), *self._damaged.values()])
+        lines += [read_at(self._open(), *place) for place in places]
         self.close()
         write_private(self.path, b"\n".join([*lines, b""]), fsync=self._fsync)
         self.follow()
@@ -303,7 +323,7 @@ class Journal:
             os.unlink(self.path)
 
     def _write(self, lines: bytes) -> None:
-        descriptor = self._open()
+        descriptor = self._open(writing=True)
         if self._is_torn:
             os.ftruncate(descriptor, self._end)
             self._is_torn = False
@@ -314,19 +334,27 @@ class Journal:
 
     # ---- the file --------------------------------------------------------------------------------
 
-    def _open(self) -> int:
+    def _is_open(self) -> bool:
+        """Return whether the file that was read is open; one that was let go of may have made way for another."""
         if self._descriptor < 0:
             try:
-                self._descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND)
-            except OSError as error:
-                if error.errno not in (EACCES, EPERM, EROFS):  # a folder may be there for reading only
-                    raise
-                self._descriptor = open_private(self.path, os.O_RDONLY)
-            status = os.fstat(self._descriptor)
-            if self._identity not in (None, (status.st_dev, status.st_ino)):
-                self.release()
+                self._open()
+            except _ReplacedError:
+                return False
+        return True
+
+    def _open(self, *, writing: bool = False) -> int:
+        if self._descriptor < 0 or (writing and not self._is_writable):
+            self.release()
+            descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND if writing else os.O_RDONLY)
+            status = os.fstat(descriptor)
+            is_other = self._identity not in (None, (status.st_dev, status.st_ino))
+            # The number of a file that was removed may go to the next one.
+            if is_other or read_at(descriptor, 0, len(self._first_line)) != self._first_line:
+                os.close(descriptor)
                 message = f"{self.path!r} was replaced by another process at this moment"
-                raise OSError(message)
+                raise _ReplacedError(message)
+            self._descriptor, self._is_writable = descriptor, writing
         return self._descriptor
 
     def release(self) -> None:
@@ -340,8 +368,12 @@ class Journal:
         self.release()
         for checkpoint_id in [*self._by_id, *self.problems]:
             self._leave(checkpoint_id)
-        self._identity, self._end, self._is_torn, self.generation = None, 0, False, None
+        self._identity, self._first_line, self._end, self._is_torn, self.generation = None, b"", 0, False, None
         self.entries, self.problems, self._damaged, self._by_id, self._parts = [], {}, {}, {}, {}
+
+
+class _ReplacedError(OSError):
+    """Another file is where the one was that was read."""
 
 
 def new_generation() -> int:
