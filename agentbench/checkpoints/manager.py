@@ -34,7 +34,7 @@ class CheckpointManager:
 
     @classmethod
     def create_in_memory(cls) -> CheckpointManager:
-        """A manager whose checkpoints live as long as the process."""
+        """Return a manager whose checkpoints live as long as the process."""
         from agentbench.checkpoints.memory import InMemoryCheckpointStorage  # noqa: PLC0415 - most runs save nothing
 
         return cls(InMemoryCheckpointStorage())
@@ -46,7 +46,7 @@ class CheckpointManager:
 def bare_storage(
     value: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
 ) -> CheckpointStorage | None:
-    """The storage inside a manager, or the storage itself; None for none."""
+    """Return the storage inside a manager, or the storage itself; None for none."""
     storage = value.storage if isinstance(value, CheckpointManager) else value
     if storage is not None:
         _check(storage, name)
@@ -54,7 +54,7 @@ def bare_storage(
 
 
 def require_storage(value: CheckpointManager | CheckpointStorage, name: str = "storage") -> CheckpointStorage:
-    """Like `bare_storage`, where there has to be one."""
+    """Return the storage like `bare_storage`; `TypeError` without one."""
     storage = bare_storage(value, name)
     if storage is None:
         msg = f"{name} is None; {_EXPECTED}."

@@ -25,7 +25,7 @@ def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[st
 
 
 def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwargsKind) -> dict[str, Any] | None:
-    """What one node gets: its own arguments if there are any (even empty ones), else the global ones, else None."""
+    """Return what one node gets: its own arguments, also empty ones, else the global ones, else None."""
     by_executor = (stored or {}).get(kind)
     if by_executor is None:
         return None

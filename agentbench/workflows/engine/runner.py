@@ -102,14 +102,14 @@ class SuperstepRunner:
     # ---- supersteps ------------------------------------------------------------------------------
 
     async def start(self, data: Any) -> None:
-        """Superstep 0: deliver the input of a run to the start executors."""
+        """Run superstep 0: deliver the input of a run to the start executors."""
         self.run.run_state.superstep = 0
         self.drop_plan()
         began_ns = self._now_ns()
         await self._carry_out(self._router.plan_start(data), "input", began_ns)
 
     async def superstep(self) -> None:
-        """One superstep over the queued messages; with none it is an empty one."""
+        """Run one superstep over the queued messages; without messages it is an empty one."""
         run_state, log = self.run.run_state, self.run.log
         if monotonic() > self.run.turn_ends:
             await self.run.yield_turn()

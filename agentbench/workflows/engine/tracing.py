@@ -144,7 +144,7 @@ def _hex(span: Span) -> str:
 
 
 def _links(messages: Sequence[WorkflowMessage]) -> list[Link]:
-    """Links to the send spans of messages; those of an untraced run have none."""
+    """Return links to the send spans of messages; messages of an untraced run have none."""
     links = []
     for message in messages:
         for carrier in message.trace_contexts or ():

@@ -64,6 +64,13 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     and `WorkflowContext[Never, B]` only yields. A context is valid for one call of the handler. Plain (not async)
     handlers call the same methods without `await`.
 
+    * `await ctx.send_message(message, target_id=None)`: to the connected executors, or only to the one that is named,
+      in the next superstep. A message that none of them takes is dropped, see `report_drops` of `WorkflowBuilder`.
+    * `await ctx.yield_output(output)`: an output of the workflow.
+    * `await ctx.request_info(data, response_type)`: a request to a person; a `@response_handler` gets the response.
+    * `ctx.get_state(key, default=None)`, `ctx.set_state(key, value)`: state that all executors share.
+    * `await ctx.add_event(event)`: an event for those who watch the run.
+
     Built by hand, for the test of a handler, it is the kind without parameters.
 
     Args:

@@ -217,7 +217,7 @@ class Executor:
         await runner_context.deliver(delivery, state)
 
     def to_dict(self) -> dict[str, Any]:
-        """`{"id": ..., "type": ...}`."""
+        """Return `{"id": ..., "type": ...}`."""
         return {"id": self.id, "type": self.type}
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ class HandContext(Protocol):
     """A runner context for handlers and edges that are called by hand: an `InProcRunnerContext`."""
 
     def host(self, state: State) -> HandlerHost:
-        """The host of a context that is made by hand."""
+        """Return the host of a context that is made by hand."""
 
     async def deliver(self, delivery: Delivery, state: State) -> None:
         """Call the handler of a delivery and queue what it sends."""

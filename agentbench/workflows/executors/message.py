@@ -67,7 +67,7 @@ class WorkflowMessage:
         return self.source_span_ids[0] if self.source_span_ids else None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, `type` as its value, `data` by reference."""
+        """Return all fields, `type` as its value, `data` by reference."""
         fields = {name: getattr(self, name) for name in ("data", "source_id", *_OPTIONAL)}
         return {**fields, "type": self.type.value}
 
@@ -84,5 +84,5 @@ _OPTIONAL = ("target_id", "type", "trace_contexts", "source_span_ids", "original
 
 
 def internal_source(executor_id: str) -> str:
-    """The source id of an executor's internal edge, on which answers and hook messages travel."""
+    """Return the source id of an executor's internal edge, on which answers and hook messages travel."""
     return f"internal:{executor_id}"

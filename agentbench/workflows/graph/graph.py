@@ -79,10 +79,19 @@ class Graph:
         return [e for e in self.executors.values() if e.keeps_state]
 
     def fresh(self) -> Graph:
-        """Return the graph for another run: its executors are `executor.fresh()` of these."""
+        """Return the graph for another run: its executors are `executor.fresh()` of these.
+
+        Raises:
+            TypeError: a `fresh()` returned something other than an executor with the same id.
+        """
         executors = {key: executor.fresh() for key, executor in self.executors.items()}
-        is_same = all(executors[key] is executor for key, executor in self.executors.items())
-        return self if is_same else self.with_executors(executors)
+        if all(executors[key] is executor for key, executor in self.executors.items()):
+            return self
+        for key, executor in executors.items():
+            if getattr(executor, "id", None) != key:
+                msg = f"fresh() of executor {key!r} returned {executor!r}; expected an executor with the same id."
+                raise TypeError(msg)
+        return self.with_executors(executors)
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
         """Return the same graph over other executors of the same ids and classes."""

@@ -84,7 +84,7 @@ class EdgeRunner:
         return None
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """Deliveries for one message, or why there is none. May add to `buffers`."""
+        """Return the deliveries for one message, or why there is none. May add to `buffers`."""
         raise NotImplementedError
 
     async def send_message(self, message: WorkflowMessage, state: State, ctx: HandContext) -> bool:
@@ -93,7 +93,7 @@ class EdgeRunner:
 
 
 def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | None:
-    """The handler of `target` for this message, be it an ordinary one or an answer."""
+    """Return the handler of `target` for this message, which may be a response."""
     if message.type is _STANDARD:
         return target.find_handler(message.data)
     request = message.original_request_info_event
@@ -126,7 +126,7 @@ class SingleEdgeRunner(EdgeRunner):
         return Verdict([target.id] if passed else [], self.edge.condition_name, passed)
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """One delivery, or why there is none."""
+        """Return one delivery, or why there is none."""
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
@@ -159,7 +159,7 @@ class FanOutEdgeRunner(EdgeRunner):
         return Verdict(selected, group.selection_func_name, list(selected))
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """A delivery for every selected target that can take the message."""
+        """Return a delivery for every selected target that can take the message."""
         targets = self.targets
         wanted: Collection[str] = targets if verdict is None else verdict.targets
         if message.target_id is not None:
@@ -192,7 +192,7 @@ class FanInEdgeRunner(EdgeRunner):
             self._accepted = {}
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """The message itself, or the whole list once every source has sent."""
+        """Deliver the message itself, or the whole list once every source has sent."""
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
@@ -236,12 +236,12 @@ def buffer_key(group: FanInEdgeGroup) -> str:
 
 
 def copy_buffers(buffers: Buffers) -> Buffers:
-    """A copy whose lists may be changed; the messages are shared."""
+    """Return a copy whose lists may be changed; the messages are shared."""
     return {key: {source: list(queued) for source, queued in waiting.items()} for key, waiting in buffers.items()}
 
 
 def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
-    """The runner for an edge group; `ValueError` if no runner knows its kind."""
+    """Return the runner for an edge group; `ValueError` if no runner knows its kind."""
     if isinstance(edge_group, FanOutEdgeGroup):
         return FanOutEdgeRunner(edge_group, executors, index)
     if isinstance(edge_group, FanInEdgeGroup):
@@ -291,11 +291,11 @@ class Plan:
     notes: PlanNotes | None = None
 
     def executor_ids(self) -> list[str]:
-        """Ids of the executors that it calls, each once."""
+        """Return the ids of the executors that it calls, each once."""
         return list(dict.fromkeys([delivery.executor_id for delivery in self.deliveries]))
 
     def notes_or_new(self) -> PlanNotes:
-        """The notes, made at the first one."""
+        """Return the notes, which are made at first use."""
         if self.notes is None:
             self.notes = PlanNotes()
         return self.notes

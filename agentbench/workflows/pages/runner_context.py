@@ -52,7 +52,7 @@ class RunnerContext(Protocol):
         """Take the events that were not read yet."""
 
     async def has_events(self) -> bool:
-        """Whether there are such events."""
+        """Whether there are events that were not read yet."""
 
     async def next_event(self) -> WorkflowEvent[Any]:
         """Wait for the next event and take it."""

@@ -94,7 +94,7 @@ class Execution:
                 self.log.drop_brief()
 
     def advance(self) -> Coroutine[Any, Any, bool]:
-        """One superstep (of a fresh run first the start executors'); False when the run is over."""
+        """Run one superstep (of a fresh run first the start executors'); returns False when the run is over."""
         return self._advance_captured() if self.log.observed else self._advance()
 
     async def _advance_captured(self) -> bool:

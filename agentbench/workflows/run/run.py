@@ -198,7 +198,7 @@ class WorkflowRun(Displayable):
     # ---- driving ---------------------------------------------------------------------------------
 
     async def watch_stream(self) -> AsyncIterator[WorkflowEvent[Any]]:
-        """Events as they come, until the run is idle, pauses, ends or fails.
+        """Yield events as they come, until the run is idle, pauses, ends or fails.
 
         May be called again after more input, answers, a pause or a restore.
 
@@ -216,7 +216,7 @@ class WorkflowRun(Displayable):
                     return
 
     async def step(self) -> StepReport:
-        """Exactly one superstep, its checkpoint included.
+        """Run exactly one superstep, its checkpoint included.
 
         The first call of a fresh run is superstep 0; where that leaves nothing to do, the end belongs to it too.
 

@@ -30,7 +30,7 @@ class LiveSteps:
         return self._task is not None and not self._task.done()
 
     def require_none(self, what: str) -> None:
-        """RuntimeError while a superstep is being executed."""
+        """Raise RuntimeError while a superstep is being executed; `what` is to be done after it."""
         if self.running:
             msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
             raise RuntimeError(msg)
@@ -84,7 +84,7 @@ class LiveSteps:
         self._execution.break_off()
 
     def abandon(self) -> None:
-        """As `cancel`, from where nothing can be awaited: the handlers end by themselves soon after."""
+        """Break off like `cancel`, from where nothing can be awaited: the handlers end by themselves soon after."""
         task, self._task = self._task, None
         if task is not None and not task.done() and not task.get_loop().is_closed():
             task.add_done_callback(_retrieve_outcome)

@@ -518,6 +518,15 @@ async def test_a_clone_and_a_started_run_get_fresh_executors():
     assert (await workflow.start("x").result()).outputs == [1]
 
 
+@pytest.mark.parametrize("returned", [None, node("other")])
+def test_what_fresh_returns_has_to_be_an_executor_with_the_same_id(returned):
+    executor = node("k")
+    executor.fresh = lambda: returned
+    workflow = WorkflowBuilder(start_executor=executor).build()
+    with pytest.raises(TypeError, match=r"fresh\(\) of executor 'k' returned"):
+        workflow.start("x")
+
+
 def test_a_workflow_pickles_where_its_executors_do():
     workflow = WorkflowBuilder(start_executor=(a := node("a")), name="flow").add_edge(a, node("b")).build()
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
