@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
@@ -120,14 +119,13 @@ class Calling:
             keywords: dict[str, Any] = {"context": context, "tool_call_id": call_id}
             if self._threads:  # tools of another make may not know about that
                 keywords["in_thread"] = True
-            call = partial(tool.invoke, **keywords)
-            if is_tracing():
-                from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
+            if getattr(tool, "MAKES_OWN_SPANS", False) or not is_tracing():
+                context.result = await tool.invoke(arguments=context.arguments, **keywords)
+                return
+            from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-                span = ToolSpan(tool, call_id, context.arguments)
-                context.result = await span.call(lambda: call(arguments=context.arguments))
-            else:
-                context.result = await call(arguments=context.arguments)
+            span = ToolSpan(tool, call_id, context.arguments)
+            context.result = await span.call(lambda: tool.invoke(arguments=context.arguments, **keywords))
 
         if self._middleware:
             return await run_pipeline(self._middleware, context, innermost)

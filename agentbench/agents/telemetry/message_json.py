@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentbench._secrets import is_secret
+from agentbench.messages.content.content import Content
 from agentbench.serialization.plain import object_to_plain, to_plain
 from agentbench.settings import SecretString
 
@@ -39,13 +40,15 @@ def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
 
 
 def result_text(result: object) -> str:
-    """The text of a tool's result, else its JSON."""
-    if isinstance(result, (list, tuple)) and result and all(hasattr(part, "type") for part in result):
-        return "\n".join(text for text in map(result_text, result) if text)
-    if isinstance(result, str):
-        return repr(result) if is_secret(result) else result
-    texts = (getattr(result, name, None) for name in ("text", "result"))
-    return next((text for text in texts if isinstance(text, str)), None) or as_json(result)
+    """The texts of a tool's contents, a line each; of a result that was not parsed the text, with secrets masked."""
+    contents = [result] if isinstance(result, Content) else result
+    if isinstance(contents, list) and contents and all(isinstance(one, Content) for one in contents):
+        return "\n".join(text for text in map(_content_text, contents) if text)
+    return repr(result) if is_secret(result) else str(result)
+
+
+def _content_text(content: Content) -> str:
+    return next((text for text in (content.text, content.result) if isinstance(text, str)), None) or as_json(content)
 
 
 def as_json(value: object) -> str:

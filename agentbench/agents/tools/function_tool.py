@@ -18,6 +18,7 @@ from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_res
 from agentbench.agents.tools.signature import NO_VALUE, ToolSignature, check_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
+from agentbench.observability import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class FunctionTool(SerializationMixin, Displayable):
     type: ClassVar[str] = "function_tool"
     INJECTABLE: ClassVar[Collection[str]] = frozenset({"func"})
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
+    MAKES_OWN_SPANS: ClassVar[bool] = True
 
     _is_plain = False  # made of a function that was passed in the place of a tool
 
@@ -294,12 +296,12 @@ class FunctionTool(SerializationMixin, Displayable):
     ) -> Any:
         """Check the arguments, call the function and turn its result into contents.
 
-        Generators are run to their end; their items are a list.
+        Generators are run to their end; their items are a list. With tracing on, the call has a span.
 
         Args:
             arguments: By name, or an instance of a pydantic model. By default `kwargs`, else those of the context.
             context: For a function with a parameter for it; by default a new one.
-            tool_call_id: The id of the call, for the metadata of a new context.
+            tool_call_id: The id of the call, for its span and for the metadata of a new context.
             skip_parsing: Return the function's result as it is.
             in_thread: Run a plain function in a thread of its own, with a copy of the context variables.
             **kwargs: The arguments by name, instead of `arguments`.
@@ -325,15 +327,23 @@ class FunctionTool(SerializationMixin, Displayable):
             arguments = kwargs or (None if context is None else context.arguments) or {}
         valid = self._valid(arguments)
         args, named = self._call_arguments(valid, context, tool_call_id)
-        self._count_call(None if context is None else context.metadata)
-        try:
-            result = await _call(func, args, named, in_thread=in_thread)
-        except Exception as error:
-            self._count_exception(error)
-            raise
-        if skip_parsing or self.result_parser is SKIP_PARSING:
-            return result
-        return parse_result(result) if self.result_parser is None else self._parse(self.result_parser, result)
+
+        async def call() -> Any:
+            self._count_call(None if context is None else context.metadata)
+            try:
+                result = await _call(func, args, named, in_thread=in_thread)
+            except Exception as error:
+                self._count_exception(error)
+                raise
+            if skip_parsing or self.result_parser is SKIP_PARSING:
+                return result
+            return parse_result(result) if self.result_parser is None else self._parse(self.result_parser, result)
+
+        if not is_tracing():
+            return await call()
+        from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
+
+        return await ToolSpan(self, tool_call_id, valid).call(call)
 
     def _callable(self) -> Callable[..., Any]:
         if self.func is None:

@@ -18,6 +18,7 @@ pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is 
 
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
+from pydantic import BaseModel
 
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.agent.raw_agent import RawAgent
@@ -25,7 +26,8 @@ from agentbench.agents.middleware.bases import agent_middleware, chat_middleware
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.exceptions import ChatClientException, UserInputRequiredException
+from agentbench.agents.tools.results import SKIP_PARSING
+from agentbench.exceptions import ChatClientException, ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.observability import (
     OBSERVABILITY_SETTINGS,
@@ -33,6 +35,7 @@ from agentbench.observability import (
     disable_instrumentation,
     enable_instrumentation,
 )
+from agentbench.settings import SecretString
 from tests.agents.telemetry.conftest import Points, Spans
 from tests.agents.telemetry.models import (
     ANSWERED,
@@ -270,6 +273,66 @@ async def test_a_failing_tool_fails_its_own_span_and_no_other(spans: Spans, run:
     others = [span for span in spans.all() if span is not failed and span.name != failed.name]
     assert {span.status.status_code for span in others} == {StatusCode.UNSET}
     assert RESULT not in spans.text()
+
+
+async def test_a_direct_call_of_a_tool_has_its_span(spans: Spans, points: Points, sensitive: None) -> None:
+    class Place(BaseModel):
+        name: str
+
+    @tool(max_invocations=2)
+    async def find(place: Place, secret: SecretString | None = None) -> Any:
+        """Find a place."""
+        if place.name == "nowhere":
+            raise LookupError(RESULT)
+        return [place.name, 1]
+
+    declared = FunctionTool(name="declared")
+    find.func(Place(name="x")).close()  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        await find.invoke(place=1)
+    with pytest.raises(ToolException):
+        await declared.invoke(arguments={})
+    assert spans.all() == []
+
+    await find.invoke(arguments={"place": {"name": "Ålesund"}}, tool_call_id="c7")
+    with pytest.raises(LookupError):
+        await find.invoke(arguments={"place": {"name": "nowhere"}}, skip_parsing=True)
+    with pytest.raises(ToolException):
+        await find.invoke(arguments={"place": {"name": "Oslo"}})
+
+    good, failed, used_up = spans.all()
+    assert (
+        good.attributes.items()
+        >= {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "find",
+            "gen_ai.tool.call.id": "c7",
+            "gen_ai.tool.call.arguments": '{"place": {"name": "Ålesund"}}',
+            "gen_ai.tool.call.result": '["Ålesund", 1]',
+        }.items()
+        or good.attributes
+    )
+    assert "agentbench.function.invocation.duration" in good.attributes
+    assert failed.attributes["gen_ai.tool.call.id"] == "unknown"
+    assert (failed.attributes["error.type"], failed.status.description) == ("LookupError", RESULT)
+    assert [event.name for event in failed.events] == ["exception"]
+    assert used_up.attributes["error.type"] == "ToolException"
+    assert points.names() == ["agentbench.function.invocation.duration"]
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [({"a": 1}, "{'a': 1}"), (SecretString("hidden"), "SecretString('**********')"), (None, "None"), ("é", "é")],
+)
+async def test_the_span_of_a_result_that_is_not_parsed_has_its_text(
+    spans: Spans, sensitive: None, result: Any, text: str
+) -> None:
+    raw = FunctionTool(lambda: result, name="raw", result_parser=SKIP_PARSING)
+
+    assert await raw.invoke() == result
+    assert raw() == result
+
+    assert spans.one("execute_tool").attributes["gen_ai.tool.call.result"] == text
 
 
 async def test_a_request_of_a_tool_is_no_failure(spans: Spans, run: Run) -> None:
