@@ -23,7 +23,7 @@ import pytest
 from agentbench.checkpoints.parts.backend import StalePartsError
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from tests.checkpoints.backend_contract import NOON, ODD_TEXTS, bare, kept, put, record
-from tests.servers.postgres import PASSWORD, PostgresServer
+from tests.servers.postgres import PASSWORD, USER, PostgresServer
 from tests.servers.process import free_port
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
@@ -489,6 +489,27 @@ def test_while_the_server_is_away_that_is_the_error_and_then_all_is_there(
     assert kept(postgres, "x") == ["x"]
     postgres.put(record("two", 2), {}, generation=generation)
     assert postgres.ids("flow") == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "database", "meaning"),
+    [
+        (USER, "wrong", "postgres", "refuses this user or this password"),
+        (USER, "", "postgres", "refuses this user or this password"),
+        ("unknown", PASSWORD, "postgres", "refuses this user or this password"),
+        (USER, PASSWORD, "nosuch", "has no such database. Create it"),
+        ("crowded", PASSWORD, "postgres", "takes no more connections. Close some"),
+    ],
+)
+def test_a_server_that_refuses_a_connection_is_not_taken_for_one_that_is_away(
+    postgres_server: PostgresServer, make: Make, user: str, password: str, database: str, meaning: str
+) -> None:
+    postgres_server.execute(
+        f"DROP ROLE IF EXISTS crowded; CREATE ROLE crowded LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 0"
+    )
+    url = postgres_server.url(database, password=password).replace(f"//{USER}", f"//{user}")
+    with pytest.raises(ConnectionError, match=meaning):
+        make(url).chains()
 
 
 def end_connections(server: PostgresServer) -> None:

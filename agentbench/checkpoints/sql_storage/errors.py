@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
+_Meanings = tuple[tuple[str, type[Exception], str], ...]
+
+_SQLITE: Final[_Meanings] = (
     (
         r"locked|busy",
         TimeoutError,
@@ -27,7 +29,21 @@ _SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
         "'sqlite3 PATH .recover', or use another path",
     ),
 )
-_LOST: Final = "the server cannot be reached, or went away. Start it, or correct the URL"
+# Of connections that are lost, or were refused.
+_POSTGRESQL: Final[_Meanings] = (
+    (
+        r"too many (clients|connections)|connection slots",
+        ConnectionError,
+        "the server takes no more connections. Close some, or raise its max_connections",
+    ),
+    (
+        r"authentication failed|no password supplied|pg_hba\.conf|role .* (does not exist|not permitted)",
+        ConnectionError,
+        "the server refuses this user or this password. Let the user in, or correct the URL",
+    ),
+    (r"database .* does not exist", ConnectionError, "the server has no such database. Create it, or correct the URL"),
+    (r"", ConnectionError, "the server cannot be reached, or went away. Start it, or correct the URL"),
+)
 _IN_DOUBT: Final = (
     "the server went away while it stored this, and may have stored it or not. Check (list_checkpoint_ids) once it "
     "is back, or save again"
@@ -43,10 +59,9 @@ def driver_error(
     cause = None if any(secret in str(original) for secret in secrets) else original
     for secret in secrets:
         reported = reported.replace(secret, "***")
-    if is_sqlite:
-        for pattern, kind, meaning in _SQLITE:
-            if re.search(pattern, reported, re.IGNORECASE):
-                return kind(f"{meaning} ({reported})"), cause
-    elif is_lost:
-        return ConnectionError(f"{_IN_DOUBT if in_doubt else _LOST} ({reported})"), cause
+    if in_doubt:
+        return ConnectionError(f"{_IN_DOUBT} ({reported})"), cause
+    for pattern, kind, meaning in _SQLITE if is_sqlite else _POSTGRESQL if is_lost else ():
+        if re.search(pattern, reported, re.IGNORECASE):
+            return kind(f"{meaning} ({reported})"), cause
     return RuntimeError(reported), cause
