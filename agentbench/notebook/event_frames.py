@@ -33,9 +33,9 @@ def events_frame(
 
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
-        `duration_ms` float64, `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets
-        masked, `run_id` category. In runs that were not observed `seq` and `superstep` follow the order of the events,
-        and times are NaT.
+        `duration_ms` float64, `attempt` Int64 (from 1, of calls of an executor with retries), `span_id`,
+        `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
+        that were not observed `seq` and `superstep` follow the order of the events, times and attempts are missing.
 
     Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
 
@@ -66,6 +66,7 @@ def events_frame(
             "type": ("category", [event.type for event in events]),
             "executor": ("category", [event.source_id for event in events]),
             "duration_ms": ("float64", [_ms(event.duration_s) for event in events]),
+            "attempt": ("Int64", [event.attempt for event in events]),
             "span_id": ("string", [event.span_id for event in events]),
             "parent_span_id": ("string", [event.parent_span_id for event in events]),
             "preview": ("string", [_preview(event) for event in events]),

@@ -44,6 +44,9 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
         ("in", _messages([event.data for event in latest if event.type == "executor_invoked"])),
         ("out", _messages(_sent_messages(latest))),
     ]
+    attempts = max((event.attempt or 0 for event in latest), default=0)
+    if attempts > 1:
+        facts.append(("attempts", str(attempts)))
     took = [event.duration_s for event in latest if event.type == "executor_completed" and event.duration_s is not None]
     if took and times:
         facts.append(("last", duration_words(sum(took))))
@@ -62,6 +65,7 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
         ("last sent", "executor_completed"),
         ("last request", "request_info"),
         ("last failure", "executor_failed"),
+        ("last warning", "warning"),
     ):
         entries += _latest(name, mine, kind)
     outputs = [event.data for _, event in mine if event.type == "output"]

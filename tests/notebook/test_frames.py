@@ -49,7 +49,7 @@ COLUMNS = {
     "checkpoint_id=string run_id=category",
     "state": "value=object old=object op=category executor=category checkpoint_id=string run_id=category",
     "events": "time=datetime64[ns, UTC] superstep=Int64 type=category executor=category duration_ms=float64 "
-    "span_id=string parent_span_id=string preview=string run_id=category",
+    "attempt=Int64 span_id=string parent_span_id=string preview=string run_id=category",
     "timeline": "start=datetime64[ns, UTC] end=datetime64[ns, UTC] duration_ms=float64 status=category "
     "wait_ms=float64 messages_in=int64 messages_out=int64 run_id=category",
     "usage": "model=category tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 latency_ms=float64 "
@@ -382,6 +382,26 @@ def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(st
     assert saved["preview"].iloc[0] == "cp-0001"
     failed = WorkflowEvent.failed(WorkflowErrorDetails("ValueError", "broken"))
     assert events_frame([failed])["preview"].tolist() == ["ValueError: broken"]
+
+
+def test_attempts_of_an_executor_with_retries_are_counted():
+    class Unsteady(Executor):
+        attempts = 0
+
+        @handler
+        async def fetch(self, text: str, ctx: WorkflowContext) -> None:
+            self.attempts += 1
+            if self.attempts < 3:
+                raise ConnectionError(text)
+
+    run = WorkflowBuilder(start_executor=Unsteady("fetch", retries=2)).build().start("x")
+    run_sync(run.result())
+    frame = build(run, "events").query("executor == 'fetch' and type != 'executor_invoked'")
+    assert list(zip(frame["type"], frame["attempt"], strict=True)) == [
+        ("warning", 1),
+        ("warning", 2),
+        ("executor_completed", 3),
+    ]
 
 
 def test_a_storage_without_events_emits_a_warning(storage: InMemoryCheckpointStorage):

@@ -42,6 +42,11 @@ def call(executor: str, message: object, *sent: object, took_s: float = 0.412) -
     return [WorkflowEvent.executor_invoked(executor, message), completed]
 
 
+def attempt(event: WorkflowEvent[Any], number: int) -> WorkflowEvent[Any]:
+    event._stamps = EventStamps(1, "run-1", 0, 0, attempt=number)
+    return event
+
+
 def facts(model: StepperModel, executor: str = "plan", *, times: bool = True) -> dict[str, str]:
     return dict(node_facts(model, SHAPE, executor, times=times))
 
@@ -70,3 +75,12 @@ def test_the_values_behind_the_lines_can_be_opened() -> None:
     assert {name: each.value for name, each in entries.items()} == {"last input": "a", "last sent": [7]}
     assert entries["last input"].note == "superstep 0"
     assert [each.value for each in node_entries(stepped(), "review")] == [["hello"]]
+
+
+def test_attempts_and_warnings_of_a_node_are_displayed() -> None:
+    failed = attempt(WorkflowEvent.warning("attempt 1 of 3 failed", "plan"), 1)
+    completed = attempt(WorkflowEvent.executor_completed("plan"), 2)
+    model = stepped([WorkflowEvent.executor_invoked("plan", "x"), failed, completed])
+    assert facts(model)["attempts"] == "2"
+    assert [entry.value for entry in node_entries(model, "plan") if entry.name == "last warning"] == [failed.data]
+    assert "attempts" not in facts(stepped(call("plan", "x")))

@@ -161,4 +161,4 @@ class ActiveRun:
         )
         if self.graph.settings.check_types == "error":
             raise TypeError(text)
-        self.log.append(WorkflowEvent.warning(text), delivery)
+        self.log.append(WorkflowEvent.warning(text, delivery.executor_id), delivery)

@@ -77,7 +77,7 @@ class EventLog:
 
     Attributes:
         outputs: the `output` events.
-        warned_of_unsaved: a Python warning was issued, beside the events, that a checkpoint was not saved.
+        warned: what was warned of, and is not again.
         carried_over: what the run found of earlier runs of its workflow; None for a run that began empty.
         state: the last reported run state, None before the first.
     """
@@ -92,7 +92,7 @@ class EventLog:
         self._waiter: asyncio.Future[None] | None = None
         self.outputs: list[WorkflowEvent[Any]] = []
         self.checkpoints: list[CheckpointInfo] = []
-        self.warned_of_unsaved = False
+        self.warned: frozenset[object] = frozenset()
         self.carried_over: CarriedOver | None = None
         self.state: WorkflowRunState | None = None
 
@@ -105,6 +105,12 @@ class EventLog:
             self.outputs.append(event)
         if self._waiter is not None:
             self.wake()
+
+    def warn_once(self, about: object, executor_id: str, text: str, delivery: Delivery | None = None) -> None:
+        """Add a warning, unless there is one about the same already."""
+        if about not in self.warned:
+            self.warned |= {about}
+            self.append(WorkflowEvent.warning(text, executor_id), delivery)
 
     def begin(self, superstep: int) -> None:
         """The run starts, or goes on after this superstep."""
@@ -304,6 +310,7 @@ class ObservedEventLog(EventLog):
         if delivery is not None:
             stamps.task_id, stamps.order = delivery.task_id, delivery.order
             stamps.span_id, stamps.parent_span_id = delivery.span_id, delivery.parent_span_id
+            stamps.attempt = delivery.attempt
         event._stamps = stamps  # noqa: SLF001 - the log is the one place that stamps
 
     def _set_duration(self, began_ns: int) -> None:

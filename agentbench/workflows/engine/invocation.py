@@ -47,7 +47,9 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
             and run.around is None
         ):
             log.invoked(delivery)
-            await spec.function(executor, delivery.data, ctx)
+            result = await spec.function(executor, delivery.data, ctx)
+            if result is not None:
+                _warn_of_result(result, delivery, run)
         else:
             ctx = await _run_guarded(spec, delivery, ctx, run)
     except Exception as error:
@@ -98,9 +100,10 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
     run.log.invoked(delivery)
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
+            delivery.attempt = attempt
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
-            await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
+            result = await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
         except Exception as error:
             if attempt > policy.retries:
                 raise
@@ -108,32 +111,43 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
             run.log.append(
                 WorkflowEvent.warning(
                     f"Executor {delivery.executor_id!r}: attempt {attempt} of {policy.retries + 1} failed with "
-                    f"{type(error).__name__}: {error}. Trying again."
+                    f"{type(error).__name__}: {error}. Trying again.",
+                    delivery.executor_id,
                 ),
                 delivery,
             )
             ctx = delivery.context = ctx.__class__(delivery, run)
         else:
+            if result is not None:
+                _warn_of_result(result, delivery, run)
             return ctx
     raise AssertionError  # the last attempt either returned or raised
 
 
-async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> None:
+def _warn_of_result(result: Any, delivery: Delivery, run: ActiveRun) -> None:
+    executor_id, name = delivery.executor_id, type(result).__name__
+    text = (
+        f"Executor {executor_id!r} returned a value ({name}), which goes nowhere: use ctx.send_message() or "
+        "ctx.yield_output(), or @executor(send_result=True) on a function without ctx."
+    )
+    run.log.warn_once(("returned", executor_id, name), executor_id, text, delivery)
+
+
+async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> Any:
     request = delivery.request
     values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
     if spec.is_async:
-        await spec.function(delivery.executor, *values, ctx)
-    else:
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        work = partial(context.run, _in_thread, spec.function, delivery.executor, *values, ctx)
-        try:
-            result = await loop.run_in_executor(None, work)
-        except asyncio.CancelledError:
-            ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
-            raise
-        if inspect.isawaitable(result):  # a plain wrapper around an async function
-            await result
+        return await spec.function(delivery.executor, *values, ctx)
+    context = contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    work = partial(context.run, _in_thread, spec.function, delivery.executor, *values, ctx)
+    try:
+        result = await loop.run_in_executor(None, work)
+    except asyncio.CancelledError:
+        ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
+        raise
+    # A plain wrapper around an async function returns an awaitable.
+    return await result if inspect.isawaitable(result) else result
 
 
 def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
@@ -144,11 +158,10 @@ def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
         raise RuntimeError(msg) from error
 
 
-async def _within(timeout: float | None, call: Any, executor_id: str) -> None:
-    """Await `call`; past `timeout` seconds it is cancelled, awaited, and reported."""
+async def _within(timeout: float | None, call: Any, executor_id: str) -> Any:
+    """Await `call`, and return its result; past `timeout` seconds it is cancelled, awaited, and reported."""
     if timeout is None:
-        await call
-        return
+        return await call
     task = asyncio.ensure_future(call)
     try:
         done, _ = await asyncio.wait((task,), timeout=timeout)
@@ -158,7 +171,7 @@ async def _within(timeout: float | None, call: Any, executor_id: str) -> None:
     if not done:
         await _cancel(task)
         raise ExecutorTimeoutError(executor_id, timeout)
-    task.result()
+    return task.result()
 
 
 async def _cancel(task: asyncio.Future[Any]) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
+from agentbench._signatures import type_name
 from agentbench.exceptions import MessageLimitError
 from agentbench.workflows.engine.run_state import NOTHING
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.message import WorkflowMessage, internal_source
-from agentbench.workflows.graph.routing import Plan
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
+from agentbench.workflows.graph.routing import CONDITION_FALSE, NO_EDGE, TARGET_MISMATCH, Drop, Plan
 
 if TYPE_CHECKING:
     from agentbench.workflows.engine.active_run import ActiveRun
@@ -116,6 +117,8 @@ def report_plan(run: ActiveRun, plan: Plan) -> None:
         if log.observed:
             routed = {"from": source, "condition": verdict.condition, "result": verdict.result}
             log.append(WorkflowEvent("graph_routed", {**routed, "targets": list(verdict.targets)}))
+    if notes.drops and run.graph.boundary_hook is None:
+        _warn_of_untaken(run, plan, notes.drops)
     if log.observed or run.graph.settings.report_drops:
         for drop in notes.drops:
             message = drop.message
@@ -126,3 +129,25 @@ def report_plan(run: ActiveRun, plan: Plan) -> None:
                 "type": type(message.data).__name__,
             }
             log.append(WorkflowEvent("message_dropped", facts))
+
+
+def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
+    """Warn, once for each executor and type, of messages that no handler took and no condition held back."""
+    buffered = [m for waiting in (plan.buffers or {}).values() for queued in waiting.values() for m in queued]
+    fine = {id(m) for m in (*buffered, *(m for d in plan.deliveries for m in d.messages))}
+    fine.update(id(drop.message) for drop in drops if drop.reason == CONDITION_FALSE.value)
+    for message, reason, targets in drops:
+        executor_id = message.source_id.removeprefix("internal:")
+        executor = run.graph.executors.get(executor_id)
+        # Agents and others that send and yield the same may stand at the end of a graph.
+        if id(message) in fine or executor is None or (reason == NO_EDGE and executor.workflow_output_types):
+            continue
+        taken = {i: " | ".join(map(type_name, run.graph.executors[i].input_types)) for i in targets}
+        why = ", ".join(f"{i!r} takes {types}" for i, types in taken.items())
+        what, name = "sent a value", type(message.data).__name__
+        if message.type is MessageType.RESPONSE:
+            what, why = "got a response", "it has no @response_handler for it"
+        elif reason in (NO_EDGE, TARGET_MISMATCH.value):
+            why = "no edge leads from it" + ("" if message.target_id is None else f" to {message.target_id!r}")
+        text = f"Executor {executor_id!r} {what} ({name}) that no handler took: {why}."
+        run.log.warn_once(("untaken", executor_id, name), executor_id, text)

@@ -180,6 +180,7 @@ class EventStamps:
     duration_s: float | None = None
     span_id: str | None = None
     parent_span_id: str | None = None
+    attempt: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The stamps that are set, by name."""
@@ -289,9 +290,9 @@ class WorkflowEvent(Generic[DataT], Displayable):
         return cls._of_framework("failed", data, details=details)
 
     @classmethod
-    def warning(cls, message: str) -> WorkflowEvent[str]:
-        """Something a person should know; the run goes on."""
-        return WorkflowEvent("warning", message)
+    def warning(cls, message: str, executor_id: str | None = None) -> WorkflowEvent[str]:
+        """Something a person should know, of an executor or of the run; the run goes on."""
+        return WorkflowEvent("warning", message, executor_id=executor_id)
 
     @classmethod
     def error(cls, exception: Exception) -> WorkflowEvent[Exception]:
@@ -378,6 +379,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     task_id = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
     order = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
     duration_s = _stamp("duration_s", "Seconds that what ended here took.")
+    attempt = _stamp("attempt", "Attempt of the call, from 1, of an executor with retries.")
     span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
     parent_span_id = _stamp("parent_span_id", "Parent of that span.")
 

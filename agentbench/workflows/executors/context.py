@@ -224,7 +224,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             how = "ctx.request_info()" if event.type == "request_info" else "ctx.yield_output(), or another event type"
             text = (
                 f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
-                f"Use {how}."
+                f"Use {how}.",
+                self.executor_id,
             )
             logger.warning(text)
             event = WorkflowEvent.warning(text)

@@ -52,6 +52,8 @@ class Delivery:
     context: Any = None
     #: The run was abandoned; a handler that has not started must not.
     abandoned = False
+    #: The attempt that runs, from 1, of an executor with retries.
+    attempt: int | None = None
     began_ns = 0
     span_id: str | None = None
     parent_span_id: str | None = None

@@ -70,13 +70,14 @@ class FunctionExecutor(Executor):
         call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
         self._handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
 
-    async def _call_async(self, data: Any, ctx: Any) -> None:
-        await self._send_awaited(self._function(data, ctx) if self._takes_context else self._function(data), ctx)
+    async def _call_async(self, data: Any, ctx: Any) -> Any:
+        return await self._send_awaited(self._function(data, ctx) if self._takes_context else self._function(data), ctx)
 
-    async def _send_awaited(self, pending: Awaitable[Any], ctx: Any) -> None:
+    async def _send_awaited(self, pending: Awaitable[Any], ctx: Any) -> Any:
         result = await pending
-        if self._sends_result and result is not None:
-            await ctx.send_message(result)
+        if not self._sends_result:
+            return result
+        return None if result is None else await ctx.send_message(result)
 
     def _call_plain(self, data: Any, ctx: Any) -> Any:
         result = self._function(data, ctx) if self._takes_context else self._function(data)

@@ -87,8 +87,8 @@ class CheckpointWriter:
         text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
         log = self._run.log
         log.append(WorkflowEvent.warning(text))
-        if not log.warned_of_unsaved:  # few people read the events of a run that seems to have gone well
-            log.warned_of_unsaved = True
+        if "unsaved" not in log.warned:  # few people read the events of a run that seems to have gone well
+            log.warned |= {"unsaved"}
             warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user_code())
 
     async def load_head(self) -> None:

@@ -65,6 +65,11 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         """Requests that this run raised, in order."""
         return [e for e in self if e.type == "request_info"]
 
+    @property
+    def warnings(self) -> list[str]:
+        """Texts of the `warning` events, in order: what a person should know of a run that ended well."""
+        return [str(e.data) for e in self if e.type == "warning"]
+
     def status_timeline(self) -> list[WorkflowEvent[Any]]:
         """The status events, in order."""
         return list(self._status)
@@ -99,7 +104,8 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     def __repr__(self) -> str:
         state = self._status[-1].state if self._status else "no status"
         carried = f", carried over: {self.carried_over}" if self.carried_over is not None else ""
-        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r}{carried})"
+        warned = f", warnings={self.warnings!r}" if self.warnings else ""
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r}{warned}{carried})"
 
 
 class _UnreadRunResult(WorkflowRunResult):

@@ -118,8 +118,8 @@ async def test_a_handler_that_fails_is_tried_again_with_the_same_input():
     ]
     assert brief(result)[:4] == [
         ("executor_invoked", "node"),
-        ("warning", None),
-        ("warning", None),
+        ("warning", "node"),
+        ("warning", "node"),
         ("executor_completed", "node"),
     ]
 
@@ -130,7 +130,7 @@ async def test_the_last_failure_is_the_failure_of_the_executor():
     with pytest.raises(ConnectionError, match="attempt 2"):
         await run.result()
     assert attempts == [1, 2]
-    assert brief(run.events) == [("executor_invoked", "node"), ("warning", None), ("executor_failed", "node")]
+    assert brief(run.events) == [("executor_invoked", "node"), ("warning", "node"), ("executor_failed", "node")]
 
 
 async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():

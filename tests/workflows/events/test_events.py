@@ -178,7 +178,7 @@ def test_details_are_made_although_text_or_traceback_cannot_be_formatted(monkeyp
 
 # ---- stamps --------------------------------------------------------------------------------------
 
-STAMPS = ("seq", "run_id", "superstep", "time_ns", "task_id", "order", "duration_s", "span_id", "parent_span_id")
+STAMPS = EventStamps.__slots__
 
 
 def test_stamps_are_read_from_the_event_and_written_only_to_json():

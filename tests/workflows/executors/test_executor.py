@@ -17,10 +17,9 @@ from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 class Upper(Executor):
     @handler
-    async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> str:
+    async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
         await ctx.send_message(text.upper())
         await ctx.yield_output(f"{text}!")
-        return "ignored"
 
 
 class Asking(Executor):
@@ -223,8 +222,8 @@ async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_lis
 async def test_a_handler_that_did_nothing_completes_without_data():
     class Silent(Executor):
         @handler
-        async def run(self, text: str, ctx: WorkflowContext) -> str:
-            return "returned"
+        async def run(self, text: str, ctx: WorkflowContext) -> None:
+            pass
 
     events, sent, _ = await executed(Silent("s"), "x")
     assert brief(events) == [("executor_invoked", "s", "x"), ("executor_completed", "s", None)]

@@ -119,7 +119,7 @@ async def test_an_id_that_is_open_cannot_be_used_again():
     assert workflow.run_state.requests["R0"].data == Question("a")
 
 
-async def test_a_request_without_response_handler_is_logged_and_its_answer_reaches_no_handler(caplog):
+async def test_a_request_without_response_handler_is_logged_and_its_response_is_warned_of(caplog):
     class Deaf(Executor):
         @handler
         async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
@@ -131,7 +131,10 @@ async def test_a_request_without_response_handler_is_logged_and_its_answer_reach
     assert "Executor 'deaf' requests int with str but has no @response_handler" in caplog.text
     assert result.final_state is IDLE_PENDING
     result = await workflow.run(responses={"R": 5})
-    assert [e.type for e in result] == ["superstep_started", "superstep_completed"]
+    assert [e.type for e in result] == ["superstep_started", "warning", "superstep_completed"]
+    assert result.warnings == [
+        "Executor 'deaf' got a response (int) that no handler took: it has no @response_handler for it."
+    ]
     assert result.final_state is IDLE
     assert open_ids(workflow) == []
 
