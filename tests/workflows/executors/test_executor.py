@@ -117,15 +117,13 @@ def test_a_subclass_may_change_the_type_of_a_handler():
 
 def test_a_handler_that_is_overridden_without_the_decorator_is_gone():
     class Muted(Upper):
-        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            ...
+        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None: ...
 
         @handler
         async def count(self, number: int, ctx: WorkflowContext) -> None: ...
 
     class Mute(Upper):
-        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            ...
+        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None: ...
 
     assert Muted("m").input_types == [int]
     with pytest.raises(ValueError, match="no handler"):
