@@ -775,8 +775,8 @@ class StepperStateError(NotebookError):
         calls = [f"{each}()" for each in self.allowed]
         if status == "waiting":
             calls.insert(0, "respond(request_id, answer)")
-        instead = ", ".join(calls) or "none; make a new stepper to start again"
-        super().__init__(f"{what} is not possible while the stepper is {status!r}. Calls allowed now: {instead}.")
+        instead = f"Calls allowed now: {', '.join(calls)}." if calls else "To start again, call workflow.stepper()."
+        super().__init__(f"{what} is not possible while the stepper is {status!r}. {instead}")
 
 
 class StepperClosed(NotebookError):

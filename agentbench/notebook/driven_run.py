@@ -209,18 +209,21 @@ class DrivenRun:
 
     # ---- back and sideways -------------------------------------------------------------------------------------------
 
-    async def restore(self, info: CheckpointInfo) -> RunFacts:
-        """Restore the same run to a checkpoint."""
-        await self.handle.restore_checkpoint(info)
-        self._base, self._is_new = info.iteration, True
+    async def restore(self, info: CheckpointInfo | None) -> RunFacts:
+        """Restore the same run to a checkpoint, `None` for its input."""
+        if info is None:
+            await self.handle.retry()
+        else:
+            await self.handle.restore_checkpoint(info)
+            self._base = info.iteration
+        self._is_new = True
         return await self.facts()
 
     async def facts_after_interrupt(self) -> RunFacts:
-        """Return the facts after the superstep in flight was cancelled: the run is restored to its last checkpoint."""
-        last = self.handle.last_checkpoint
-        if str(self.handle.status) != "CANCELLED" or last is None:
+        """Return the facts after the superstep in flight was cancelled: the run is back where it began."""
+        if str(self.handle.status) != "CANCELLED":
             return await self.facts()
-        return await self.restore(last)
+        return await self.restore(self.handle.last_checkpoint)
 
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
         """Start a new run from a checkpoint; neither this run nor anything stored is changed.

@@ -150,12 +150,11 @@ def _failure(model: StepperModel) -> Banner:
     where = ", ".join(dict.fromkeys(str(event.source_id) for event in failures))
     what = "the run failed" if error is None else f"{type(error).__name__}: {error}"
     text = f"{esc(where, into='line', limit=80)} failed: {what}" if where else what
-    then = "Retry step takes the superstep again." if "step" in model.allowed else "No checkpoint was saved before it."
     tracebacks = [event.details.traceback for event in failures if event.details is not None]
     details = next((text for text in tracebacks if text), "")
     return Banner(
         "error",
-        f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. {then}",
+        f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. Retry step takes the superstep again.",
         details=esc(details, into="text", limit=DETAILS_LIMIT),
     )
 

@@ -97,8 +97,7 @@ class StepperKnowledge:
             return not self.displayed
         if name == "show_again":
             return len(self.past) <= 1
-        needs_one = name in ("fork", "edit") or (name == "step" and self.status is StepperStatus.FAILED)
-        return needs_one and not self.past
+        return name in ("fork", "edit") and not self.past
 
     @property
     def going_through(self) -> bool:

@@ -425,9 +425,9 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Put the same run back to this checkpoint, then report `Restored`."""
+    """Put the same run back to this checkpoint, `None` for its input, then report `Restored`."""
 
-    checkpoint: CheckpointInfo
+    checkpoint: CheckpointInfo | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class StepperModel(StepperKnowledge):
         unchecked = self.board.unchecked if isinstance(request, RunRequested) and not failed else ()
         self.board.hit = None
         if failed:
-            return Restore(self.past[-1].info)
+            return Restore(self.past[-1].info if self.past else None)
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
     def _fork_from(self, index: int) -> Fork:

@@ -323,6 +323,17 @@ def test_a_failure_stays_and_its_superstep_can_be_taken_again() -> None:
     assert panel.reports[-1].failures == []
 
 
+def test_a_failure_of_the_first_executor_is_retried_from_the_input() -> None:
+    write = Write()
+    write.fail = ValueError("no paper")
+    panel = reproducible(WorkflowBuilder(start_executor=write).build(), "cats")
+    assert panel.run() == "failed"
+    assert "step" in panel.allowed
+    assert panel.step().invoked == ["write"]
+    assert panel.error is None
+    assert panel.run() == "done"
+
+
 # --- resume -----------------------------------------------------------------------------------------------------------
 
 

@@ -224,11 +224,10 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             how = "ctx.request_info()" if event.type == "request_info" else "ctx.yield_output(), or another event type"
             text = (
                 f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
-                f"Use {how}.",
-                self.executor_id,
+                f"Use {how}."
             )
             logger.warning(text)
-            event = WorkflowEvent.warning(text)
+            event = WorkflowEvent.warning(text, self.executor_id)
         self._run.log.append(event, self._delivery)
 
     def _request_info(self, request_data: Any, response_type: Any, request_id: str | None) -> None:

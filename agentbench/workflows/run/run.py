@@ -66,6 +66,7 @@ class WorkflowRun(Displayable):
         self.run_id = (options.ids or defaults.ids).new_id("run")
         self.workflow = workflow
         self.started_from = run_input.checkpoint_id
+        self._first_input = run_input
         self._options = options
         self._graph = workflow.graph if keep_state else workflow.graph.fresh()
         self._state = workflow.run_state if keep_state else RunState()
@@ -429,6 +430,27 @@ class WorkflowRun(Displayable):
         self._inbox, self._responses, self._pause_reason = [], {}, None
         self._superstep = self._state.superstep
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
+
+    async def retry(self) -> None:
+        """Put a run that failed or was cancelled back to its last checkpoint, or to its input where it has none.
+
+        Then it is ready to be driven on. At its input the state is empty again, but with `keep_state=True`.
+
+        Raises:
+            WorkflowRunnerException: the run has neither failed nor been cancelled.
+        """
+        if self.status not in _OVER:
+            msg = f"Nothing to retry: the run is {self.status}. retry() is for runs that failed or were cancelled."
+            raise WorkflowRunnerException(msg)
+        if self.last_checkpoint is not None:
+            await self.restore_checkpoint(self.last_checkpoint)
+            return
+        self._check_writable()
+        self._acquire()
+        if not self._keeps_state:
+            self._graph, self._state = self.workflow.graph.fresh(), RunState()
+        self._inbox, self._responses, self._pause_reason, self._superstep = [], {}, None, 0
+        self._execute(self._first_input)
 
     async def fork(
         self,

@@ -347,16 +347,34 @@ async def test_a_run_saves_and_reports_one_checkpoint_a_superstep():
     assert [c.writers for c in run.checkpoints] == [("e0",), ("e1",), ("e2",)]
 
 
-async def test_a_failed_run_can_be_put_back_and_tried_again():
+@pytest.mark.parametrize("keep_state", [False, True])
+@pytest.mark.parametrize("storage", [None, InMemoryCheckpointStorage()])
+@pytest.mark.parametrize("executors", [["f"], ["f", "show"], ["s", "f"], ["s", "s2", "f", "show"]])
+async def test_a_failed_run_is_retried_from_its_last_checkpoint_or_its_input(executors, storage, keep_state):
     fail = Fail("f")
-    run = chain(Pass("s"), fail, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    nodes = [fail if i == "f" else Show(i) if i == "show" else Pass(i) for i in executors]
+    run = chain(*nodes, checkpoint_storage=storage).start("x", keep_state=keep_state)
     with pytest.raises(KeyError):
         await run.result()
     fail.broken = False
-    assert run.last_checkpoint is not None
-    await run.restore_checkpoint(run.last_checkpoint)
-    assert run.status is WorkflowRunState.IN_PROGRESS
+    await run.retry()
+    assert (run.status, run.is_over) == (WorkflowRunState.IN_PROGRESS, False)
+    assert [each.target for each in await run.plan()] == [executors[0] if storage is None else "f"]
     assert "mended" in (await run.result()).outputs
+    assert (list(run.state), len(run.pending_requests)) == (["written by the broken"], 1)
+
+
+async def test_a_cancelled_run_is_retried_from_its_input_and_others_are_not():
+    run = three().start("x")
+    with pytest.raises(WorkflowRunnerException, match=r"Nothing to retry: the run is STARTED"):
+        await run.retry()
+    await run.step()
+    await run.cancel()
+    await run.retry()
+    assert (await run.step()).invoked == ["e0"]
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+    with pytest.raises(WorkflowRunnerException, match=r"Nothing to retry: the run is IDLE"):
+        await run.retry()
 
 
 async def test_restoring_while_a_superstep_runs_is_refused():
