@@ -5,7 +5,7 @@ They take further attributes; nothing here reads those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, MutableSequence
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,6 +82,11 @@ class AgentContext:
     stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
     stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
+        _fill(self, ("options", "metadata", "kwargs", "client_kwargs", "function_invocation_kwargs"))
+        _make_lists(self)
+
     def __repr__(self) -> str:
         agent = getattr(self.agent, "name", None) or type(self.agent).__name__
         return f"AgentContext(agent={agent!r}, {_state(self.messages, stream=self.stream, result=self.result)})"
@@ -125,6 +130,11 @@ class ChatContext:
     stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
     stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
+        _fill(self, ("options", "metadata", "kwargs", "function_invocation_kwargs"))
+        _make_lists(self)
+
     def __repr__(self) -> str:
         state = _state(self.messages, stream=self.stream, result=self.result)
         return f"ChatContext(client={type(self.client).__name__}, {state})"
@@ -163,10 +173,27 @@ class FunctionInvocationContext:
     result: Any = None
     kwargs: MutableMapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Make an empty dict of each `None`."""
+        _fill(self, ("metadata", "kwargs"))
+
     def __repr__(self) -> str:
         name = getattr(self.function, "name", None) or repr(self.function)
         names = ", ".join(map(str, self.arguments)) if isinstance(self.arguments, Mapping) else "..."
         return f"FunctionInvocationContext({name}({names}), {_outcome(self.result)})"
+
+
+def _fill(context: Any, names: Sequence[str]) -> None:
+    for name in names:
+        if getattr(context, name) is None:
+            setattr(context, name, {})
+
+
+def _make_lists(context: Any) -> None:
+    if context.messages is None:
+        context.messages = []
+    for name in ("stream_transform_hooks", "stream_result_hooks", "stream_cleanup_hooks"):
+        setattr(context, name, list(getattr(context, name) or ()))
 
 
 def _state(messages: Any, *, stream: bool, result: object) -> str:

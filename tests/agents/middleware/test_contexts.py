@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
 
 AGENT_NONE = ["session", "tools", "compaction_strategy", "tokenizer", "result"]
@@ -19,6 +21,20 @@ def test_defaults_of_an_agent_context_are_none_or_new_and_empty() -> None:
     for name in HOOKS:
         assert getattr(context, name) == []
         assert getattr(context, name) is not getattr(other, name)
+
+
+def test_none_stands_for_an_empty_value_in_every_context() -> None:
+    nothing: Any = None
+    hooks: Any = (print,)
+    shared = {"trace": 1}
+    agent = AgentContext(agent="a", messages=None, options=None, metadata=shared, kwargs=nothing)
+    assert (agent.messages, agent.options, agent.kwargs) == ([], {}, {})
+    assert agent.metadata is shared
+    chat = ChatContext("client", None, None, stream_transform_hooks=hooks, stream_result_hooks=nothing)
+    assert (chat.messages, chat.options) == ([], {})
+    assert (chat.stream_transform_hooks, chat.stream_result_hooks) == ([print], [])
+    function = FunctionInvocationContext("function", {}, metadata=nothing, kwargs=nothing)
+    assert (function.metadata, function.kwargs) == ({}, {})
 
 
 def test_a_function_context_takes_its_parts_by_position() -> None:
