@@ -309,7 +309,9 @@ class AgentResponse(Response[ValueT]):
 def _as_messages(messages: Any) -> list[Message]:
     if messages is None:
         return []
-    if isinstance(messages, (Message, Mapping, str)) or not isinstance(messages, Iterable):
+    if type(messages) is not list and (
+        isinstance(messages, (Message, Mapping, str)) or not isinstance(messages, Iterable)
+    ):
         messages = (messages,)
     return [item if isinstance(item, Message) else _as_message(item) for item in messages]
 
