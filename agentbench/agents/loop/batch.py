@@ -90,6 +90,8 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
             return Batch([], [changed(one, id=one.call_id, user_input_request=True) for one in calls])
         elif kind == UNKNOWN and terminate_on_unknown:
             raise _unknown_tool(call)
+    if not waiting:
+        return Batch([*calls], [])
     left = [call for call in calls if not any(call is one for one in waiting)]
     return Batch(left, [_approval_request(call) for call in waiting])
 

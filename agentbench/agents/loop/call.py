@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
@@ -116,21 +116,24 @@ class Calling:
         """Call the tool inside the middleware, and return whether a middleware ended the loop."""
 
         async def innermost() -> None:
-            keywords: dict[str, Any] = {"context": context, "tool_call_id": call_id}
-            if self._threads:  # tools of another make may not know about that
-                keywords["in_thread"] = True
-            if getattr(tool, "MAKES_OWN_SPANS", False) or not is_tracing():
-                context.result = await tool.invoke(arguments=context.arguments, **keywords)
-                return
-            from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
-
-            span = ToolSpan(tool, call_id, context.arguments)
-            context.result = await span.call(lambda: tool.invoke(arguments=context.arguments, **keywords))
+            context.result = await self._call(tool, call_id, context)
 
         if self._middleware:
             return await run_pipeline(self._middleware, context, innermost)
-        await innermost()
+        context.result = await self._call(tool, call_id, context)
         return False
+
+    def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
+        keywords = {"in_thread": True} if self._threads else {}  # tools of another make may not know about that
+
+        def call() -> Any:
+            return tool.invoke(arguments=context.arguments, context=context, tool_call_id=call_id, **keywords)
+
+        if getattr(tool, "MAKES_OWN_SPANS", False) or not is_tracing():
+            return call()  # type: ignore[no-any-return]
+        from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
+
+        return ToolSpan(tool, call_id, context.arguments).call(call)
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
         """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""

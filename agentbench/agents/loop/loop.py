@@ -173,8 +173,9 @@ class ToolLoop:
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
         requests = [*batch.requests, *_requests_of(outcomes)]
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
-        additions = [Addition(*one) for one in (("assistant", requests), ("tool", results)) if one[1]]
+        additions = [Addition("tool", results)] if results else []
         if requests:
+            additions.insert(0, Addition("assistant", requests))
             self._record_requests(batch, outcomes)
         messages = _with_additions(response.messages, additions)
         self._answer.extend(messages)
@@ -385,7 +386,7 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
                     back[one.call_id] if one.type == "function_call" and one.call_id in ids else one
                     for one in message.contents
                 ]
-        left = [one for one in contents if one.type != "function_call" or one.call_id not in used]
+        left = [one for one in contents if one.call_id not in used or one.type != "function_call"] if used else contents
         if left and combined and combined[-1].role == role:
             combined[-1] = copy.copy(combined[-1])
             combined[-1].contents = [*combined[-1].contents, *left]

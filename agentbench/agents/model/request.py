@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutine
@@ -183,15 +183,15 @@ class ModelCalls:
 
     # ------------------------------------------------------------------------------------------- inside the middleware
 
-    async def _respond(
+    def _respond(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
-    ) -> ChatResponse[Any]:
+    ) -> Awaitable[ChatResponse[Any]]:
         if not self.is_traced:
-            return await self._call(messages, options, kwargs)
+            return self._call(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - loads OpenTelemetry
 
         span = ChatSpan(self.client, messages, options)
-        return await span.call(lambda: self._call(messages, options, kwargs))
+        return span.call(lambda: self._call(messages, options, kwargs))
 
     async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
         if not self.is_traced:

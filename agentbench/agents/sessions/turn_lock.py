@@ -32,8 +32,11 @@ class SessionTurn:
     """
 
     def __init__(self, session: AgentSession) -> None:
-        locks = vars(session).setdefault(LOCKS, WeakKeyDictionary())
-        self.root: asyncio.Lock = locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        locks = vars(session).get(LOCKS)
+        if locks is None:  # the usual case costs no new dictionary or lock
+            locks = vars(session).setdefault(LOCKS, WeakKeyDictionary())
+        loop = asyncio.get_running_loop()
+        self.root: asyncio.Lock = locks.get(loop) or locks.setdefault(loop, asyncio.Lock())
         self._lock = self.root  # the one to take: of the session, or of the turn on it that this one is inside of
         self.inner: asyncio.Lock | None = None
         self.parent: SessionTurn | None = None

@@ -133,8 +133,9 @@ class Content(ContentRecord):
 
         The argument is text, a list of contents, or any value, which is written as JSON, else by `str()`.
         """
-        if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-            text, items = "\n".join([item.text for item in result if item.type == "text" and item.text]), list(result)
+        items = [item for item in result if isinstance(item, Content)] if isinstance(result, list) else None
+        if items is not None and len(items) == len(result):
+            text = "\n".join([item.text for item in items if item.type == "text" and item.text])
         else:
             text = _text_of_result(result)
             items = [cls.from_text(text)]
