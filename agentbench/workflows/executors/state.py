@@ -46,6 +46,11 @@ class State:
     def __repr__(self) -> str:
         return f"State(committed={len(self.committed)}, pending={len(self.pending)})"
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether anything was set or deleted since the last commit."""
+        return bool(self.pending)
+
     def set(self, key: str, value: Any) -> None:
         """Write a value; it is committed when the superstep ends."""
         self.pending[key] = value

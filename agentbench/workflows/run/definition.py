@@ -41,6 +41,7 @@ class WorkflowDefinition(Displayable):
     executors: dict[str, Executor] = _of_graph("executors", "All executors by id, in builder order.")
     boundary_hook: BoundaryHook | None = _of_graph("boundary_hook", "What drives another dialect of graphs.")
     start_executor_ids: tuple[str, ...] = _of_graph("start_executor_ids", "Ids of all start executors.")
+    start_executors: list[Executor] = _of_graph("start_executors", "Executors that get the input of a run.")
     graph_signature: dict[str, Any] = _of_graph("signature", "What a checkpoint has to fit; JSON-able, read only.")
     graph_signature_hash: str = _of_graph("signature_hash", "SHA-256 of the signature.")
 

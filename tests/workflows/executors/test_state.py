@@ -26,6 +26,15 @@ def test_a_deleted_key_reads_as_default_but_stays_exported_until_the_commit():
     assert state.export_state() == {}
 
 
+def test_a_write_or_a_deletion_is_pending_until_the_commit():
+    state = State()
+    seen = [state.has_pending]
+    for act in (lambda: state.set("a", 1), state.commit, lambda: state.delete("a"), state.commit):
+        act()
+        seen.append(state.has_pending)
+    assert seen == [False, True, False, True, False]
+
+
 def test_deleting_an_unknown_key_is_a_key_error_that_carries_the_key():
     with pytest.raises(KeyError) as caught:
         State().delete("nowhere")

@@ -71,7 +71,7 @@ def test_a_workflow_knows_its_graph():
     assert workflow.executors == {"a": a, "b": b}
     assert (workflow.start_executor_id, workflow.start_executor_ids) == ("a", ("a",))
     assert workflow.get_start_executor() is a
-    assert workflow.graph.start_executors == [a]
+    assert workflow.start_executors == [a]
     assert workflow.get_executors_list() == [a, b]
     assert workflow.input_types == [str]
     assert workflow.output_types == [int, str]
