@@ -11,7 +11,9 @@ import shutil
 import socket
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -75,10 +77,19 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     assert [word for word in ("lab", "demo", "doctor") if f"\n    {word} " not in done.stdout] == []
 
 
-def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+def test_the_version_is_that_of_the_package_also_where_it_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from agentbench import __version__
+    from agentbench.cli import main
 
-    assert agentbench("--version", cwd=tmp_path).stdout == f"agentbench {__version__}\n"
+    def distribution(name: str) -> Any:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", distribution)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"agentbench {__version__}\n"
 
 
 # ------------------------------------------------------------------------------------------------------------------ lab

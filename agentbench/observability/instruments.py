@@ -38,7 +38,7 @@ def get_tracer(
         instrumenting_module_name: Who makes the spans.
         instrumenting_library_version: In which version.
         schema_url: Of the conventions that the spans follow.
-        attributes: Of all its spans.
+        attributes: Of all its spans; left out where the installed OpenTelemetry knows none.
 
     Raises:
         MissingExtraError: The OpenTelemetry API is not installed.
@@ -110,7 +110,7 @@ def _instrument(
     """The provider's tracer or meter; the library's own is made once: making one costs more than a span."""
     get = getattr(provider, getter)
     if attributes is not None and "attributes" in inspect.signature(get).parameters:
-        return get(*scope, attributes)
+        return get(*scope, attributes=attributes)
     if scope != (SCOPE, VERSION, None):
         return get(*scope)
     entry = _cache.get(getter)

@@ -89,6 +89,26 @@ def test_a_resource_reads_a_file(tmp_path: Path) -> None:
     assert (found["service.name"], found["service.version"]) == ("filed", "3")
 
 
+def test_tracers_and_meters_are_of_the_installed_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Newer:
+        def get_tracer(self, *scope: Any, attributes: Any = None) -> Any:
+            return scope, attributes
+
+    class Older:  # OpenTelemetry before meters had attributes
+        def get_meter(self, name: str, version: str | None = None, schema_url: str | None = None) -> Any:
+            return name, version, schema_url
+
+    version = agentbench.__version__
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", Newer())
+    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", Older())
+    tracer: Any = agentbench.get_tracer
+    assert tracer() == (("agentbench", version, None), None)
+    assert tracer("mine", "2", "https://schema", {"a": 1}) == (("mine", "2", "https://schema"), {"a": 1})
+    meter: Any = agentbench.get_meter
+    assert meter() == ("agentbench", version, None)
+    assert meter(name="mine", attributes={"a": 1}) == ("mine", version, None)
+
+
 def test_the_views_retain_our_metrics_and_drop_all_others() -> None:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
