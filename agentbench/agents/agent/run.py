@@ -200,7 +200,9 @@ class AgentRun:
             )
             store = defaults.get("store") if options.get("store") is None else options["store"]
             is_stored_by_service = getattr(agent.client, "STORES_BY_DEFAULT", False) if store is None else store
-            if not is_stored_by_service:
+            if is_stored_by_service and is_per_call:
+                providers = [each for each in providers if not isinstance(each, HistoryProvider)]
+            elif not is_stored_by_service:
                 if is_per_call and conversation_id:
                     message = (
                         f"{agent!r} stores its history around each call of the model, and the service stores the "

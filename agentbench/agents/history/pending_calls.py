@@ -34,6 +34,9 @@ REJECTED: Final = "Error: Tool call invocation was rejected by user."
 REFUSED: Final = "Error: The answer is about another call than its request. The call was not made."
 RESULT_LOST: Final = "The call was approved, and made at that time; its result is lost."
 
+MADE_UP: Final = "_made_up"
+"""Key in the additional properties of a result: a middleware ended the loop with it before the tool was called."""
+
 _REQUEST: Final = "function_approval_request"
 _QUESTIONS: Final = frozenset((_REQUEST, "function_approval_response"))
 _RELEVANT: Final = _QUESTIONS | {"function_call", "function_result"}

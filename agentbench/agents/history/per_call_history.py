@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.history.pending_calls import PendingCalls, has_pending_calls, replace_messages
+from agentbench.agents.history.pending_calls import MADE_UP, PendingCalls, has_pending_calls, replace_messages
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
@@ -16,7 +15,7 @@ from agentbench.agents.sessions.turn_lock import SessionTurn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.messages.response import ChatResponse
+from agentbench.messages.response import AgentResponse, ChatResponse
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -70,13 +69,19 @@ class PerCallHistory(ChatMiddleware):
             await self._save_answer(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
-        """Save what no call of the model followed: the last results, and the part of an abandoned answer."""
+        """Save what no call of the model followed: the last results, and the part of an abandoned answer.
+
+        A result that a middleware made up to end the loop is not saved: the service has no part in it.
+        """
         if self._unsaved is not None:
             last: list[Message] = []
             for message in answer.messages:
                 last = [] if message.role == "tool" else [*last, message]
             await self._save(self._unsaved, ChatResponse(messages=last))
         saved = {content.call_id for content in _results_in(self._saved)}
+        saved |= {
+            content.call_id for content in _results_in(answer.messages) if MADE_UP in content.additional_properties
+        }
         results = [content for content in _results_in(answer.messages) if content.call_id not in saved]
         if results:
             await self._save(self._context([Message("tool", results)]), None)
@@ -103,8 +108,13 @@ class PerCallHistory(ChatMiddleware):
     async def _save(self, call: SessionContext, response: ChatResponse[Any] | None) -> None:
         # Signed as at the end of a run: the answer of the agent, and after its first one also the results of its tools.
         if response is not None:
-            call._response = twin = copy(response)  # noqa: SLF001 - for users it is read-only
-            twin.messages = signed(response.messages, self._agent)
+            call._response = AgentResponse(  # noqa: SLF001 - for users it is read-only
+                messages=signed(response.messages, self._agent),
+                created_at=response.created_at,
+                finish_reason=response.finish_reason,
+                usage_details=response.usage_details,
+                raw_representation=response,
+            )
         if self._has_begun:
             call._stored_inputs = signed(call.input_messages, self._agent)  # noqa: SLF001 - as above
         self._unsaved = None

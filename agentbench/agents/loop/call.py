@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from agentbench.agents.history.pending_calls import MADE_UP
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.middleware.contexts import (
     INNER_APPROVALS,
@@ -96,7 +97,7 @@ class Calling:
             metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
         context = FunctionInvocationContext(tool, arguments, self._session, metadata, kwargs=dict(self._arguments))
         try:
-            ended = await self._invoke(tool, call_id, context)
+            ended, is_made_up = await self._invoke(tool, call_id, context)
         except UserInputRequiredException as error:
             if error.contents:
                 return _outcome_of_requests(content, error.contents)
@@ -109,19 +110,27 @@ class Calling:
         requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
         if requests:
             return _outcome_of_requests(content, requests)._replace(ended=ended)
-        result = Content.from_function_result(call_id or "", result=items if isinstance(result, Content) else result)
+        result = Content.from_function_result(
+            call_id or "",
+            result=items if isinstance(result, Content) else result,
+            additional_properties={MADE_UP: True} if is_made_up else None,
+        )
         return Outcome(content.name or "", result, ended=ended)
 
-    async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> bool:
-        """Call the tool inside the middleware, and return whether a middleware ended the loop."""
+    async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> tuple[bool, bool]:
+        """Call the tool inside the middleware, and return whether a middleware ended the loop, and before the call."""
+        is_called = False
 
         async def innermost() -> None:
+            nonlocal is_called
+            is_called = True
             context.result = await self._call(tool, call_id, context)
 
         if self._middleware:
-            return await run_pipeline(self._middleware, context, innermost)
+            ended = await run_pipeline(self._middleware, context, innermost)
+            return ended, ended and not is_called
         context.result = await self._call(tool, call_id, context)
-        return False
+        return False, False
 
     def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
         keywords = {"in_thread": True} if self._threads else {}  # tools of another make may not know about that

@@ -95,6 +95,7 @@ class ToolLoop:
         self._resolved: list[tuple[Message, list[Message]]] | None = None
         self._last_call = mode_of(self.options.get("tool_choice")) == "none"
         self._is_internal = self._is_stored_by_service = False
+        self._earlier_conversation = None if session is None else getattr(session, "service_session_id", None)
 
     async def begin(self) -> list[Addition]:
         """Carry out the answers to earlier requests, set up the working list, and return what the answer begins with.
@@ -157,6 +158,8 @@ class ToolLoop:
         elif response.conversation_id:
             self._is_stored_by_service = True
             self.options["conversation_id"] = response.conversation_id
+            if self._session is not None:  # at once: tools of this request may read it there
+                self._session.service_session_id = response.conversation_id
         calls = open_calls(response.messages) if self._toolbox is not None and not self._last_call else []
         if not calls or self._toolbox is None:
             self._answer.extend(response.messages)
@@ -279,18 +282,22 @@ class ToolLoop:
         else:  # models use ids again
             self._replace_recorded(lambda known: any(is_same_call(known, one.call) for one in waiting))
 
-    def response(self) -> ChatResponse[Any]:
+    def abandon(self) -> None:
+        """Let the session not continue the conversation of a request that has failed: its calls may lack results."""
+        if self._session is not None and self._is_stored_by_service:
+            self._session.service_session_id = self._earlier_conversation
+
+    def response(self, *, is_streamed: bool = False) -> ChatResponse[Any]:
         """Return the whole answer: the messages and the usage of all rounds, everything else from the last.
 
-        Only now the session continues the conversation of the service: before, it may have calls without results.
+        Of a streamed answer the id of the conversation is the last one that the service sent, as in its updates.
         """
-        session = self._session
-        if session is not None and self._is_stored_by_service:
-            session.service_session_id = self.options["conversation_id"]
         if len(self._responses) == 1 and not self._has_additions:
             response = self._responses[0]
         else:
             response = _merged(self._responses, self._answer)
+            if self._responses and not is_streamed:
+                response.conversation_id = self._responses[-1].conversation_id
         response_format = self.options.get("response_format")
         is_unformed = response_format is not None and response.response_format is None
         if not (is_unformed or self._resolved or self._is_internal):
@@ -308,9 +315,13 @@ class ToolLoop:
 
 async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
     """Call the model until it has no more calls, and return the whole answer."""
-    await loop.begin()
-    while not loop.done:
-        await loop.absorb(await model.respond(loop.messages, loop.options))
+    try:
+        await loop.begin()
+        while not loop.done:
+            await loop.absorb(await model.respond(loop.messages, loop.options))
+    except BaseException:
+        loop.abandon()
+        raise
     return loop.response()
 
 
@@ -319,33 +330,37 @@ def stream_answer(loop: ToolLoop, model: Model) -> ResponseStream[ChatResponseUp
 
     Its final response is put together from those of the calls, since result hooks of a call may have changed them.
     """
-    return ResponseStream(_updates(loop, model), finalizer=lambda _: loop.response())
+    return ResponseStream(_updates(loop, model), finalizer=lambda _: loop.response(is_streamed=True))
 
 
 async def _updates(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseUpdate, None]:
     """Call the model until it has no more calls; closing this closes the stream of the current call."""
-    for addition in await loop.begin():
-        yield ChatResponseUpdate(role=addition.role, contents=addition.contents)
-    continues_message = True  # whether an update without a role belongs to a message of the model
-    while not loop.done:
-        stream = await model.open(loop.messages, loop.options)
-        try:
-            async for update in stream:
-                if not continues_message and not update.role:
-                    # What has no role continues the message before it, and that one is the tools'.
-                    update = copy.copy(update)
-                    update.role = "assistant"
-                continues_message = True
-                yield update
-            response: Any = await stream.get_final_response()
-            if not isinstance(response, ChatResponse):  # a middleware made a stream that has no finalizer
-                response = ChatResponse.from_updates(stream.updates)
-        finally:
-            await stream.aclose()
-        continues_message = False
-        for addition in await loop.absorb(response):
-            token = response.continuation_token
-            yield ChatResponseUpdate(role=addition.role, contents=addition.contents, continuation_token=token)
+    try:
+        for addition in await loop.begin():
+            yield ChatResponseUpdate(role=addition.role, contents=addition.contents)
+        continues_message = True  # whether an update without a role belongs to a message of the model
+        while not loop.done:
+            stream = await model.open(loop.messages, loop.options)
+            try:
+                async for update in stream:
+                    if not continues_message and not update.role:
+                        # What has no role continues the message before it, and that one is the tools'.
+                        update = copy.copy(update)
+                        update.role = "assistant"
+                    continues_message = True
+                    yield update
+                response: Any = await stream.get_final_response()
+                if not isinstance(response, ChatResponse):  # a middleware made a stream that has no finalizer
+                    response = ChatResponse.from_updates(stream.updates)
+            finally:
+                await stream.aclose()
+            continues_message = False
+            for addition in await loop.absorb(response):
+                token = response.continuation_token
+                yield ChatResponseUpdate(role=addition.role, contents=addition.contents, continuation_token=token)
+    except BaseException:
+        loop.abandon()
+        raise
 
 
 def own_copy(message: Message) -> Message:

@@ -11,6 +11,7 @@ import pytest
 from agentbench import (
     Agent,
     AgentInvalidRequestException,
+    AgentResponse,
     AgentSession,
     ChatResponse,
     ChatResponseUpdate,
@@ -126,6 +127,71 @@ async def test_two_turns_of_a_session_at_once_are_both_stored_whole() -> None:
 
     roles = [message.role for message in session.state["in_memory"]["messages"]]
     assert roles == ["user", "assistant"] * 5
+
+
+class Recording(HistoryProvider):
+    """A history that records when it is used, and what it sees of the answer."""
+
+    def __init__(self) -> None:
+        super().__init__("recording")
+        self.log: list[Any] = []
+
+    async def get_messages(self, session_id: Any, **kwargs: Any) -> list[Message]:
+        self.log.append("loaded")
+        return []
+
+    async def save_messages(self, session_id: Any, messages: Any, **kwargs: Any) -> None:
+        self.log.append("saved")
+
+    async def after_run(self, *, context: Any, **more: Any) -> None:
+        await super().after_run(context=context, **more)
+        self.log.append((type(context.response), context.response.text, context.response.response_id))
+
+
+def pinging() -> Model:
+    return Model(
+        ChatResponse(messages=[Message("assistant", [call("ping")])], response_id="r1"),
+        ChatResponse(messages=[Message("assistant", ["done"])], response_id="r2", conversation_id="c2"),
+    )
+
+
+def ping() -> str:
+    return "pong"
+
+
+@BOTH
+@pytest.mark.parametrize("by", ["run", "agent", "client"])
+async def test_around_calls_a_history_takes_no_part_where_the_service_stores(by: str, stream: bool) -> None:
+    history, log = Recording(), list[str]()
+    client = pinging()
+    if by == "client":
+        client.STORES_BY_DEFAULT = True  # type: ignore[misc]
+    agent = Agent(
+        client,
+        tools=[ping],
+        default_options={"store": True} if by == "agent" else None,
+        context_providers=[history, Notes("p", log)],
+        require_per_service_call_history_persistence=True,
+    )
+    session = AgentSession()
+    options = {"store": True} if by == "run" else None
+    response = await answer(agent, "q", stream=stream, session=session, options=options)
+
+    assert (response.response_id, session.service_session_id) == ("r2", "c2")
+    assert (history.log, log) == ([], ["before p", "after p: done"])
+
+
+@BOTH
+async def test_around_calls_a_history_sees_the_answer_of_the_agent_to_each(stream: bool) -> None:
+    history, client = Recording(), pinging()
+    client.answers[-1].conversation_id = None
+    agent = Agent(client, tools=[ping], context_providers=[history], require_per_service_call_history_persistence=True)
+    await answer(agent, "q", stream=stream)
+
+    assert history.log == [
+        *("loaded", "saved", (AgentResponse, "", None)),
+        *("loaded", "saved", (AgentResponse, "done", None)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentbench.agents.middleware.bases import function_middleware
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.decorator import tool
@@ -245,6 +246,50 @@ async def test_once_the_service_stores_the_conversation_only_news_is_sent(mode: 
     assert [client.roles(n) for n in range(3)] == [["user"], ["tool"], ["tool"]]
     assert [options.get("conversation_id") for options in client.options] == [None, "c1", "c1"]
     assert session.service_session_id == "c1"
+
+
+@both_ways
+async def test_the_id_of_the_conversation_is_that_of_the_last_answer(mode: str) -> None:
+    @tool
+    def fail() -> str:
+        raise LookupError
+
+    client = Script(says(call("1", "fail"), conversation_id="c1"), says("sorry"))
+    client.function_invocation_configuration["max_consecutive_errors_per_request"] = 1
+
+    response = await ask(client, options={"tools": [fail]}, mode=mode)
+
+    assert client.options[1]["tool_choice"] == "none"
+    assert response.conversation_id == (None if mode == "whole" else "c1")
+
+
+@both_ways
+async def test_tools_and_middleware_see_the_conversation_that_the_service_has_begun(mode: str) -> None:
+    seen: list[Any] = []
+
+    @tool
+    def look(ctx: FunctionInvocationContext) -> str:
+        seen.append(ctx.session.service_session_id)
+        return "ok"
+
+    @function_middleware
+    async def watch(context: FunctionInvocationContext, call_next: Any) -> None:
+        seen.append(context.session.service_session_id)
+        await call_next()
+
+    session = AgentSession(service_session_id="c0")
+    answers = [says(call("1", "look"), conversation_id="c1"), LookupError("no network")]
+    client = Script(*answers, says(call("2", "look"), conversation_id="c2"), says("end", conversation_id="c3"))
+    keywords: dict[str, Any] = {"options": {"tools": [look]}, "client_kwargs": {"session": session}, "mode": mode}
+    client.function_middleware = [watch]
+
+    with pytest.raises(LookupError):
+        await ask(client, **keywords)
+    # The conversation c1 has a call without a result, which services refuse.
+    assert (seen, session.service_session_id) == (["c1", "c1"], "c0")
+
+    await ask(client, **keywords)
+    assert (seen[2:], session.service_session_id) == (["c2", "c2"], "c3")
 
 
 @both_ways

@@ -285,6 +285,29 @@ async def test_a_result_that_ends_the_run_is_stored() -> None:
     assert seen_by(client)[-1] == ["user: 3?", "assistant: call double", "tool: result 6", "user: so?"]
 
 
+async def test_a_result_that_a_middleware_made_up_is_stored_around_runs_only() -> None:
+    @function_middleware
+    async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
+        if context.arguments["x"] == 3:
+            raise MiddlewareTermination(result="made up")
+        await call_next()
+
+    for around, results in (("calls", "result 2"), ("run", "result made up result 2")):
+        client = ScriptedChatClient([[Call("double", {"x": 3}), Call("double", {"x": 1})]])
+        agent = Agent(
+            client,
+            tools=[double],
+            middleware=[stop],
+            context_providers=[InMemoryHistoryProvider()],
+            require_per_service_call_history_persistence=around == "calls",
+        )
+        session = AgentSession()
+        response = await agent.run("3 and 1?", session=session)
+
+        assert [content.result for content in response.messages[-1].contents] == ["made up", "2"]
+        assert stored(session)[2:] == [f"tool: {results}"]
+
+
 @chat_middleware
 async def try_twice(context: Any, call_next: Any) -> None:
     try:
