@@ -273,6 +273,7 @@ from agentbench.workflows.executors.message import MessageType as MessageType
 from agentbench.workflows.executors.message import WorkflowMessage as WorkflowMessage
 from agentbench.workflows.executors.options import ExecutorPolicy as ExecutorPolicy
 from agentbench.workflows.executors.options import RunOptions as RunOptions
+from agentbench.workflows.executors.runner_context import RunnerContext as RunnerContext
 from agentbench.workflows.executors.state import State as State
 from agentbench.workflows.graph.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflows.graph.boundary import BoundaryHook as BoundaryHook
@@ -299,7 +300,6 @@ from agentbench.workflows.graph.validation import validate_workflow_graph as val
 from agentbench.workflows.pages.in_process import InProcessExecution as InProcessExecution
 from agentbench.workflows.pages.runner import Runner as Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext as InProcRunnerContext
-from agentbench.workflows.pages.runner_context import RunnerContext as RunnerContext
 from agentbench.workflows.run.report import PlannedDelivery as PlannedDelivery
 from agentbench.workflows.run.report import StepReport as StepReport
 from agentbench.workflows.run.result import WorkflowRunResult as WorkflowRunResult

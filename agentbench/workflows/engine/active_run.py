@@ -80,8 +80,8 @@ class ActiveRun:
             self.on_send = lambda delivery, envelope: self._check_type(delivery, envelope.data, "send")
             self.on_yield = lambda delivery, output: self._check_type(delivery, output, "yield")
 
-    def trace(self, workflow_id: str) -> None:
-        """Switch tracing on: a span for the run, each handler, each message and each edge group."""
+    def trace(self, workflow_id: str | None) -> None:
+        """Switch tracing on: a span for the run of a workflow, each handler, each message and each edge group."""
         from agentbench.workflows.engine.tracing import RunTracer  # noqa: PLC0415 - imports OpenTelemetry
 
         self.tracer = tracer = RunTracer(self.graph, workflow_id, self.run_id)

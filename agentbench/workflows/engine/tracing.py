@@ -7,12 +7,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from opentelemetry import propagate, trace
+from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
 from agentbench.observability.attribute_names import OtelAttr
 from agentbench.observability.instruments import error_text, get_tracer, mark_failed
 from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, PlanNotes
 
@@ -54,10 +55,17 @@ def traced_build(
 
 
 class RunTracer:
-    """Spans of one run: the run, each executor, each message, each edge group."""
+    """Spans of one run: the run, each executor, each message, each edge group.
 
-    def __init__(self, graph: Graph, workflow_id: str, run_id: str) -> None:
+    What is done by hand, without a `workflow_id`, has no span of a run; its spans belong to the current one.
+    """
+
+    def __init__(self, graph: Graph, workflow_id: str | None, run_id: str) -> None:
         self._tracer = get_tracer()
+        self._context: Context | None = None
+        if workflow_id is None:
+            self._run = trace.get_current_span()
+            return
         attributes: Attributes = {
             OtelAttr.WORKFLOW_ID: workflow_id,
             OtelAttr.WORKFLOW_NAME: graph.name,
@@ -89,7 +97,7 @@ class RunTracer:
         attributes: Attributes = {
             OtelAttr.EXECUTOR_ID: delivery.executor_id,
             OtelAttr.EXECUTOR_TYPE: delivery.executor.type,
-            OtelAttr.MESSAGE_TYPE: first.type.value if first is not None else "standard",
+            OtelAttr.MESSAGE_TYPE: str(MessageType.STANDARD if first is None else first.type),
             OtelAttr.MESSAGE_PAYLOAD_TYPE: type(delivery.data).__name__,
             OtelAttr.WORKFLOW_ITERATION: delivery.superstep,
         }

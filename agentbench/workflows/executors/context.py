@@ -15,21 +15,19 @@ from agentbench._signatures import type_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.host import HandContext, HandlerHost
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.host import HandlerHost, by_hand
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.state import State
 
 if TYPE_CHECKING:
     from typing_extensions import Never, TypeVar
 
+    from agentbench.workflows.executors.runner_context import RunnerContext
+
     OutT = TypeVar("OutT", default=Never)
     WorkflowOutT = TypeVar("WorkflowOutT", default=Never)
 
-    class _Gated(Generic[OutT, WorkflowOutT]):
-        # What the type checker sees. Awaitables, not coroutines: plain handlers call them without awaiting.
-
-        def send_message(self, message: OutT, target_id: str | None = None) -> Awaitable[None]: ...
-        def yield_output(self, output: WorkflowOutT) -> Awaitable[None]: ...
+    class _Gated(Generic[OutT, WorkflowOutT]): ...
 
 else:
     OutT = WorkflowOutT = object
@@ -71,13 +69,16 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     * `ctx.get_state(key, default=None)`, `ctx.set_state(key, value)`: state that all executors share.
     * `await ctx.add_event(event)`: an event for those who watch the run.
 
-    Built by hand, for the test of a handler, it is the kind without parameters.
+    Built by hand, for a host of handlers or a test of one, it offers all of them, and each call acts at once.
 
     Args:
         executor: The executor whose handler is called.
         source_executor_ids: Ids of the senders of the message; at least one.
         state: Shared state.
         runner_context: Takes messages, events and requests.
+        trace_contexts: OpenTelemetry contexts of the message, for `Executor.execute`.
+        source_span_ids: Ids of the spans that sent it.
+        request_id: Id of the request that is being answered.
 
     Raises:
         AttributeError: A handler sends or yields without having declared it.
@@ -96,13 +97,23 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     __slots__ = ("_deferred", "_delivery", "_open", "_run", "_sent", "_yielded")
 
     def __init__(
-        self, executor: Any, source_executor_ids: Sequence[str], state: State, runner_context: HandContext
+        self,
+        executor: Any,
+        source_executor_ids: Sequence[str],
+        state: State,
+        runner_context: RunnerContext,
+        trace_contexts: list[dict[str, str]] | None = None,
+        source_span_ids: list[str] | None = None,
+        request_id: str | None = None,
     ) -> None:
         if not source_executor_ids:
             msg = "source_executor_ids is empty; a context needs the id of at least one sender."
             raise ValueError(msg)
-        self._delivery = Delivery(executor, None, None, tuple(source_executor_ids))
-        self._run = runner_context.host(state)
+        envelope = WorkflowMessage(None, source_executor_ids[0], None, MessageType.STANDARD)
+        envelope.trace_contexts, envelope.source_span_ids = trace_contexts, source_span_ids
+        request = None if request_id is None else WorkflowEvent.request_info(request_id, executor.id, None, object)
+        self._delivery = Delivery(executor, None, None, tuple(source_executor_ids), (envelope,), request)
+        self._run: HandlerHost = by_hand().HandRun(runner_context, state)
         self._open = True
         self._sent: list[WorkflowMessage] = []
         self._yielded: list[Any] = []
@@ -199,11 +210,26 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         """Same as `set_state`, as an awaitable."""
         self.set_state(key, value)
 
+    # ---- messages and outputs --------------------------------------------------------------------
+
+    # Awaitables, not coroutines, for the type checker: plain handlers call them without awaiting.
+
+    def send_message(self, message: OutT, target_id: str | None = None) -> Awaitable[None]:
+        """Send a message to the connected executors, or to one of them; it arrives in the next superstep."""
+        self._send(message, target_id)
+        return self._forward(self._sent[-1:])
+
+    def yield_output(self, output: WorkflowOutT) -> Awaitable[None]:
+        """Yield a value as an output of the workflow."""
+        self._yield(output)
+        return self._forward()
+
     # ---- events and requests ---------------------------------------------------------------------
 
     async def add_event(self, event: WorkflowEvent[Any]) -> None:
         """Emit an event. Types that only the engine may emit become a `warning` event instead."""
         self._add_event(event)
+        await self._forward()
 
     async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
         """Request a value of `response_type` from outside the workflow, such as from a person; returns at once.
@@ -216,6 +242,12 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             request_id: A new one by default; `ValueError` if it is that of an open request.
         """
         self._request_info(request_data, response_type, request_id)
+        await self._forward()
+
+    def _forward(self, sent: Sequence[WorkflowMessage] = ()) -> Awaitable[None]:
+        run: Any = self._run
+        forwarding: Awaitable[None] = run.forward(sent)
+        return forwarding
 
     def _add_event(self, event: WorkflowEvent[Any]) -> None:
         if not self._open and self._is_late("add_event"):
@@ -322,6 +354,9 @@ class HandlerContext(WorkflowContext):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:
+        send_message = yield_output = property()  # not there: __getattr__ says how to declare them
+
     def __init__(self, delivery: Delivery, run: HandlerHost) -> None:
         self._delivery = delivery
         self._run = run
@@ -329,6 +364,14 @@ class HandlerContext(WorkflowContext):
         self._sent = []
         self._yielded = []
         self._deferred = None
+
+    async def add_event(self, event: WorkflowEvent[Any]) -> None:
+        """Emit an event."""
+        self._add_event(event)
+
+    async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
+        """Request a value from outside."""
+        self._request_info(request_data, response_type, request_id)
 
 
 class SendingContext(HandlerContext):

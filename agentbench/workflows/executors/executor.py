@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from agentbench._signatures import flatten_union, is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
+from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
-    from agentbench.workflows.executors.host import HandContext
+    from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State
 
 logger = logging.getLogger("agentbench")
@@ -198,23 +199,24 @@ class Executor:
         message: Any,
         source_executor_ids: Sequence[str],
         state: State,
-        runner_context: HandContext,
+        runner_context: RunnerContext,
         trace_contexts: list[dict[str, str]] | None = None,
         source_span_ids: list[str] | None = None,
     ) -> None:
         """Deliver one value (or `WorkflowMessage`, for an answer) outside a running workflow.
 
         What the handler sends, emits and requests goes to `runner_context`. `RuntimeError` if no handler takes it.
+        The span of the call, while tracing is on, is linked to `trace_contexts`.
         """
-        if isinstance(message, WorkflowMessage):
-            envelope = message
-        else:
-            envelope = WorkflowMessage(message, source_executor_ids[0], None, MessageType.STANDARD)
-            envelope.trace_contexts, envelope.source_span_ids = trace_contexts, source_span_ids
+        envelope = message
+        if not isinstance(message, WorkflowMessage):
+            envelope = WorkflowMessage(message, source_executor_ids[0])
+        if trace_contexts is not None:
+            envelope = replace(envelope, trace_contexts=trace_contexts, source_span_ids=source_span_ids)
         request, data = envelope.original_request_info_event, envelope.data
         spec = self.find_handler(data) if request is None else self.find_response_handler(request.data, data)
         delivery = Delivery(self, spec, data, tuple(source_executor_ids), (envelope,), request)
-        await runner_context.deliver(delivery, state)
+        await by_hand().deliver(delivery, state, runner_context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return `{"id": ..., "type": ...}`."""

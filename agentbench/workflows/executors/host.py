@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Literal, Protocol
 
 from agentbench.workflows.events.events import WorkflowEvent
@@ -55,14 +56,6 @@ class HandlerHost(Protocol):
         """Note who wrote a key of shared state."""
 
 
-class HandContext(Protocol):
-    """A runner context for handlers and edges that are called by hand: an `InProcRunnerContext`."""
-
-    def host(self, state: State) -> HandlerHost:
-        """Return the host of a context that is made by hand."""
-
-    async def deliver(self, delivery: Delivery, state: State) -> None:
-        """Call the handler of a delivery and queue what it sends."""
-
-    async def route(self, edge_runner: Any, message: WorkflowMessage, state: State) -> bool:
-        """Route one message over an edge group and run what it reaches."""
+def by_hand() -> Any:
+    """Return the module for handlers and edges that are called by hand: a room above, which no workflow needs."""
+    return import_module("agentbench.workflows.pages.by_hand")

@@ -23,6 +23,9 @@ class MessageType(Enum):
     STANDARD = "standard"
     RESPONSE = "response"
 
+    def __str__(self) -> str:
+        return self.value
+
 
 @dataclass(slots=True, repr=False)
 class WorkflowMessage:

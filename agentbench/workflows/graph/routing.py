@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
 from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, MessageType, WorkflowMessage
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, ResolvedFanInMode
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
@@ -22,7 +23,7 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdge
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.handlers import HandlerSpec
-    from agentbench.workflows.executors.host import HandContext
+    from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State
 
 
@@ -87,9 +88,10 @@ class EdgeRunner:
         """Return the deliveries for one message, or why there is none. May add to `buffers`."""
         raise NotImplementedError
 
-    async def send_message(self, message: WorkflowMessage, state: State, ctx: HandContext) -> bool:
+    async def send_message(self, message: WorkflowMessage, state: State, ctx: RunnerContext) -> bool:
         """Route one message and run what it reaches, outside a running workflow; False if no target can take it."""
-        return await ctx.route(self, message, state)
+        delivered: bool = await by_hand().route(self, message, state, ctx)
+        return delivered
 
 
 def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | None:

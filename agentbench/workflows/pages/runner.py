@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from agentbench.exceptions import WorkflowCheckpointException, WorkflowRunnerException
-from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException, WorkflowRunnerException
+from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
-from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.pages.by_hand import ContextWriter, HandRun
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.events.events import WorkflowEvent
     from agentbench.workflows.executors.executor import Executor
+    from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
-    from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 
 class Runner:
@@ -28,7 +31,7 @@ class Runner:
         edge_groups: all edge groups in builder order.
         executors: by id.
         state: shared state.
-        ctx: messages, events and requests.
+        ctx: messages, events, requests and checkpoints; any `RunnerContext`.
         workflow_name: key of the checkpoints.
         graph_signature_hash: hash of the graph; a checkpoint fits only where it is the same.
         max_iterations: supersteps that `run_until_convergence` may take.
@@ -47,14 +50,13 @@ class Runner:
         edge_groups: Sequence[EdgeGroup],
         executors: dict[str, Executor],
         state: State,
-        ctx: InProcRunnerContext,
+        ctx: RunnerContext,
         workflow_name: str,
         graph_signature_hash: str,
         max_iterations: int = 100,
         *,
         boundary_hook: BoundaryHook | None = None,
     ) -> None:
-        ctx.state = state
         self.context = ctx
         self.graph = Graph(
             edge_groups,
@@ -65,59 +67,103 @@ class Runner:
             boundary_hook=boundary_hook,
         )
         self.graph.signature_hash = graph_signature_hash
+        self._run_state = RunState(state)
         self._is_running = False
+        self._n_restored = 0
 
     @property
     def iteration(self) -> int:
         """Number of the last superstep."""
-        return self.context.superstep
+        return self._run_state.superstep
 
     def reset_iteration_count(self) -> None:
         """Number supersteps from 1 again."""
-        self.context.superstep = 0
+        self._run_state.superstep = 0
 
     async def run_until_convergence(self) -> AsyncIterator[WorkflowEvent[Any]]:
-        """Run supersteps until no message is queued, yielding events after each.
+        """Run supersteps until no message is queued, yielding events as they come.
+
+        Where the context has a checkpoint storage, the messages that it begins with and each superstep are saved.
 
         Raises:
             WorkflowRunnerException: it runs already.
             WorkflowConvergenceException: messages are left after `max_iterations` supersteps.
+            Exception: what a handler raised, as is, after all events up to then.
         """
         if self._is_running:
             msg = "This runner runs already; wait for it to end, or use another one."
             raise WorkflowRunnerException(msg)
         self._is_running = True
         context = self.context
-        run = ActiveRun(self.graph, context, context.log, RunOptions(), streaming=context.is_streaming())
-        if run.output_kinds is None:
-            run.output_kinds = context.classify_yielded_output
-        runner = SuperstepRunner(run)
         try:
+            await asyncio.sleep(0)  # runs that were started together collide even if no handler waits
+            run = HandRun(context, self._run_state.state, self.graph, self._run_state)
+            await run.receive()
+            runner = SuperstepRunner(run)
+            if context.has_checkpointing():
+                runner.writer = ContextWriter(run)
+                await self._save_input(run, runner.writer)
             for event in await context.drain_events():
                 yield event
             for _ in range(self.graph.max_iterations):
-                await runner.superstep()
-                for event in await context.drain_events():
-                    yield event
-                if not context.messages:
+                async with aclosing(run.follow(_superstep(run, runner))) as turns:
+                    async for _ in turns:
+                        for event in await context.drain_events():
+                            yield event
+                await run.receive()
+                if not self._run_state.messages:
                     return
-            if context.messages:
-                raise convergence_error(self.graph.name, context, self.graph.max_iterations)
+            if self._run_state.messages:
+                await run.hand_over()
+                raise convergence_error(self.graph.name, self._run_state, self.graph.max_iterations)
         finally:
             self._is_running = False
+
+    async def _save_input(self, run: HandRun, writer: ContextWriter) -> None:
+        """Save what the first superstep begins with, unless that is what was restored."""
+        n_restored, self._n_restored = self._n_restored, 0
+        messages = self._run_state.queued_messages()
+        if len(messages) > n_restored:
+            is_answer = any(message.type is MessageType.RESPONSE for message in messages)
+            info = await writer.save("answer" if is_answer else "input")
+            self._run_state.last_checkpoint_id = None if info is None else info.checkpoint_id
+            await run.receive()
 
     async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
         """Put context, shared state and executors back to a checkpoint; `storage` is for a context without one.
 
         Raises:
             GraphMismatchError: it was saved with another graph hash.
-            WorkflowCheckpointException: there is no storage, or the id is unknown.
+            WorkflowCheckpointException: there is no storage, the id is unknown, or it cannot be restored.
         """
-        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs load none
+        from agentbench.checkpoints.access import checkpoint_error, load_checkpoint  # noqa: PLC0415 - most runs load none
         from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above
 
-        source = self.context.storage if self.context.has_checkpointing() else storage
-        if source is None:
-            msg = "There is no storage to restore from. Pass storage=, or a context with a checkpoint storage."
-            raise WorkflowCheckpointException(msg)
-        await restore_checkpoint(self.graph, self.context, await load_checkpoint(source, checkpoint_id))
+        context = self.context
+        try:
+            if context.has_checkpointing():
+                checkpoint = await context.load_checkpoint(checkpoint_id)
+            elif storage is not None:
+                checkpoint = await load_checkpoint(storage, checkpoint_id)
+            else:
+                msg = "There is no storage to restore from. Pass storage=, or a context with a checkpoint storage."
+                raise WorkflowCheckpointException(msg)
+            if checkpoint is None:
+                raise CheckpointNotFoundError(checkpoint_id)
+            await restore_checkpoint(self.graph, self._run_state, checkpoint)
+            await context.apply_checkpoint(checkpoint)
+        except Exception as error:
+            if isinstance(error, WorkflowCheckpointException):
+                raise
+            raise checkpoint_error(error, f"Checkpoint {checkpoint_id!r} cannot be restored") from error
+        self._n_restored = len(self._run_state.queued_messages())
+
+
+async def _superstep(run: HandRun, runner: SuperstepRunner) -> None:
+    try:
+        await runner.superstep()
+    except Exception:
+        await run.reopen_requests()
+        raise
+    if runner.writer is None:
+        await run.hand_over()

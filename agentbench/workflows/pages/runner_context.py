@@ -1,70 +1,22 @@
-"""The state of a run with the methods that code calls which drives a runner, or handlers, by hand."""
+"""The `RunnerContext` of this process: the state of a run, with the methods for code that drives it by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.workflows.engine.active_run import ActiveRun
-from agentbench.workflows.engine.concurrency import run_all
-from agentbench.workflows.engine.invocation import invoke
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.host import OutputKind
 from agentbench.workflows.executors.message import Buffers, WorkflowMessage
-from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.graph.routing import (
-    BUFFERED,
-    CONDITION_FALSE,
-    EdgeGroupDeliveryStatus,
-    EdgeRunner,
-    copy_buffers,
-)
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
-
-
-@runtime_checkable
-class RunnerContext(Protocol):
-    """What code that drives a `Runner` by hand needs of its context; `InProcRunnerContext` is one."""
-
-    async def send_message(self, message: WorkflowMessage) -> None:
-        """Queue a message for the next superstep."""
-
-    async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
-        """Take all queued messages, by source id."""
-
-    async def has_messages(self) -> bool:
-        """Whether messages are queued."""
-
-    async def add_event(self, event: WorkflowEvent[Any]) -> None:
-        """Emit an event."""
-
-    async def drain_events(self) -> list[WorkflowEvent[Any]]:
-        """Take the events that were not read yet."""
-
-    async def has_events(self) -> bool:
-        """Whether there are events that were not read yet."""
-
-    async def next_event(self) -> WorkflowEvent[Any]:
-        """Wait for the next event and take it."""
-
-    async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
-        """Register and emit a request."""
-
-    async def send_request_info_response(self, request_id: str, response: Any) -> None:
-        """Answer a request: queues the RESPONSE message."""
-
-    async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
-        """Return the open requests by id."""
 
 
 class InProcRunnerContext(RunState):
@@ -104,37 +56,12 @@ class InProcRunnerContext(RunState):
         return bool(self.messages)
 
     def get_buffers(self) -> Buffers:
-        """Return the messages that wait in fan-in barriers: group key, source id, messages."""
+        """Return the messages that wait in fan-in barriers."""
         return self.buffers
 
     def set_buffers(self, buffers: Buffers) -> None:
         """Replace the messages that wait in fan-in barriers."""
         self.buffers = buffers
-
-    # ---- handlers and edges by hand --------------------------------------------------------------
-
-    def host(self, state: State) -> ActiveRun:
-        """Return the host of handlers that are called by hand, with this shared state."""
-        run = ActiveRun(Graph([], {}, ()), self, self.log, RunOptions(), streaming=self._streaming)
-        run.state = state
-        run.output_kinds = self._classifier
-        return run
-
-    async def deliver(self, delivery: Delivery, state: State) -> None:
-        """Call the handler of a delivery and queue what it sends."""
-        self.queue(await invoke(delivery, self.host(state)))
-
-    async def route(self, edge_runner: EdgeRunner, message: WorkflowMessage, state: State) -> bool:
-        """Route one message over an edge group and call the handlers that it reaches; False if no target takes it."""
-        buffers = copy_buffers(self.buffers)
-        routed = edge_runner.route(message, await edge_runner.decide(message), buffers)
-        self.buffers = buffers
-        if isinstance(routed, EdgeGroupDeliveryStatus):
-            return routed in (BUFFERED, CONDITION_FALSE)
-        run = self.host(state)
-        for sent in await run_all(lambda delivery: invoke(delivery, run), routed):
-            self.queue(sent)
-        return True
 
     # ---- events ----------------------------------------------------------------------------------
 
@@ -170,8 +97,12 @@ class InProcRunnerContext(RunState):
     # ---- requests --------------------------------------------------------------------------------
 
     async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
-        """Register a request and emit it."""
-        self.host(self.state).open_request(event)
+        """Register a request and emit it. ValueError: the event is not a request."""
+        if event.type != "request_info":
+            msg = f"Expected a 'request_info' event, got {event.type!r}. Use WorkflowEvent.request_info()."
+            raise ValueError(msg)
+        self.requests[event.request_id] = event
+        await self.add_event(event)
 
     async def send_request_info_response(self, request_id: str, response: Any) -> None:
         """Answer a request. ValueError: it is not open. TypeError: the value is not of its response type."""
@@ -193,7 +124,7 @@ class InProcRunnerContext(RunState):
 
     @property
     def storage(self) -> CheckpointStorage | None:
-        """The storage set for one run, else the default one."""
+        """The storage set for one run, else that of the constructor."""
         return self.default_storage if self._runtime_storage is None else self._runtime_storage
 
     def has_checkpointing(self) -> bool:
@@ -205,7 +136,7 @@ class InProcRunnerContext(RunState):
         self._runtime_storage = storage
 
     def clear_runtime_checkpoint_storage(self) -> None:
-        """Use the default storage again."""
+        """Go back to the storage of the constructor."""
         self._runtime_storage = None
 
     async def create_checkpoint(
@@ -217,16 +148,20 @@ class InProcRunnerContext(RunState):
         iteration_count: int,
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Save messages, requests, fan-in buffers and committed state; returns the checkpoint's id.
+        """Save queued messages, open requests, barriers and committed state; returns the checkpoint's id.
 
-        A context knows no executors: their own state is saved by `workflow.run()`.
+        A context knows no executors: a `Runner` saves what they keep. WorkflowCheckpointException: there is no storage.
         """
-        from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - most runs save none
+        from agentbench.checkpoints.access import head_of, save_checkpoint  # noqa: PLC0415 - most runs save none
+        from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - as above
+        from agentbench.checkpoints.metadata import SEQ  # noqa: PLC0415 - as above
         from agentbench.workflows.persist.snapshot import FAN_IN_BUFFERS  # noqa: PLC0415 - as above
 
+        storage = self._require_storage()
         content = {key: value for key, value in state.export_state().items() if key != RUN_KWARGS}  # may hold secrets
         if self.buffers:
             content[FAN_IN_BUFFERS] = self.buffers
+        head = await head_of(storage, workflow_name)
         checkpoint = WorkflowCheckpoint(
             workflow_name,
             graph_signature_hash,
@@ -235,9 +170,9 @@ class InProcRunnerContext(RunState):
             state=content,
             pending_request_info_events=dict(self.requests),
             iteration_count=iteration_count,
-            metadata=dict(metadata or {}),
+            metadata={SEQ: 1 if head is None else head.seq + 1, **(metadata or {})},
         )
-        return await self._require_storage().save(checkpoint)
+        return await save_checkpoint(storage, checkpoint)
 
     async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Load a checkpoint. WorkflowCheckpointException: there is no storage, or the id is unknown."""
@@ -246,16 +181,21 @@ class InProcRunnerContext(RunState):
         return await load_checkpoint(self._require_storage(), checkpoint_id)
 
     async def apply_checkpoint(self, checkpoint: WorkflowCheckpoint) -> None:
-        """Replace messages and open requests by those of the checkpoint; see `Runner.restore_from_checkpoint`."""
+        """Replace messages, barriers and open requests by those of a checkpoint, and emit the requests again."""
+        from agentbench.workflows.persist.snapshot import FAN_IN_BUFFERS  # noqa: PLC0415 - most runs load none
+
         self.messages = {source: list(queued) for source, queued in checkpoint.messages.items()}
-        self.requests = dict(checkpoint.pending_request_info_events)
-        self.raised = []
+        self.buffers = checkpoint.state.get(FAN_IN_BUFFERS, {})
+        self.requests = {}
+        for request in checkpoint.pending_request_info_events.values():
+            await self.add_request_info_event(request)
 
     def _require_storage(self) -> CheckpointStorage:
-        if self.storage is None:
-            msg = "This context has no checkpoint storage: pass one to InProcRunnerContext(checkpoint_storage)."
+        storage = self.storage
+        if storage is None:
+            msg = "This context has no checkpoint storage. Pass one to InProcRunnerContext(checkpoint_storage)."
             raise WorkflowCheckpointException(msg)
-        return self.storage
+        return storage
 
     # ---- one run ---------------------------------------------------------------------------------
 
@@ -270,4 +210,5 @@ class InProcRunnerContext(RunState):
     def reset_for_new_run(self) -> None:
         """Drop messages, buffers and unread events of earlier runs; open requests stay."""
         self.drop_messages()
+        self.log.take()
         self._unread = []

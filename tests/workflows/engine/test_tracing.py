@@ -21,7 +21,10 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 
 class Beginnings(SpanProcessor):
@@ -195,6 +198,25 @@ async def test_the_context_of_a_message_is_that_of_its_send_span(spans):
     assert message.source_span_ids == [format(sent.id, "016x")]
     assert message.trace_context is not None
     assert message.trace_context["traceparent"].startswith(f"00-{sent.trace_id:032x}-{sent.id:016x}-")
+
+
+async def test_an_executor_and_a_context_by_hand_have_spans_without_a_run(spans, monkeypatch):
+    context, echo = InProcRunnerContext(), node(show, "echo")
+    with trace.get_tracer("test").start_as_current_span("host"):
+        ctx: WorkflowContext[str] = WorkflowContext(echo, ["user"], State(), context)
+        await ctx.send_message("hello")
+        ((envelope,),) = (await context.drain_messages()).values()
+        carriers, ids = envelope.trace_contexts, envelope.source_span_ids
+        await echo.execute("hello", ["user"], State(), context, trace_contexts=carriers, source_span_ids=ids)
+    _, send, process, *_ = spans()
+    assert (send.name, send.parent, ids) == ("message.send", "host", [format(send.id, "016x")])
+    assert (process.name, process.parent, process.links) == ("executor.process echo", "host", [send.id])
+    assert process.attributes["message.type"] == str(MessageType.STANDARD)
+    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "ENABLED", False)
+    quiet: WorkflowContext[str] = WorkflowContext(echo, ["user"], State(), context)
+    await quiet.send_message("hello")
+    ((untraced,),) = (await context.drain_messages()).values()
+    assert (untraced.trace_contexts, untraced.source_span_ids) == (None, None)
 
 
 async def test_a_run_is_part_of_the_span_around_it(spans):

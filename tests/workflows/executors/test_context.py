@@ -222,7 +222,7 @@ def test_a_context_made_by_hand_needs_a_source():
     ctx.set_state("k", 1)
     assert ctx.state is state
     assert state.get("k") == 1
-    assert not hasattr(ctx, "send_message")
+    assert hasattr(ctx, "send_message")
 
 
 # ---- late use ------------------------------------------------------------------------------------

@@ -7,10 +7,11 @@ from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError, W
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.runner_context import RunnerContext
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.pages.runner import Runner
-from agentbench.workflows.pages.runner_context import InProcRunnerContext, RunnerContext
+from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 
 @executor
@@ -182,14 +183,6 @@ async def test_without_a_storage_nothing_can_be_saved_or_loaded():
 
 
 # ---- one run -------------------------------------------------------------------------------------
-
-
-def test_handlers_called_by_hand_see_a_streamed_run_where_the_context_says_so():
-    context = InProcRunnerContext()
-    assert not context.is_streaming()
-    context.set_streaming(True)
-    assert context.is_streaming()
-    assert context.host(State()).streaming
 
 
 async def test_a_new_run_drops_messages_and_barriers_but_not_requests():

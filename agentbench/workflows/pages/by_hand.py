@@ -1,0 +1,185 @@
+"""Handlers, edges and supersteps over a `RunnerContext`, of which only the published methods are used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.observability import is_tracing
+from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.concurrency import run_all
+from agentbench.workflows.engine.invocation import invoke
+from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.runner_context import RunnerContext
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.graph.routing import (
+    BUFFERED,
+    CONDITION_FALSE,
+    EdgeGroupDeliveryStatus,
+    EdgeRunner,
+    copy_buffers,
+)
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+
+
+class HandRun(ActiveRun):
+    """A run whose messages, events and requests go to a context, with a log and a run state only in between.
+
+    `run_state` is that of a `Runner`, which goes on from call to call.
+    """
+
+    def __init__(
+        self, context: RunnerContext, state: State, graph: Graph | None = None, run_state: RunState | None = None
+    ) -> None:
+        run_state = RunState(state) if run_state is None else run_state
+        streaming = context.is_streaming()
+        super().__init__(graph or Graph([], {}, ()), run_state, run_state.log, RunOptions(), streaming=streaming)
+        self.context = context
+        self._in_order = asyncio.Lock()
+        if self.output_kinds is None:
+            self.output_kinds = context.classify_yielded_output
+        if is_tracing():
+            self.trace(None)
+
+    async def forward(self, sent: Iterable[WorkflowMessage] = ()) -> None:
+        """Pass on the events that were emitted since the last call, then these messages."""
+        async with self._in_order:
+            for event in self.log.take():
+                if event.type == "request_info":
+                    await self.context.add_request_info_event(event)
+                else:
+                    await self.context.add_event(event)
+            for message in sent:
+                await self.context.send_message(message)
+
+    async def follow(self, work: Coroutine[Any, Any, Any]) -> AsyncGenerator[None, None]:
+        """Carry out work of the engine and pass its events on as they come: once per turn, the last time at its end."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(self.log.wake)
+        try:
+            ended = False
+            while not ended:
+                ended = task.done()
+                await self.forward()
+                yield
+                if not ended and not self.log.has_unread and not task.done():
+                    await self.log.changed()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+        task.result()
+
+    async def receive(self) -> None:
+        """Take the queued messages, the open requests and the barriers of the context."""
+        self.run_state.messages = await self.context.drain_messages()
+        self.run_state.requests = dict(await self.context.get_pending_request_info_events())
+        if isinstance(self.context, RunState):
+            self.run_state.buffers = self.context.buffers
+
+    async def hand_over(self) -> None:
+        """Queue in the context what the superstep has sent, and give it the barriers."""
+        if isinstance(self.context, RunState):
+            self.context.buffers = self.run_state.buffers
+        await self.forward(self.run_state.queued_messages())
+
+    async def reopen_requests(self) -> None:
+        """Open those requests again whose responses a failed superstep did not handle."""
+        pending = await self.context.get_pending_request_info_events()
+        for request_id, event in self.run_state.requests.items():
+            if request_id not in pending:
+                await self.context.add_request_info_event(event)
+
+
+class ContextWriter:
+    """Saves the checkpoints of a `Runner` through its context."""
+
+    def __init__(self, run: HandRun) -> None:
+        self._run = run
+
+    async def load_head(self) -> None:
+        """Nothing: a context knows no chain."""
+
+    async def save(
+        self,
+        source: str,
+        *,
+        writers: Sequence[str] = (),
+        began_ns: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CheckpointInfo | None:
+        """Hand the messages over, which the context saves, and save them; None and a warning when that failed."""
+        from agentbench.checkpoints import metadata as keys  # noqa: PLC0415 - most contexts save nothing
+        from agentbench.checkpoints.info import CheckpointInfo  # noqa: PLC0415 - as above
+        from agentbench.workflows.persist.snapshot import snapshot  # noqa: PLC0415 - as above
+
+        run, run_state, graph = self._run, self._run.run_state, self._run.graph
+        await run.hand_over()
+        previous = run_state.last_checkpoint_id
+        try:
+            saved = State()
+            saved.import_state((await snapshot(graph, run_state)).state)
+            checkpoint_id = await run.context.create_checkpoint(
+                graph.name,
+                graph.signature_hash,
+                saved,
+                previous,
+                run_state.superstep,
+                {keys.SOURCE: source, keys.WRITERS: list(writers), **(metadata or {})},
+            )
+        except Exception as error:  # noqa: BLE001 - a storage raises anything
+            text = f"The checkpoint of superstep {run_state.superstep} was not saved: {type(error).__name__}: {error}"
+            run.log.append(WorkflowEvent.warning(text))
+            return None
+        now = iso_utc(runtime_defaults().clock.time_ns())
+        return CheckpointInfo(
+            graph.name, checkpoint_id, run_state.superstep, now, previous_checkpoint_id=previous, source=source
+        )
+
+
+async def deliver(delivery: Delivery, state: State, context: RunnerContext) -> None:
+    """Call the handler of a delivery; what it sends, emits and requests goes to the context."""
+    run = HandRun(context, state)
+    sent: list[WorkflowMessage] = []
+
+    async def call() -> None:
+        sent.extend(await invoke(delivery, run))
+
+    await _finish(run, call())
+    await run.forward(sent)
+
+
+async def route(edge_runner: EdgeRunner, message: WorkflowMessage, state: State, context: RunnerContext) -> bool:
+    """Route one message over an edge group and call the handlers that it reaches; False if no target takes it."""
+    run = HandRun(context, state)
+    holder: Any = context if isinstance(context, RunState) else edge_runner
+    buffers = copy_buffers(getattr(holder, "buffers", {}))
+    routed = edge_runner.route(message, await edge_runner.decide(message), buffers)
+    holder.buffers = buffers
+    if isinstance(routed, EdgeGroupDeliveryStatus):
+        return routed in (BUFFERED, CONDITION_FALSE)
+    sent: list[WorkflowMessage] = []
+
+    async def call() -> None:
+        for messages in await run_all(lambda delivery: invoke(delivery, run), routed):
+            sent.extend(messages)
+
+    await _finish(run, call())
+    await run.forward(sent)
+    return True
+
+
+async def _finish(run: HandRun, work: Coroutine[Any, Any, Any]) -> None:
+    async with aclosing(run.follow(work)) as turns:
+        async for _ in turns:
+            pass
