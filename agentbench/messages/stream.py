@@ -226,6 +226,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             reader.cancel()
             failure = await self._closer
         else:
+            await asyncio.sleep(0)  # a loop that ends begins to close all generators first, and each closes once
             failure = await clean_up(self._endings())
         if failure is not None:
             raise failure
@@ -415,7 +416,6 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             self._loop.call_soon_threadsafe(_close_abandoned, self)
 
     async def _aclose_abandoned(self) -> None:
-        await asyncio.sleep(0)  # the loop begins to close abandoned generators first
         try:
             await self.aclose()
         except Exception as error:  # noqa: BLE001 - there is no caller to catch it

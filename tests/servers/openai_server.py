@@ -57,6 +57,10 @@ class Gate:
         await asyncio.wrap_future(self._opened)
 
 
+class KeepAlive:
+    """Sends comments, which are no events, until the client has closed the connection."""
+
+
 @dataclass
 class Answer:
     """One scripted reply.
@@ -68,7 +72,7 @@ class Answer:
         closed_by_client: Done when the client has closed the connection while the answer was still being sent.
     """
 
-    parts: tuple[bytes | Gate, ...] = ()
+    parts: tuple[bytes | Gate | KeepAlive, ...] = ()
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     chunked: bool = False
@@ -92,7 +96,7 @@ def raw(body: bytes, content_type: str, status: int = 200) -> Answer:
     return Answer((body,), status, {"content-type": content_type})
 
 
-def stream(*parts: Mapping[str, Any] | bytes | Gate, done: bool = True, cut: bool = False) -> Answer:
+def stream(*parts: Mapping[str, Any] | bytes | Gate | KeepAlive, done: bool = True, cut: bool = False) -> Answer:
     """A stream of server-sent events: one per mapping; bytes are sent as they are.
 
     Args:
@@ -100,7 +104,7 @@ def stream(*parts: Mapping[str, Any] | bytes | Gate, done: bool = True, cut: boo
         done: Whether `[DONE]` comes last.
         cut: Whether the connection breaks instead.
     """
-    sent: list[bytes | Gate] = [_event(part) if isinstance(part, Mapping) else part for part in parts]
+    sent: list[bytes | Gate | KeepAlive] = [_event(part) if isinstance(part, Mapping) else part for part in parts]
     if done and not cut:
         sent.append(b"data: [DONE]\n\n")
     return Answer(tuple(sent), headers={"content-type": "text/event-stream"}, chunked=True, cut=cut)
@@ -214,6 +218,13 @@ async def _send(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.St
             if not await _passed(part, reader):
                 answer.closed_by_client.set_result(None)
                 return False
+        elif isinstance(part, KeepAlive):
+            while not reader.at_eof():
+                writer.write(b"e\r\n: keep-alive\n\n\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.001)
+            answer.closed_by_client.set_result(None)
+            return False
         else:
             writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n" if answer.chunked else part)
     if answer.cut:

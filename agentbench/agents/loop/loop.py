@@ -173,6 +173,7 @@ class ToolLoop:
             ask_alone=config.get("approval_scope") == "call",
         )
         self._rounds += 1
+        self.options.pop("continuation_token", None)  # it was for the answer that is complete now
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
         requests = [*batch.requests, *_requests_of(outcomes)]
         results = [outcome.result for outcome in outcomes if outcome.result is not None]

@@ -6,16 +6,17 @@ import logging
 import os
 import typing
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
-from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, unusable_error
+from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_END, NO_UPDATES, ReportedFailureError
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
 from agentbench.agents.clients.openai.responses.requests import Responses
 from agentbench.agents.clients.openai.settings import ApiKey
+from agentbench.agents.clients.openai.wire import WireRequest
 from agentbench.agents.model.client import BaseChatClient
+from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
@@ -35,6 +36,8 @@ logger = logging.getLogger("agentbench.openai")
 ApiName = Literal["chat_completions", "responses"]
 
 _APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatCompletions(), "responses": Responses()}
+# For a client that speaks Chat Completions and stores its conversations itself.
+_IN_BACKGROUND = Responses(stores=False)
 
 
 class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
@@ -106,48 +109,61 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
             return self._build_response_stream(updates, response_format=options.get("response_format"))
         return self._answer(messages, options, kwargs)
 
-    async def _send(
-        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any], *, stream: bool
-    ) -> tuple[dict[str, Any], Any]:
-        """The options of the model after validation, and what the SDK returns."""
+    async def _prepare(
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], ChatCompletions | Responses, WireRequest]:
+        """Return the options of the model after validation, those of the transport, the API and the request."""
         checked = dict(await self._validate_options(options))
         transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
-        transport = {name: value for name, value in transport.items() if value is not None}
-        api = _APIS[self.api]
+        api = self._api_for(checked)
         request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
-        method = getattr(self._connection.resource(api.path), request.method)
-        body = api.stream_body(request) if stream else request.body
-        return checked, await self._connection.call(method, body, **transport)
+        return checked, await self._connection.transport(transport), api, request
+
+    def _api_for(self, options: Mapping[str, Any]) -> ChatCompletions | Responses:
+        """Return the API for a request; only Responses makes answers in the background."""
+        is_in_background = options.get("background") or options.get("continuation_token")
+        if self.api == "responses" or not is_in_background:
+            return _APIS[self.api]
+        if "responses" in self.APIS:
+            return _IN_BACKGROUND
+        message = "Chat Completions makes no answers in the background. Use OpenAIChatClient or OpenAIResponsesClient."
+        raise ChatClientInvalidRequestException(message)
 
     async def _answer(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        checked, answer = await self._send(messages, options, kwargs, stream=False)
-        api = _APIS[self.api]
-        failure = api.failure(answer)
-        if failure is not None:
-            raise self._connection.reported_error(failure)
-        response = api.response(answer, checked)
-        if response is None:
-            raise unusable_error(NO_ANSWER, url=self.service_url())
-        return response
+        checked, transport, api, request = await self._prepare(messages, options, kwargs)
+        with self._connection.translate_errors(request.body, transport):
+            answer = await self._connection.call(api.path, request, transport)
+            failure = api.failure(answer)
+            if failure is not None:
+                raise ReportedFailureError(failure)
+            response = api.response(answer, checked)
+            if response is None:
+                raise ValueError(NO_ANSWER)
+            return response
 
     async def _updates(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
-        checked, opened = await self._send(messages, options, kwargs, stream=True)
-        reader = _APIS[self.api].reader(checked)
-        is_empty = True
-        async with aclosing(self._connection.updates(opened)) as events:
-            async for event in events:
-                update = reader.read(event)
-                if reader.failure is not None:
-                    raise self._connection.reported_error(reader.failure)
-                if update is not None:
-                    is_empty = False
-                    yield update
-        if is_empty:
-            raise unusable_error(NO_UPDATES, url=self.service_url())
+        checked, transport, api, request = await self._prepare(messages, options, kwargs)
+        reader, is_empty = api.reader(checked), True
+        with self._connection.translate_errors(request.body, transport):
+            events = await self._connection.open(api.path, api.stream_request(request), transport)
+            try:
+                async for event in events:
+                    update = reader.read(event)
+                    if reader.failure is not None:
+                        raise ReportedFailureError(reader.failure)
+                    if update is not None:
+                        is_empty = False
+                        yield update
+            finally:
+                await events.aclose()
+            if is_empty:
+                raise ValueError(NO_UPDATES)
+            if not reader.ended and reader.must_end:
+                raise EOFError(NO_END)
         if not reader.ended:
             logger.warning(
                 "A stream of %s ended without a finish reason; the answer may be cut off.", self.service_url()

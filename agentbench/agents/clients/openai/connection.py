@@ -5,24 +5,34 @@ from __future__ import annotations
 import asyncio
 import inspect
 import operator
+import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
-from agentbench._secrets import is_secret_name
-from agentbench.agents.clients.openai.errors import reported_error, sdk_errors, translate_error
+from agentbench.agents.clients.openai.errors import (
+    ReportedFailureError,
+    answer_errors,
+    reported_error,
+    secret_pattern,
+    translate_error,
+)
+from agentbench.agents.clients.openai.events import Events
 from agentbench.agents.clients.openai.settings import find_target, validate_key, without_credentials
-from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, MissingExtraError
+from agentbench.agents.clients.openai.wire import WireRequest, field
+from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
 from agentbench.observability.user_agent import USER_AGENT_KEY, prepend_agent_framework_to_user_agent
-from agentbench.settings import SecretString
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from typing_extensions import Self
 
 DEFAULT_URL = "https://api.openai.com/v1"
+
+# Headers that the SDK itself adds, whose values are no secrets but words such as "python".
+_OF_THE_SDK = ("accept", "content-type", "x-stainless-")
 
 # Arguments of the SDK's methods that are not part of the request.
 TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
@@ -57,7 +67,6 @@ class Connection:
         # needs two clients.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]] = {}
         self._of_no_loop: AsyncOpenAI | None = None
-        self._tokens: list[SecretString] = []  # the last few keys that came from a function
 
     @property
     def url(self) -> str:
@@ -97,62 +106,53 @@ class Connection:
         if closing is not None:
             await closing.aclose()
 
-    def resource(self, path: str) -> Any:
-        """Return a part of the SDK, such as `chat.completions`; of those used here, `responses` came last."""
+    def _method(self, path: str, name: str) -> Callable[..., Any]:
+        """Return a method of a part of the SDK; of those used here, `responses` came last."""
         try:
-            return operator.attrgetter(path)(self.sdk())
+            return operator.attrgetter(f"{path}.{name}")(self.sdk())  # type: ignore[no-any-return]
         except AttributeError:
             problem = f"The installed openai package has no {path!r}; version 1.66 or newer has"
             raise MissingExtraError("openai", "openai>=1.66", problem=problem) from None
 
-    async def call(self, method: Callable[..., Any], body: Mapping[str, Any], **transport: Any) -> Any:
-        """Send one request by a method of the SDK and return the answer; `body` may have fields that are new to it."""
-        arguments = dict(transport)
+    async def call(self, path: str, request: WireRequest, transport: Mapping[str, Any]) -> Any:
+        """Send a request and return the answer; its body may have fields that are new to the SDK."""
+        method, arguments = self._method(path, request.method), dict(transport)
         known = _parameter_names(getattr(method, "__func__", method))
-        others = {} if known is None else {name: value for name, value in body.items() if name not in known}
-        arguments |= {name: value for name, value in body.items() if name not in others}
+        others = {} if known is None else {name: value for name, value in request.body.items() if name not in known}
+        arguments |= {name: value for name, value in request.body.items() if name not in others}
         if others:
             arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
-        key = await self._fresh_key()
-        if key is not None:
-            arguments["extra_headers"] = {"Authorization": f"Bearer {key}", **(arguments.get("extra_headers") or {})}
-        with self._translate_errors():
-            answer = method(**arguments)
-            return await answer if inspect.isawaitable(answer) else answer
+        answer = method(**arguments)
+        return await answer if inspect.isawaitable(answer) else answer
 
-    async def updates(self, stream: Any) -> AsyncGenerator[Any, None]:
-        """Yield the events of a stream of the SDK; at the end, also by an error, the connection is released."""
-        try:
-            with self._translate_errors():
-                async for update in stream:
-                    yield update
-        finally:
-            close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
-            if close is not None:
-                closing = close()
-                if inspect.isawaitable(closing):
-                    await closing
+    async def open(self, path: str, request: WireRequest, transport: Mapping[str, Any]) -> Events:
+        """Send a request for a stream and return its events."""
+        timeout = transport.get("timeout", getattr(self.sdk(), "timeout", None))
+        return Events(await self.call(path, request, transport), getattr(timeout, "read", timeout))
 
     @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        """Raise errors of the SDK as errors of ours. Cancellation and everything else passes."""
+    def translate_errors(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> Iterator[None]:
+        """Raise errors of the SDK, and of reading what it returns, as errors of ours that show no header that was sent.
+
+        Cancellation and everything else passes.
+        """
         try:
             yield
-        except sdk_errors() as error:
-            raise translate_error(error, url=self.url, secrets=self._secrets()) from error
+        except ReportedFailureError as failure:
+            secrets = self._secrets(body, transport)
+            raise reported_error(failure.body, url=self.url, secrets=secrets) from None
+        except answer_errors() as error:
+            raise translate_error(error, url=self.url, secrets=self._secrets(body, transport)) from error
 
-    def reported_error(self, report: Any) -> ChatClientException:
-        """Return our error for a failure that the service reports as part of an answer."""
-        return reported_error(report, url=self.url, secrets=self._secrets())
-
-    def _secrets(self) -> tuple[str, ...]:
-        """The secrets that errors must not contain."""
-        target = self.target
-        known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
-        if target.basic is not None:
-            known += [str(target.basic), target.basic.partition(" ")[2]]
-        known += [str(value) for name, value in self._headers.items() if is_secret_name(name)]
-        return tuple(str(secret) for secret in (*known, *self._tokens) if secret)
+    def _secrets(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> re.Pattern[str] | None:
+        """Return what finds the values of the headers that were sent, in the request and by tools of the service."""
+        target, headers = self.target, [*self._headers.items(), *(transport.get("extra_headers") or {}).items()]
+        sdk = getattr(self._async_client, "default_headers", None) or {}
+        headers += [(name, value) for name, value in sdk.items() if not name.lower().startswith(_OF_THE_SDK)]
+        for tool in body.get("tools") or ():
+            headers += (field(tool, "headers") or {}).items()
+        known = [str(key) for key in (target.api_key, target.basic) if isinstance(key, str)]
+        return secret_pattern(known, [(str(name), value) for name, value in headers if isinstance(value, str)])
 
     def _new_sdk(self) -> AsyncOpenAI:
         target = self.target
@@ -170,10 +170,11 @@ class Connection:
         )
         return made
 
-    async def _fresh_key(self) -> str | None:
-        """The key from the function `api_key`, if it is one."""
+    async def transport(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the transport that have a value, with the key from the function `api_key`."""
+        transport = {name: value for name, value in arguments.items() if value is not None}
         if not callable(self.target.api_key):
-            return None
+            return transport
         returned = self.target.api_key()
         key: object = await returned if inspect.isawaitable(returned) else returned
         try:
@@ -183,9 +184,8 @@ class Connection:
         if not token:
             message = f"The function api_key returned {type(key).__name__}, or nothing. Expected a key as text."
             raise ChatClientInvalidAuthException(message)
-        if token not in self._tokens:
-            self._tokens = [*self._tokens[-7:], SecretString(token)]
-        return token
+        transport["extra_headers"] = {"Authorization": f"Bearer {token}", **(transport.get("extra_headers") or {})}
+        return transport
 
 
 class Connected:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, cast
 
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
-from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable_error
+from agentbench.agents.clients.openai.errors import NO_VECTORS
 from agentbench.agents.clients.openai.settings import ApiKey
-from agentbench.agents.clients.openai.wire import field, items, number, text, usage_of
+from agentbench.agents.clients.openai.wire import WireRequest, field, items, number, text, usage_of
 from agentbench.agents.model.embeddings import (
     BaseEmbeddingClient,
     Embedding,
@@ -125,15 +125,15 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
         """
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
-        transport = {name: fields.pop(name) for name in TRANSPORT_ARGUMENTS if name in fields}
-        method = self._connection.resource("embeddings").create
+        transport = await self._connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})
         # A third of the bytes of decimal numbers. Where the request names it, the SDK leaves the vectors packed; its
         # own unpacking would not notice a wrong answer.
         body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}
-        answer = await self._connection.call(method, body, **transport)
-        found = list(_embeddings(answer))
-        if len(found) != len(sent):
-            raise unusable_error(NO_VECTORS.format(found=len(found), texts=len(sent)), url=self.service_url())
+        with self._connection.translate_errors(body, transport):
+            answer = await self._connection.call("embeddings", WireRequest("create", body), transport)
+            found = list(_embeddings(answer))
+            if len(found) != len(sent):
+                raise ValueError(NO_VECTORS.format(found=len(found), texts=len(sent)))
         return GeneratedEmbeddings(found, options=options, usage=usage_of(answer))
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import email.utils
 import json
 import math
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
 
 from agentbench._clock import runtime_defaults
+from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.openai.wire import field, number, text
 from agentbench.exceptions import (
     ChatClientException,
@@ -27,6 +29,9 @@ from agentbench.exceptions import (
 
 _LONGEST_DETAIL = 500
 _HIDDEN = "[secret]"
+# A shorter value of a header, or part of one, may be any word.
+_SHORTEST_WORD = 4
+_SHORTEST_PART = 8
 
 
 class ContentFilterResultSeverity(str, Enum):
@@ -69,7 +74,7 @@ _RESPONSE = _Kind(
     "Check that base_url=... is the address of its API.",
     (
         *("APIResponseValidationError", "LengthFinishReasonError"),
-        *("JSONDecodeError", "UnicodeDecodeError", "DecodingError"),
+        *("DecodingError", "OverflowError", "RecursionError", "ValueError"),
     ),
 )
 _FILTER = _Kind(
@@ -83,7 +88,10 @@ _LATER = _Kind(  # the call may succeed later
     ChatClientException,
     "failed",
     "Try again later.",
-    ("RateLimitError", "InternalServerError", "APITimeoutError", "APIConnectionError", "TransportError"),
+    (
+        *("RateLimitError", "InternalServerError", "APITimeoutError", "APIConnectionError", "TransportError"),
+        *("EOFError", "TimeoutError"),
+    ),
     (
         *("internal_error", "internal_server_error", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
         *("server_error", "service_unavailable", "timeout"),
@@ -96,22 +104,32 @@ _BY_CODE = {code: kind for kind in _KINDS for code in kind.codes}
 # What is wrong with an answer that can be decoded.
 NO_ANSWER = "it holds no answer of a model"
 NO_UPDATES = "its stream ended before it had begun"
+NO_END = "its stream ended without a finish reason, so the answer may be cut off"
 NO_VECTORS = "it holds {found} vectors for {texts} texts"
 
 
-def sdk_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a call of the SDK that come from the service or the way to it."""
+class ReportedFailureError(Exception):
+    """A service reports a failure as part of an answer, here as `body`."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(body)
+        self.body = body
+
+
+def answer_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of a call of the SDK that come from the service, from the way to it, or from its answer."""
     # Older versions of the SDK let errors of its HTTP library through where a stream breaks.
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     transport = tuple(library.HTTPError for library in libraries if library is not None)
     sdk = sys.modules.get("openai")
     own = (sdk.OpenAIError,) if sdk is not None else ()
-    return *own, *transport, json.JSONDecodeError, UnicodeError
+    # An answer may be no JSON, nested too deeply, or hold numbers that are too long.
+    return *own, *transport, ValueError, RecursionError, OverflowError, EOFError, TimeoutError
 
 
-def translate_error(error: Exception, *, url: str, secrets: tuple[str, ...] = ()) -> ChatClientException:
+def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:
     """Return our error for an error of the SDK, in which secrets are masked that the service has repeated."""
-    if secrets:
+    if secrets is not None:
         _mask_error(error, secrets)
     body, status = field(error, "body"), number(error, "status_code")
     detail = text(body, "message") or (body if isinstance(body, str) and body else str(error))
@@ -128,16 +146,10 @@ def translate_error(error: Exception, *, url: str, secrets: tuple[str, ...] = ()
     return translated
 
 
-def reported_error(body: Any, *, url: str, secrets: tuple[str, ...] = ()) -> ChatClientException:
+def reported_error(body: Any, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:
     """Return our error for a failure that a service reports as part of an answer."""
     detail = text(body, "message") or (body if isinstance(body, str) else None) or "it names no reason"
-    return _make_error(_kind_of_code(body), _mask(detail, secrets), body, url=url)
-
-
-def unusable_error(problem: str, *, url: str) -> ChatClientInvalidResponseException:
-    """Return the error for an answer that can be decoded, and yet is none; `problem` is the end of a sentence."""
-    message = f"The service at {url} {_RESPONSE.what}: {problem}. {_RESPONSE.mend}"
-    return ChatClientInvalidResponseException(message)
+    return _make_error(_kind_of_code(body), _mask(detail, secrets) if secrets else detail, body, url=url)
 
 
 def _kind_of_code(body: Any) -> _Kind:
@@ -199,7 +211,31 @@ def _retry_after(headers: Any) -> float | None:
     return None
 
 
-def _mask_error(error: BaseException, secrets: tuple[str, ...]) -> None:
+def secret_pattern(secrets: Iterable[str], headers: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
+    """Return what finds secrets, and the values of headers: parts of those with secret names, others as whole words."""
+    whole, words = set(secrets), set[str]()
+    for name, value in headers:
+        if is_secret_name(name):
+            # Of `Bearer abc` or `id=abc; more` a service may repeat the part that counts.
+            whole |= {value, *(part for part in re.split(r"[\s;,=]+", value) if len(part) >= _SHORTEST_PART)}
+        else:
+            words.add(value)
+    forms = {re.escape(form): form for value in whole if value for form in _quoted(value)}
+    forms |= {
+        rf"(?<!\w){re.escape(form)}(?!\w)": form
+        for value in words
+        if len(value) >= _SHORTEST_WORD
+        for form in _quoted(value)
+    }
+    return re.compile("|".join(sorted(forms, key=lambda one: -len(forms[one])))) if forms else None
+
+
+def _quoted(value: str) -> tuple[str, ...]:
+    """A text as it is, and as it is written within JSON and within the `repr` of a dictionary."""
+    return value, json.dumps(value)[1:-1], repr(value)[1:-1]
+
+
+def _mask_error(error: BaseException, secrets: re.Pattern[str]) -> None:
     """Mask secrets in an error and its causes: some services repeat the key that they refuse."""
     visited: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
@@ -215,11 +251,16 @@ def _mask_error(error: BaseException, secrets: tuple[str, ...]) -> None:
                 setattr(each, name, _mask(value, secrets))
 
 
-def _mask(value: Any, secrets: tuple[str, ...]) -> Any:
+def _mask(value: Any, secrets: re.Pattern[str]) -> Any:
+    try:
+        return _masked(value, secrets)
+    except RecursionError:
+        return _HIDDEN
+
+
+def _masked(value: Any, secrets: re.Pattern[str]) -> Any:
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, _HIDDEN)
-        return value
+        return secrets.sub(_HIDDEN, value)
     if isinstance(value, dict):
-        return {key: _mask(item, secrets) for key, item in value.items()}
-    return [_mask(item, secrets) for item in value] if isinstance(value, list) else value
+        return {_masked(key, secrets): _masked(item, secrets) for key, item in value.items()}
+    return [_masked(item, secrets) for item in value] if isinstance(value, list) else value

@@ -55,6 +55,18 @@ def items(source: Any, name: str) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
+def answer_text(source: Any, name: str) -> str:
+    """Return a text that the model wrote, also one in parts; a `ValueError` names what is neither."""
+    value = field(source, name)
+    if isinstance(value, str) or value is None:
+        return value or ""
+    parts = [text(part, "text") for part in items(source, name)]
+    if not isinstance(value, (list, tuple)) or None in parts:
+        message = f"its {name} is of type {type(value).__name__}, which is no text"
+        raise ValueError(message)
+    return "".join(part or "" for part in parts)
+
+
 def json_text(value: Any) -> str:
     """Return arguments as JSON text, the form in which services should send them."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
@@ -69,10 +81,13 @@ def plain(value: Any) -> Any:
 
 
 def iso_time(seconds: Any) -> str | None:
-    """Return a POSIX time as ISO 8601 text, UTC."""
+    """Return a POSIX time as ISO 8601 text, UTC; nothing for a number that is no time."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return None
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
+    try:
+        return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
+    except (ValueError, OverflowError, OSError):  # milliseconds, NaN
+        return None
 
 
 # By our name of a count where it is in `usage`, in Chat Completions and in Responses.

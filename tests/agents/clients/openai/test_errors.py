@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import TickingClock, set_runtime_defaults
-from agentbench.agents.clients.openai.errors import reported_error, translate_error
+from agentbench.agents.clients.openai.errors import reported_error, secret_pattern, translate_error
 from agentbench.exceptions import (
     ChatClientContentFilterException,
     ChatClientException,
@@ -168,16 +168,16 @@ def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
     error = sdk_error("AuthenticationError", status=401, body=body, text=f"401 {secret}")
     error.__cause__ = ValueError(f"header {secret}")
     error.__context__ = RuntimeError({"key": [secret]})
-    found = translate_error(error, url=URL, secrets=(secret,))
+    found = translate_error(error, url=URL, secrets=secret_pattern([secret], []))
     shown = [str(found), repr(found), repr(error), repr(error.__cause__), repr(error.__context__), repr(vars(error))]
     assert [text for text in shown if secret in text] == []
     assert "Incorrect API key: [secret]" in str(found)
-    assert secret not in str(reported_error(body, url=URL, secrets=(secret,)))
+    assert secret not in str(reported_error(body, url=URL, secrets=secret_pattern([secret], [])))
 
 
 def test_errors_that_are_behind_each_other_in_a_circle_are_read_once() -> None:
     error, other = sdk_error("APIConnectionError"), ValueError("sk-1")
     error.__context__ = other
     other.__context__ = error
-    translate_error(error, url=URL, secrets=("sk-1",))
+    translate_error(error, url=URL, secrets=secret_pattern(["sk-1"], []))
     assert other.args == ("[secret]",)

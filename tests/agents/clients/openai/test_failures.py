@@ -20,7 +20,7 @@ from agentbench.exceptions import (
 )
 from agentbench.openai import OpenAIChatClient
 from tests.servers import openai_wire as wire
-from tests.servers.openai_server import Answer, Gate, OpenAIServer, raw, reply, stream
+from tests.servers.openai_server import Answer, Gate, KeepAlive, OpenAIServer, happened, raw, reply, stream
 
 openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 
@@ -136,6 +136,82 @@ async def test_an_error_that_comes_as_an_answer_has_the_services_words(
 async def test_what_is_no_stream_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
     server.answer(Answer(answer.parts, answer.status, answer.headers, answer.chunked))
     assert type(await failure(server, streaming=True, api=api)) is RESPONSE
+
+
+@BOTH
+@pytest.mark.parametrize("cause", ["deep", "long"])
+async def test_an_answer_that_cannot_be_read_is_an_invalid_response(
+    server: OpenAIServer, api: str, streaming: bool, cause: str
+) -> None:
+    body = b"[" * 20_000 + b"]" * 20_000 if cause == "deep" else b'{"id": ' + b"9" * 5_000 + b"}"
+    server.answer(stream(b"data: " + body + b"\n\n") if streaming else raw(body, "application/json"))
+    found = await failure(server, streaming=streaming, api=api)
+    assert type(found) is RESPONSE
+    assert server.url in str(found)
+
+
+@pytest.mark.parametrize("created", [1_704_164_645_000, 10**30, float("nan"), -(10**18), "soon"])
+async def test_a_time_that_is_none_is_left_out(server: OpenAIServer, created: Any) -> None:
+    server.answer(
+        reply({**wire.completion(), "created": created}),
+        stream({**wire.chunk("Hello.", finish="stop"), "created": created}),
+    )
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
+        whole = await client.get_response("x")
+        streamed = await client.get_response("x", stream=True).get_final_response()
+    assert [(one.text, one.created_at) for one in (whole, streamed)] == [("Hello.", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ({"content": 42}, "its content is of type int"),
+        ({"content": [{"type": "image"}]}, "its content is of type list"),
+        ({"content": None, "tool_calls": {"id": "c"}}, "its tool_calls are of type dict"),
+    ],
+)
+async def test_a_content_that_is_no_text_is_no_empty_answer(server: OpenAIServer, message: Any, problem: str) -> None:
+    server.answer(reply(wire.completion(**message)), stream(wire.chunk(**message)))
+    for streaming in (False, True):
+        found = await failure(server, streaming=streaming)
+        assert type(found) is RESPONSE
+        assert problem in str(found)
+
+
+async def test_a_content_in_parts_is_one_text(server: OpenAIServer) -> None:
+    server.answer(reply(wire.completion([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}])))  # type: ignore[arg-type]
+    async with OpenAIChatClient("m", base_url=server.url) as client:
+        assert (await client.get_response("x")).text == "Hello"
+
+
+@APIS
+async def test_a_stream_that_ends_within_a_call_runs_no_tool(server: OpenAIServer, api: str) -> None:
+    runs: list[str] = []
+
+    def delete(path: str = "/") -> None:
+        runs.append(path)
+
+    item = wire.output_call("c1", "delete", "{}")
+    pieces: list[Any] = [wire.chunk(tool_calls=[wire.call("c1", "delete", "{}", 0)])]
+    if api == "responses":
+        begun = {"type": "response.created", "response": wire.response(status="in_progress")}
+        added = {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": ""}}
+        pieces = wire.events(begun, added, {"type": "response.output_item.done", "output_index": 0, "item": item})
+    server.answer(stream(*pieces))
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0, api=api) as client:  # type: ignore[arg-type]
+        answer = client.get_response("x", stream=True, options={"tools": [delete]})
+        with pytest.raises(ChatClientException, match="without a finish reason") as caught:
+            await answer.get_final_response()
+    assert caught.value.is_retryable
+    assert runs == []
+
+
+async def test_comments_that_keep_a_connection_alive_do_not_outlast_the_timeout(server: OpenAIServer) -> None:
+    answer = server.answer(stream(wire.chunk("a"), KeepAlive()))
+    found = await failure(server, streaming=True, timeout=0.05)
+    assert found.is_retryable
+    assert "did not answer in time" in str(found)
+    await happened(answer.closed_by_client)
 
 
 async def test_half_of_a_character_cannot_be_sent(server: OpenAIServer) -> None:

@@ -17,7 +17,7 @@ from agentbench.settings import SecretString
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, raw, reply, stream
 
-pytest.importorskip("openai", reason="openai is not installed (extra openai)")
+openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 
 KEY = "sk-very-secret-1234567890"
 PASSWORD = "pass-very-secret-0987654321"
@@ -115,15 +115,40 @@ async def test_a_password_in_the_address_appears_nowhere(
     assert_hidden(iter(shown), caplog)
 
 
-async def test_a_key_in_a_default_header_is_blotted_out_of_errors(
-    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+HEADERS = {
+    "a secret name": {"Api-Key": KEY, "X-Team": "a"},
+    "another name": {"X-Tenant": KEY},
+    "a scheme before it": {"Authorization": f"Token {KEY}"},
+    "a part of it": {"Cookie": f"theme=dark; id={KEY}"},
+}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize("place", ["client", "request", "sdk", "tool"])
+async def test_the_value_of_a_header_that_was_sent_is_masked_in_errors(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture, headers: dict[str, str], place: str, *, streaming: bool
 ) -> None:
-    server.answer(reply(ECHO, 401))
-    headers = {"Api-Key": KEY, "X-Team": "a"}
-    async with OpenAIChatClient("m", base_url=server.url, default_headers=headers, max_retries=0) as client:
+    server.answer(stream(wire.chunk("a"), ECHO) if streaming else reply(ECHO, 401))
+    settings: dict[str, Any] = {"base_url": server.url, "max_retries": 0}
+    options: dict[str, Any] = {}
+    if place == "client":
+        settings["default_headers"] = headers
+    elif place == "sdk":
+        settings = {"async_client": openai.AsyncOpenAI(api_key="k", default_headers=headers, **settings)}
+    elif place == "request":
+        options["extra_headers"] = headers
+    else:
+        options["tools"] = [OpenAIChatClient.get_mcp_tool(name="docs", url="https://docs.example", headers=headers)]
+    async with OpenAIChatClient("m", **settings) as client:
+        answer: Any = client.get_response("x", stream=streaming, options=options)
         with pytest.raises(ChatClientException) as caught:
-            await client.get_response("x")
-    assert server.requests[0].headers["api-key"] == KEY
+            await (answer.get_final_response() if streaming else answer)
+        await client.client.close()
+    sent = server.requests[0]
+    assert KEY in repr(sent.headers) + repr(sent.body)
+    assert pickle.dumps(caught.value).count(KEY.encode()) == 0
+    assert str(caught.value).count("API key provided") == 1
     assert_hidden(shown_by(caught.value), caplog)
 
 

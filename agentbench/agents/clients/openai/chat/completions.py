@@ -86,10 +86,10 @@ class ChatCompletions:
         """Return the reader for a stream."""
         return ChunkReader()
 
-    def stream_body(self, request: WireRequest) -> dict[str, Any]:
-        """Return the arguments of a request for a stream, which counts its tokens at the end."""
+    def stream_request(self, request: WireRequest) -> WireRequest:
+        """Return the request for a stream, which counts its tokens at the end."""
         counting = {"include_usage": True, **(request.body.get("stream_options") or {})}
-        return {**request.body, "stream": True, "stream_options": counting}
+        return request._replace(body={**request.body, "stream": True, "stream_options": counting})
 
 
 def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:

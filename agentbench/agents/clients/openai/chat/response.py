@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from agentbench.agents.clients.openai.wire import (
+    answer_text,
     call_piece,
     citation,
     field,
@@ -63,14 +64,18 @@ def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Con
     thought = text(message, "reasoning_content") or text(message, "reasoning")  # compatible servers have two names
     if thought:
         yield Content.from_text_reasoning(text=thought)
-    words = text(message, "content")
+    words = answer_text(message, "content")
     if words:
         notes = [citation(field(note, "url_citation")) for note in items(message, "annotations")]
         yield Content.from_text(words, annotations=notes or None)
     refusal = refusal_content(message)
     if refusal is not None:
         yield refusal
-    for call in items(message, "tool_calls"):
+    calls = field(message, "tool_calls")
+    if calls is not None and not isinstance(calls, (list, tuple)):
+        problem = f"its tool_calls are of type {type(calls).__name__}"
+        raise ValueError(problem)
+    for call in calls or ():
         yield read_call(call)
     if (legacy := field(message, "function_call")) is not None:
         yield read_call({"index": 0, "function": legacy})
@@ -98,14 +103,24 @@ def _properties(source: Any) -> dict[str, Any]:
 
 
 class ChunkReader:
-    """Reads the chunks of one stream, in order."""
+    """Reads the chunks of one stream, in order.
+
+    Attributes:
+        ended: Whether a finish reason came.
+        failure: What the service reports in place of an answer; the SDK raises it here.
+    """
 
     def __init__(self) -> None:
         self._calls = CallSlots()
         self._counted: dict[str, int] = {}
         self._warned = False
         self.ended = False
-        self.failure: Any = None  # failures within a stream are raised by the SDK
+        self.failure: Any = None
+
+    @property
+    def must_end(self) -> bool:
+        """Whether the answer is useless without a finish reason: it calls tools, whose arguments may be cut off."""
+        return self._calls.has_calls
 
     def read(self, chunk: Any) -> ChatResponseUpdate | None:
         """Return the update that a chunk brings; `None` for one without choices and usage."""
@@ -158,6 +173,11 @@ class CallSlots:
         self._slot_of: dict[int, int] = {}  # the service's index -> ours
         self._id_of: dict[int, str] = {}  # our index -> the id that the service gave, if any
         self._newest = -1
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a piece of a call was read."""
+        return bool(self._id_of)
 
     def read(self, delta: Any) -> Content:
         """Return a piece of a call."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from agentbench.agents.clients.openai.wire import (
+    answer_text,
     call_piece,
     citation,
     field,
@@ -102,7 +103,7 @@ def _read_item(item: Any) -> Iterator[Content]:
     match text(item, "type"):
         case "message":
             for part in items(item, "content"):
-                words, refusal = text(part, "text"), refusal_content(part)
+                words, refusal = answer_text(part, "text"), refusal_content(part)
                 if words:
                     notes = [citation(note) for note in items(part, "annotations")]
                     yield Content.from_text(words, annotations=notes or None, raw_representation=part)
@@ -174,6 +175,8 @@ def _read_hosted_call(item: Any) -> Iterator[Content]:
 
 class EventReader:
     """Reads the events of one stream, in order; `continues` is the id of an answer whose beginning was read before."""
+
+    must_end = True  # the service always sends the last event
 
     def __init__(self, *, stored: bool = True, continues: str | None = None) -> None:
         self.ended = False

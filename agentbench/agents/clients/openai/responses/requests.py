@@ -39,7 +39,9 @@ class Responses:
     """A request may hold only new messages, and name the answer that it continues."""
 
     path = "responses"
-    stores = True
+
+    def __init__(self, *, stores: bool = True) -> None:
+        self.stores = stores
 
     def request(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, model: str, instruction_role: str | None
@@ -63,8 +65,11 @@ class Responses:
         """Return an answer as a response; `None` if it has no id or no list of output."""
         if text(answer, "id") is None or not isinstance(field(answer, "output"), (list, tuple)):
             return None
-        stored = _is_stored(options) and field(answer, "store") is not False
+        stored = self._is_stored(options) and field(answer, "store") is not False
         return response_of(answer, stored=stored, response_format=options.get("response_format"))
+
+    def _is_stored(self, options: Mapping[str, Any]) -> bool:
+        return self.stores and options.get("store") is not False
 
     def failure(self, answer: Any) -> Any:
         """Return the failure that the service reports, if it does."""
@@ -73,15 +78,11 @@ class Responses:
     def reader(self, options: Mapping[str, Any]) -> EventReader:
         """Return the reader for a stream."""
         token = options.get("continuation_token")
-        return EventReader(stored=_is_stored(options), continues=text(token, "response_id") if token else None)
+        return EventReader(stored=self._is_stored(options), continues=text(token, "response_id") if token else None)
 
-    def stream_body(self, request: WireRequest) -> dict[str, Any]:
-        """Return the arguments of a request for a stream."""
-        return {**request.body, "stream": True}
-
-
-def _is_stored(options: Mapping[str, Any]) -> bool:
-    return options.get("store") is not False
+    def stream_request(self, request: WireRequest) -> WireRequest:
+        """Return the request for a stream."""
+        return request._replace(body={**request.body, "stream": True})
 
 
 def _continuation(token: Any) -> WireRequest:

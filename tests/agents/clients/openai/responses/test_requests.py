@@ -11,9 +11,9 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException, ChatClientInvalidRequestException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.openai import OpenAIChatClient, OpenAIResponsesClient
+from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient, OpenAIResponsesClient
 from tests.servers import openai_wire as wire
-from tests.servers.openai_server import OpenAIServer, reply, stream
+from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, stream
 
 openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 pytestmark = pytest.mark.skipif(
@@ -211,6 +211,53 @@ async def test_a_broken_stream_of_an_answer_in_the_background_goes_on_where_it_b
     assert rest.response_id == rest.conversation_id == "resp_1"
     path, _, query = server.requests[1].path.partition("?")
     assert (path, set(query.split("&"))) == ("/v1/responses/resp_1", {"stream=true", "starting_after=1"})
+
+
+async def test_a_client_of_chat_completions_makes_answers_in_the_background_by_the_other_api(
+    server: OpenAIServer,
+) -> None:
+    def look(place: str) -> str:
+        return f"nothing in {place}"
+
+    called = wire.response(wire.output_call("c1", "look", '{"place": "here"}'), background=True)
+    server.answer(reply(wire.response(status="queued", background=True)), reply(called))
+    server.answer(reply(wire.completion("Done.")), reply(wire.completion("Bye.")))
+    async with OpenAIChatClient("m", base_url=server.url) as client:
+        agent = client.as_agent(tools=[look])
+        session = agent.create_session()
+        begun = await agent.run("x", session=session, options={"background": True})
+        done = await agent.run(session=session, options={"continuation_token": begun.continuation_token})
+        assert done.text == "Done."
+        assert (await agent.run("Bye", session=session)).text == "Bye."
+    assert [(request.method, request.path) for request in server.requests] == [
+        ("POST", "/v1/responses"),
+        ("GET", "/v1/responses/resp_1"),
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/chat/completions"),
+    ]
+    async with OpenAIChatCompletionClient("m", base_url=server.url) as other:
+        with pytest.raises(ChatClientInvalidRequestException, match="in the background"):
+            await other.get_response("x", options={"background": True})
+
+
+async def test_a_reader_that_breaks_off_reads_on_with_the_token(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = {"type": "response.created", "response": wire.response(status="queued", background=True)}
+    ended = {"type": "response.completed", "response": wire.response(background=True)}
+    first, second, third, last = wire.events(begun, delta("Hel"), delta("lo"), ended)
+    cut = server.answer(stream(first, second, Gate()))
+    server.answer(stream(third, last))
+    async with OpenAIChatClient("m", base_url=server.url) as client:
+        agent, token = client.as_agent(), None
+        async for update in agent.run("x", stream=True, options={"background": True}):
+            token = update.continuation_token
+            if update.text:
+                break
+        rest = agent.run(stream=True, options={"continuation_token": token})
+        assert (await rest.get_final_response()).text == "lo"
+        await happened(cut.closed_by_client)
+    assert caplog.text == ""
 
 
 async def test_a_token_of_something_else_is_refused(server: OpenAIServer) -> None:
