@@ -139,13 +139,13 @@ def test_the_address_that_a_real_jupyterlab_prints_names_the_notebook(tmp_path: 
             server.kill()
 
 
-@pytest.mark.parametrize("name", ["02", "02_supersteps", "02_supersteps.ipynb"])
+@pytest.mark.parametrize("name", ["2", "02", "02_supersteps", "02_supersteps.ipynb"])
 def test_lab_finds_a_notebook_by_the_beginning_of_its_name(name: str, lab: Path, tmp_path: Path) -> None:
     opened = opened_by(started_with(agentbench("lab", name, cwd=tmp_path, path=lab)))
     assert opened == NOTEBOOKS / "02_supersteps.ipynb"
 
 
-@pytest.mark.parametrize(("name", "problem"), [("99", "names no notebook"), ("0", "names more than one notebook")])
+@pytest.mark.parametrize(("name", "problem"), [("99", "names no notebook"), ("0?", "names more than one notebook")])
 def test_a_name_that_fits_no_notebook_or_several_is_an_error_that_lists_those_there_are(
     name: str, problem: str, lab: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +154,18 @@ def test_a_name_that_fits_no_notebook_or_several_is_an_error_that_lists_those_th
     assert done.stderr.startswith(f"agentbench: '{name}' {problem}")
     assert FIRST.stem in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "http"])
+def test_a_port_that_is_none_is_refused(port: str, lab: Path, tmp_path: Path) -> None:
+    done = agentbench("lab", "--port", port, cwd=tmp_path, path=lab)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "expected" in done.stderr
+
+
+def test_lab_listens_on_the_port_that_was_named_or_not_at_all(lab: Path, tmp_path: Path) -> None:
+    arguments = started_with(agentbench("lab", "--port", "8123", cwd=tmp_path, path=lab))
+    assert {"--ServerApp.port=8123", "--ServerApp.port_retries=0"} <= set(arguments)
 
 
 @pytest.fixture
@@ -210,7 +222,7 @@ def test_the_demo_prints_its_supersteps_and_the_table(tmp_path: Path) -> None:
 def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
     done = agentbench("demo", "--yes", "--output", "here/below", cwd=tmp_path)
     folder = tmp_path / "here" / "below"
-    assert sorted(path.name for path in folder.iterdir()) == ["car_report.svg", "checkpoints.csv"]
+    assert {"car_report.svg", "checkpoints.csv"} < {path.name for path in folder.iterdir()}
     drawing = ElementTree.parse(folder / "car_report.svg").getroot()
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
     words = " ".join(text.strip() for text in drawing.itertext())
@@ -220,8 +232,13 @@ def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
     assert [row["superstep"] for row in rows] == ["0", "1", "2", "3", "4", "5", "5", "6"]
     assert [row["source"] for row in rows] == ["input", *["step"] * 5, "answer", "step"]
     assert [row["parent_id"] for row in rows][1:] == [row["checkpoint_id"] for row in rows][:-1]
-    for path in folder.iterdir():
-        assert str(Path("here", "below", path.name)) in done.stdout
+    for name in ("car_report.svg", "checkpoints.csv"):
+        assert str(Path("here", "below", name)) in done.stdout
+    listed = agentbench("checkpoints", "list", "here/below", "--json", cwd=tmp_path)
+    assert [info["checkpoint_id"] for info in json.loads(listed.stdout)] == [row["checkpoint_id"] for row in rows]
+    assert agentbench("checkpoints", "show", "here/below", "latest", cwd=tmp_path).returncode == 0
+    again = agentbench("demo", "--yes", "--output", "here/below", cwd=tmp_path)
+    assert "checkpoints.csv  8 checkpoints" in again.stdout
 
 
 @needs_notebook_extra

@@ -3,7 +3,7 @@
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
 from agentbench._signatures.forms import flatten_union, type_name
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
-from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, is_instance_of
+from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, find_misfits, is_instance_of
 from agentbench._signatures.reading import ExplicitTypes, HandlerSignature
 from agentbench._signatures.type_codec import find_loaded_type, type_from_dict, type_to_dict
 
@@ -16,6 +16,7 @@ __all__ = [
     "coerce_answer",
     "decided_by_class",
     "find_loaded_type",
+    "find_misfits",
     "flatten_union",
     "is_instance_of",
     "is_type_compatible",

@@ -27,6 +27,7 @@ from agentbench._signatures.forms import (
     required_keys_of,
     special_name,
     type_arguments,
+    type_name,
     union_of,
     unwrap,
 )
@@ -253,9 +254,41 @@ def _convert(value: object, member: TypeLike) -> object:
     try:
         if hasattr(target, "model_validate"):
             return target.model_validate(value)
-        if not dataclasses.is_dataclass(target):
+        if not dataclasses.is_dataclass(target) or find_misfits(value, target):
             return value
         hints = fields_of(target)
         return target(**{name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()})
     except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
         return value
+
+
+def find_misfits(answer: object, type_: TypeLike) -> list[str]:
+    """Return what is wrong with the fields of a dict as an answer of this type; empty where no field is."""
+    models = [m for m in flatten_union(type_) if hasattr(m, "model_validate") or dataclasses.is_dataclass(m)]
+    if not isinstance(answer, dict) or len(models) != 1:
+        return []
+    (target,) = models
+    if not dataclasses.is_dataclass(target):
+        return _misfits_of_model(answer, target)
+    fields, hints = {field.name: field for field in dataclasses.fields(target) if field.init}, fields_of(target)
+    missing = dataclasses.MISSING
+    required = [name for name, field in fields.items() if field.default is field.default_factory is missing]
+    found = [f"field {name!r} is missing" for name in required if name not in answer]
+    for name, item in answer.items():
+        expected = hints.get(name, object)
+        if name not in fields:
+            found.append(f"there is no field {name!r}, but {', '.join(map(repr, fields))}")
+        elif not is_instance_of(coerce_answer(item, expected), expected):
+            inner = find_misfits(item, expected)
+            is_ = f"is {item!r}; expected {type_name(expected)}"
+            found.append(f"field {name!r}: {inner[0]}" if inner else f"field {name!r} {is_}")
+    return found
+
+
+def _misfits_of_model(answer: object, model: TypeLike) -> list[str]:
+    try:
+        model.model_validate(answer)
+    except Exception as error:  # noqa: BLE001 - validators are user code
+        errors = error.errors() if hasattr(error, "errors") else [{"loc": (), "msg": str(error)}]
+        return [f"field {'.'.join(map(str, each['loc']))!r}: {each['msg']}" for each in errors]
+    return []

@@ -94,6 +94,9 @@ def import_classes(names: Sequence[str]) -> None:
         sys.path.insert(0, os.getcwd())
     for name in names:
         try:
+            if not name.endswith(".py") and not name.replace(".", "").isidentifier():
+                msg = "it is no module. Expected a dotted name, or the file of a script: --import SCRIPT.py"
+                raise ValueError(msg)
             if not name.endswith(".py"):
                 importlib.import_module(name)
                 continue

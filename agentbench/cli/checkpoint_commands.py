@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from agentbench.checkpoints.access import list_infos, list_workflow_names
@@ -28,6 +29,7 @@ from agentbench.cli.checkpoint_text import (
 from agentbench.cli.commands import ask
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.diff_view import diff_text
+from agentbench.serialization.class_names import unknown_as_plain
 
 
 async def list_checkpoints(options: argparse.Namespace) -> int:
@@ -51,7 +53,7 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
 
 async def show_checkpoint(options: argparse.Namespace) -> int:
     """Print what a checkpoint is and holds."""
-    with open_target(options.target) as storage:
+    with open_target(options.target) as storage, _plain_unknown():
         checkpoint = await find_checkpoint(storage, options.id, target=options.target)
         if options.json:
             _print_json(stored_form(checkpoint.to_dict(), secrets=options.show_secrets))
@@ -62,7 +64,7 @@ async def show_checkpoint(options: argparse.Namespace) -> int:
 
 async def compare_checkpoints(options: argparse.Namespace) -> int:
     """Print what differs between two checkpoints."""
-    with open_target(options.target) as storage:
+    with open_target(options.target) as storage, _plain_unknown():
         ids = (options.a, options.b)
         before, after = [await find_checkpoint(storage, each, target=options.target) for each in ids]
         diff = diff_checkpoints(before, after)
@@ -163,6 +165,17 @@ async def _chains(storage: CheckpointStorage, options: argparse.Namespace) -> li
         return await list_workflow_names(storage)
     await require_chain(storage, options.workflow, target=options.target)
     return [options.workflow]
+
+
+@contextlib.contextmanager
+def _plain_unknown() -> Iterator[None]:
+    """Read instances of unknown classes as plain values, and print at the end which classes these are."""
+    with unknown_as_plain() as names:
+        yield
+    if names:
+        listed = ", ".join(map(line, sorted(names)))
+        text = f"Not known here, so displayed as plain values: {listed}."
+        print(f"{text} To see instances, --import MODULE or SCRIPT.py.", file=sys.stderr)
 
 
 def _print_json(value: dict[str, Any] | Sequence[Any]) -> None:

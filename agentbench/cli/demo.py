@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agentbench._bridge import run_sync
-from agentbench._clock import CountingIds
 from agentbench._extras import require
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.cli.commands import Commands, ask
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.approval import Approval
-from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.run import WorkflowRun
 
 
@@ -25,7 +23,7 @@ def add_demo(commands: Commands) -> None:
         "demo",
         help="run the workflow of the first notebook here",
         description="Runs the workflow of the first notebook, asks whether its report is to be published, and writes a "
-        "drawing of the graph and a table of the checkpoints. Where input is no "
+        "drawing of the graph, the checkpoints and a table of them. Where input is no "
         "terminal, the answer is yes.",
     )
     demo.add_argument(
@@ -56,21 +54,20 @@ def _demo(arguments: argparse.Namespace) -> int:
     from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415
 
     arguments.output.mkdir(parents=True, exist_ok=True)
-    workflow, storage = build_workflow(), InMemoryCheckpointStorage()
-    options = RunOptions(ids=CountingIds())
-    run = workflow.start(Years(1970, 1982), checkpoint_storage=storage, options=options)
+    workflow, storage = build_workflow(), FileCheckpointStorage(arguments.output)
+    run = workflow.start(Years(1970, 1982), checkpoint_storage=storage)
     print("What became of cars between 1970 and 1982?\n")
     bar = _Bar(workflow.executors, speed=arguments.speed)
     bar.drive(run)
     (request,) = run.pending_requests
     approved = _ask(request.data.question, request.data.details, arguments.answer)
-    run_sync(run.send_response(request.request_id, Approval(approved)))
+    run_sync(run.respond(request, Approval(approved)))
     bar.drive(run)
     for report in run_sync(run.result()).outputs:
         print(f"\n{report.table.to_string()}")
 
     drawing = draw(workflow).save(arguments.output / f"{workflow.name}.svg")
-    checkpoints, table = checkpoints_frame(storage), arguments.output / "checkpoints.csv"
+    checkpoints, table = checkpoints_frame(storage, run_id=run.run_id), arguments.output / "checkpoints.csv"
     checkpoints.to_csv(table, lineterminator="\n")
     print(f"\n{'Published' if approved else 'Not published'}. Written:")
     print(f"  {drawing}  the graph")

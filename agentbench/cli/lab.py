@@ -28,7 +28,7 @@ def add_lab(commands: Commands) -> None:
         "notebook", nargs="?", help="a notebook file, or the beginning of a name in notebooks/, such as 02"
     )
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
-    lab.add_argument("--port", type=int, help="of the server (default: the first free one from 8888)")
+    lab.add_argument("--port", type=_port, help="of the server (default: the first free one from 8888)")
     lab.set_defaults(command=_lab)
 
 
@@ -45,13 +45,20 @@ def _lab(options: argparse.Namespace) -> int:
     if options.no_browser:
         command.append("--no-browser")
     if options.port is not None:
-        command.append(f"--ServerApp.port={options.port}")
+        command += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]  # this one, or an error
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
     print(f"Opening {notebook.name} in JupyterLab. Ctrl-C, twice, ends it.", flush=True)
     if os.name != "nt":  # there the terminal would return while it is running
         os.execv(sys.executable, command)
     return subprocess.call(command)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        msg = f"{text!r} is no port; expected a number from 1 to 65535"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
 
 
 def _find_notebook(wanted: str | None) -> Path:
@@ -66,6 +73,8 @@ def _find_notebook(wanted: str | None) -> Path:
         raise FileNotFoundError(NO_NOTEBOOKS)
     if wanted is None:
         return folder / FIRST_NOTEBOOK
+    if wanted.isdecimal():
+        wanted = wanted.zfill(2)
     found = sorted(folder.glob(f"{wanted.removesuffix('.ipynb')}*.ipynb"))
     if len(found) != 1:
         there = ", ".join(path.stem for path in sorted(folder.glob("*.ipynb")))

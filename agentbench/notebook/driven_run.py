@@ -131,7 +131,7 @@ class DrivenRun:
         if not open_ids:
             msg = f"There is no request {request_id!r}: none is open. Requests are in `pending` once the run asks."
             raise ValueError(msg)
-        await self.handle.send_response(request_id, value)
+        await self.handle.respond(request_id, value)
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value
 

@@ -85,7 +85,7 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
 
     Args:
         request: A `request_info` event, from `run.pending_requests` or a result.
-        respond: Called once with the request's id and the answer: `run.send_response`, `stepper.respond`, or any
+        respond: Called once with the request's id and the answer: `run.respond`, `stepper.respond`, or any
             function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
             stays.
         origin: The source of the question in words, such as the run; displayed below the heading.
@@ -93,7 +93,7 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
 
     Example:
         ```python
-        review = request_form(run.pending_requests[0], respond=run.send_response)
+        review = request_form(run.pending_requests[0], respond=run.respond)
         review.set_raw("approved", "Approve")
         review.submit()
         ```

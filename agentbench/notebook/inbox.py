@@ -11,6 +11,7 @@ from agentbench.notebook.forms import Form, FormState, request_form
 from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.request_reading import Question, Request, read_request
 from agentbench.notebook.step_log import count_text
+from agentbench.workflows.run.execution import id_of_request
 
 if TYPE_CHECKING:
     from agentbench.notebook.inbox_page import InboxPage
@@ -31,7 +32,7 @@ def inbox(*runs: Any) -> "Inbox":
         ```python
         box = inbox(first, second)
         box  # the forms
-        box.answer(box.requests[0].request_id, True)
+        box.respond(box.requests[0], True)
         ```
     """
     made = Inbox()
@@ -100,7 +101,7 @@ class Inbox:
         box = inbox(first, second)
         for entry in box:
             print(entry.run, entry.question.prompt)
-        box.answer(box.requests[0].request_id, True)
+        box.respond(box.requests[0], True)
         ```
     """
 
@@ -165,11 +166,11 @@ class Inbox:
             raise KeyError(msg)
         return found[0].form
 
-    def answer(self, request_id: str, value: Any, *, run: str | None = None) -> bool:
+    def respond(self, request: Request | InboxEntry | str, value: Any, *, run: str | None = None) -> bool:
         """Answer a request with a value of its response type.
 
         Args:
-            request_id: Its id.
+            request: The request, or its id.
             value: The answer.
             run: Name of its run, needed where two runs have a request of that id.
 
@@ -182,11 +183,13 @@ class Inbox:
             RequestAlreadyAnswered: If it was answered before.
             RequestExpired: If its deadline has passed.
         """
-        form = self.form(request_id, run=run)
+        form = self.form(id_of_request(request), run=run)
         taken = form.answer(value)
         if form.state is FormState.REFUSED:
             raise ValueError(form.refusal)
         return taken
+
+    answer = respond
 
     def refresh(self) -> None:
         """Read the open requests again. Happens by itself at each change of a run, and on each reading."""
@@ -245,7 +248,7 @@ class Inbox:
             lines.append(f"  {esc(entry.question.prompt, into='line', limit=200)}")
             if entry.question.deadline is not None:
                 lines.append(f"  before {entry.question.deadline:%Y-%m-%d %H:%M:%S} UTC")
-            lines.append(f"  inbox.answer({entry.request_id!r}, ...)")
+            lines.append(f"  inbox.respond({entry.request_id!r}, ...)")
         return "\n".join(lines)
 
     def close(self) -> None:

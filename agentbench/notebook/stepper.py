@@ -4,7 +4,7 @@ Everything that a button does can be done by code, also in cells that nbval comp
 
     panel = stepper(workflow, "hello")      # the last expression of a cell shows it
     panel.step()                            # one superstep; its report
-    panel.respond(panel.pending[0].request_id, True)
+    panel.respond(panel.pending[0], True)
     await panel.arun()                      # to the end, waiting for a person at each request
 """
 
@@ -47,8 +47,10 @@ from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
 from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.waiting import wait
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint
+from agentbench.workflows.run.execution import id_of_request
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
@@ -173,7 +175,7 @@ class Stepper(StepperTravel):
         report = panel.step()  # one superstep
         panel.run()  # to the end, a breakpoint or a request
         if panel.pending:
-            panel.respond(panel.pending[0].request_id, True)
+            panel.respond(panel.pending[0], True)
         panel.back()  # display the checkpoint before; step() goes on from there as a new run
         ```
     """
@@ -274,25 +276,25 @@ class Stepper(StepperTravel):
         """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""
         self._wait_if_possible(self._session.begin(StopRequested()))
 
-    def respond(self, request_id: str, value: Any) -> None:
-        """Answer a request; the run takes it up in its next superstep.
+    def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
+        """Answer a request, named by its event or its id; the run takes it up in its next superstep.
 
         Raises:
             ValueError: There is no such request, or the answer is not of its type; it stays open.
             RequestAlreadyAnswered: The request was answered before.
             StepperClosed: The stepper was closed.
         """
-        self._wait("stepper.arespond", lambda: self._screen.answer(request_id, value))
+        self._wait("stepper.arespond", lambda: self._screen.answer(id_of_request(request), value))
 
-    async def arespond(self, request_id: str, value: Any) -> None:
+    async def arespond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
         """As `respond`, for cells that await."""
-        await wait(self._screen.answer(request_id, value))
+        await wait(self._screen.answer(id_of_request(request), value))
 
     # ---- sideways ----------------------------------------------------------------------------------------------------
 
     def fork(
         self,
-        checkpoint_id: str | None = None,
+        checkpoint: CheckpointInfo | str | None = None,
         *,
         edits: Mapping[str, Any] | None = None,
         input: Any = None,  # noqa: A002 - as in stepper()
@@ -301,7 +303,7 @@ class Stepper(StepperTravel):
         """Make a stepper for a new run from a checkpoint; this one goes on displaying its run, which stays as it is.
 
         Args:
-            checkpoint_id: Where the new run begins, `None` for the displayed checkpoint.
+            checkpoint: Where the new run begins, its info or its id, `None` for the displayed checkpoint.
             edits: New values by path, as `edit` takes them; by default the staged edits of that checkpoint.
             input: Further input for the start executors.
             workflow: Instance for the new run. By default a copy of this one, with executors of its own where they
@@ -316,12 +318,12 @@ class Stepper(StepperTravel):
             StepperClosed: The stepper was closed.
         """
         twin = workflow or _twin(self.handle.workflow)
-        work = partial(self._new_run, checkpoint_id, edits, input, twin)
+        work = partial(self._new_run, checkpoint, edits, input, twin)
         return self._with_run(self._wait("stepper.afork", lambda: self._session.start(work())))
 
     async def afork(
         self,
-        checkpoint_id: str | None = None,
+        checkpoint: CheckpointInfo | str | None = None,
         *,
         edits: Mapping[str, Any] | None = None,
         input: Any = None,  # noqa: A002 - as in stepper()
@@ -329,15 +331,15 @@ class Stepper(StepperTravel):
     ) -> Stepper:
         """As `fork`, for cells that await."""
         twin = workflow or _twin(self.handle.workflow)
-        made = self._with_run(await wait(self._session.start(self._new_run(checkpoint_id, edits, input, twin))))
+        made = self._with_run(await wait(self._session.start(self._new_run(checkpoint, edits, input, twin))))
         await wait(made._opening)  # noqa: SLF001 - another one of this class
         return made
 
     async def _new_run(
-        self, checkpoint_id: str | None, edits: Mapping[str, Any] | None, message: Any, workflow: Any
+        self, checkpoint: CheckpointInfo | str | None, edits: Mapping[str, Any] | None, message: Any, workflow: Any
     ) -> WorkflowRun:
         more = {} if message is None else {"message": message}
-        return await self._session.fork(checkpoint_id, edits, workflow=workflow, **more)
+        return await self._session.fork(checkpoint, edits, workflow=workflow, **more)
 
     def _with_run(self, handle: WorkflowRun) -> Stepper:
         async def start(_: object) -> WorkflowRun:

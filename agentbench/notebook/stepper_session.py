@@ -15,7 +15,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.notebook.driven_run import DrivenRun, line_to
@@ -335,17 +336,19 @@ class StepperSession:
         self.dispatch(EditStaged(checkpoint_id, edit))
         return edit
 
-    async def fork(self, checkpoint_id: str | None, edits: Mapping[str, Any] | None, **more: Any) -> WorkflowRun:
+    async def fork(
+        self, checkpoint: CheckpointInfo | str | None, edits: Mapping[str, Any] | None, **more: Any
+    ) -> WorkflowRun:
         """Start a new run from a checkpoint, on another instance; this run stays as it is.
 
         Args:
-            checkpoint_id: Where it begins, `None` for the displayed checkpoint.
+            checkpoint: Where it begins, `None` for the displayed checkpoint.
             edits: Values by path, `None` for the staged edits of that checkpoint.
             more: Further arguments of `WorkflowRun.fork`.
         """
         with self._lock:
             self.model.require("fork")
-            wanted = checkpoint_id or self.model.line.displayed_id or ""
+            wanted = id_of(checkpoint or self.model.line.displayed_id or "")
             info = self.model.past[self.model.line.index_of(wanted)].info
             staged = self.model.staged_at(wanted)
         if edits is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+from agentbench.checkpoints.checkpoint import id_of
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
 from agentbench.notebook.stepper_calls import StepperCalls
 from agentbench.notebook.stepper_edits import Edit
@@ -38,13 +40,13 @@ class StepperTravel(StepperCalls):
         """Show the checkpoint `n` after the displayed one; the last one is the present. Raises what `back` raises."""
         self._session.dispatch(ForwardRequested(require_count(n, "n", "1 or more checkpoints")))
 
-    def goto(self, checkpoint_id: str) -> None:
-        """Show this checkpoint. Nothing is executed or deleted.
+    def goto(self, checkpoint: CheckpointInfo | str) -> None:
+        """Show this checkpoint, named by its info or its id. Nothing is executed or deleted.
 
         Raises:
             LookupError: It is not among `checkpoints`.
         """
-        self._session.dispatch(GotoRequested(checkpoint_id))
+        self._session.dispatch(GotoRequested(id_of(checkpoint)))
 
     def show_again(self, *, speed: float = 2.0) -> None:
         """Show the stored checkpoints one after the other, from the displayed one to the present; nothing is executed.
@@ -66,23 +68,23 @@ class StepperTravel(StepperCalls):
         """As `show_again`, for cells that await."""
         await self._await(ShowAgainRequested(require_speed(speed, "checkpoints")))
 
-    def branch(self, checkpoint_id: str | None = None) -> None:
+    def branch(self, checkpoint: CheckpointInfo | str | None = None) -> None:
         """Go on here as a new run, with the staged edits; nothing is executed yet, the old run stays stored.
 
         Args:
-            checkpoint_id: Where the new run begins, `None` for the displayed checkpoint.
+            checkpoint: Where the new run begins, its info or its id, `None` for the displayed checkpoint.
 
         Raises:
             StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
             LookupError: The checkpoint is not among `checkpoints`.
             StepperClosed: The stepper was closed.
         """
-        self._wait_for(BranchRequested(checkpoint_id), "stepper.abranch")
+        self._wait_for(BranchRequested(None if checkpoint is None else id_of(checkpoint)), "stepper.abranch")
         self._raise_error()
 
-    async def abranch(self, checkpoint_id: str | None = None) -> None:
+    async def abranch(self, checkpoint: CheckpointInfo | str | None = None) -> None:
         """As `branch`, for cells that await."""
-        await self._await(BranchRequested(checkpoint_id))
+        await self._await(BranchRequested(None if checkpoint is None else id_of(checkpoint)))
         self._raise_error()
 
     # ---- edits -------------------------------------------------------------------------------------------------------

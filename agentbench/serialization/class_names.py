@@ -7,7 +7,8 @@ or notebook stored as `__main__.Car` is found when one class `Car` is registered
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -17,6 +18,8 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
 _REGISTERED: Final[dict[str, type]] = {}
 _NAMES: Final[dict[type, str]] = {}
+#: Names of unknown classes whose instances were read as plain values; None while that is an error.
+_unknown: set[str] | None = None
 
 #: The library's own data classes by their own names, and where they are. Files name them by the module in which they
 #: were when the file was written; the last part of such a name is all that counts.
@@ -106,12 +109,34 @@ def stored_type(type_: Any) -> Any:
     return data
 
 
+@contextmanager
+def unknown_as_plain() -> Iterator[set[str]]:
+    """Read instances of unknown classes as `{name: fields}`, for display; yields the set of the names that are met."""
+    global _unknown
+    _unknown = names = set()
+    try:
+        yield names
+    finally:
+        _unknown = None
+
+
+def as_plain(error: UnknownStoredTypeError, content: Any) -> Any:
+    """Return the plain value for an instance that cannot be made; raises the error where none is wanted."""
+    if _unknown is None:
+        raise error
+    _unknown.add(error.type_name)
+    return {error.type_name: content}
+
+
 def find_type(data: Any) -> Any:
     """Return the class or typing form that was written, or raise UnknownStoredTypeError."""
     try:
         return type_from_dict(data, _find)
     except Exception as error:
-        raise UnknownStoredTypeError(data if isinstance(data, str) else repr(data)) from error
+        name = data if isinstance(data, str) else repr(data)
+        if _unknown is not None:
+            return name
+        raise UnknownStoredTypeError(name) from error
 
 
 def find_class(data: Any) -> Any:
@@ -124,7 +149,7 @@ def find_class(data: Any) -> Any:
             return found  # the same as by find_type(), only faster
     found = find_type(data)
     if not isinstance(found, type):
-        raise UnknownStoredTypeError(repr(data), "which is no class here. Load the module that defined it")
+        raise UnknownStoredTypeError(str(data), "which is no class here. Load the module that defined it")
     return found
 
 

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
-from agentbench.serialization.class_names import class_name, find_class, stored_type
+from agentbench.serialization.class_names import as_plain, class_name, find_class, stored_type
 from agentbench.serialization.registry import StateType
 
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
@@ -240,10 +240,13 @@ def _holds_more(cls: type, names: Any) -> UnstorableValueError:
 def _decoder(kind: str, fits: Callable[[Any], bool], read: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     def decode(found: Any) -> Any:
         name, content = found
-        cls = find_class(name)
-        if not fits(cls):
-            raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
-        return read(cls, content)
+        try:
+            cls = find_class(name)
+            if not fits(cls):
+                raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
+            return read(cls, content)
+        except UnknownStoredTypeError as error:
+            return as_plain(error, content)
 
     return decode
 

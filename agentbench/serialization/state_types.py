@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 
 from agentbench.exceptions import UnknownStoredTypeError
-from agentbench.serialization.class_names import class_name, moved_from_main, refuse_other, register_class
+from agentbench.serialization.class_names import as_plain, class_name, moved_from_main, refuse_other, register_class
 from agentbench.serialization.class_types import class_type
 from agentbench.serialization.mixin import snake_case
 from agentbench.serialization.registry import StateType, store_as
@@ -185,7 +185,7 @@ def read_registered(found: Any) -> Any:
         by_class = {each.cls: each for each in _BY_NAME.values()}
         moved = moved_from_main(str(name), by_class)
         if moved is None:
-            raise UnknownStoredTypeError(str(name))
+            return as_plain(UnknownStoredTypeError(str(name)), content)
         kind = by_class[moved]
     return kind.decode(content)
 

@@ -96,8 +96,8 @@ def test_requests_of_several_runs_are_in_the_order_of_their_emission():
 def test_code_answers_with_values_and_the_run_goes_on():
     run = started("a")
     box = inbox(run)
-    assert box.answer("publish-a", Approval(False, "too short"))
-    assert box.answer("count", 1)
+    assert box.respond(box.requests[0], Approval(False, "too short"))
+    assert box.respond("count", 1)
     assert len(box) == 0
     run_sync(run.result())
     assert sorted(map(str, run.outputs)) == ["1", "too short"]
@@ -174,7 +174,7 @@ def test_text_names_the_question_and_the_code_that_answers_and_nothing_typed():
     box = inbox(FakeRun("r", asked("one", {"prompt": "Title?\u202e", "deadline": "2030-01-01"})))
     box.form("one").set_raw("value", "typed")
     assert box.text == (
-        "1 open request\nrun r: review\n  Title?\\u202e\n  before 2030-01-01 00:00:00 UTC\n  inbox.answer('one', ...)"
+        "1 open request\nrun r: review\n  Title?\\u202e\n  before 2030-01-01 00:00:00 UTC\n  inbox.respond('one', ...)"
     )
     assert inbox().text == "0 open requests"
 

@@ -238,7 +238,7 @@ def test_an_end_that_is_over_is_refused_and_nothing_is_executed() -> None:
 def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> None:
     panel = made(counting(), 4)
     panel.run()
-    panel.goto(panel.checkpoints[1].checkpoint_id)
+    panel.goto(panel.checkpoints[1])
     shown: list[int | None] = []
     panel._session._on_change = lambda: shown.append(panel._session.model.displayed)
     reports = panel.reports

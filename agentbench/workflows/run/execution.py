@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
-from agentbench._signatures import coerce_answer, is_instance_of, type_name
+from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
@@ -34,7 +34,7 @@ class RunInput(NamedTuple):
     """What starts or continues a run."""
 
     message: Any = ABSENT
-    responses: Mapping[str, Any] | None = None
+    responses: Mapping[Any, Any] | None = None
     checkpoint_id: str | None = None
     #: Where checkpoints are loaded from and saved to; None for a run that saves none.
     storage: CheckpointStorage | None = None
@@ -326,22 +326,31 @@ class Execution:
             self._on_end(self)
 
 
-def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[str, Any]) -> dict[str, Any]:
+def id_of_request(request: Any) -> str:
+    """Return the id of a request, from the id itself, the `request_info` event or what else has its id."""
+    found: str = request if isinstance(request, str) else request.request_id
+    return found
+
+
+def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the responses, each coerced to the response type of its request; `RuntimeError` if none is open."""
     if not open_requests:
         msg = "No request is open, so there is nothing to answer. Start a run with a message first."
         raise RuntimeError(msg)
     checked = {}
-    for request_id, response in responses.items():
+    for key, response in responses.items():
+        request_id = id_of_request(key)
         request = open_requests.get(request_id)
         if request is None:
             msg = f"No open request has the id {request_id!r}; open are: {', '.join(open_requests)}."
             raise ValueError(msg)
         value = coerce_answer(response, request.response_type)
         if not is_instance_of(value, request.response_type):
+            why = "; ".join(find_misfits(value, request.response_type))
             msg = (
                 f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
-                f"({type(value).__name__}); expected {type_name(request.response_type)}. The request stays open."
+                f"({type(value).__name__}); expected {type_name(request.response_type)}{f': {why}' if why else ''}. "
+                "The request stays open."
             )
             raise ValueError(msg)
         checked[request_id] = value

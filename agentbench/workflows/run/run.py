@@ -339,15 +339,19 @@ class WorkflowRun(Displayable):
         self._inbox.append(WorkflowMessage(message, WORKFLOW_SOURCE))
         return True
 
-    async def send_response(self, request_id: str, value: Any) -> None:
-        """Respond to one request; the response is delivered in the next superstep.
+    async def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
+        """Respond to one request, named by its event or its id; the response is delivered in the next superstep.
 
         Raises:
             RuntimeError: no request is open.
             ValueError: the id is unknown, or the value is not of the response type; the request stays open.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._responses.update(check_responses(open_requests, {request_id: value}))
+        self._responses.update(check_responses(open_requests, {request: value}))
+
+    async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
+        """Same as `respond()`."""
+        await self.respond(request_id, value)
 
     # ---- breakpoints, pause and stop -------------------------------------------------------------
 

@@ -147,7 +147,7 @@ class Workflow(WorkflowDefinition):
         message: Any = None,
         *,
         stream: bool = False,
-        responses: Mapping[str, Any] | None = None,
+        responses: Mapping[Any, Any] | None = None,
         checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
@@ -163,7 +163,7 @@ class Workflow(WorkflowDefinition):
         Args:
             message: input for the start executor; any value but None.
             stream: return an async iterator of events instead of an awaitable of the result.
-            responses: by request id; continues where the requests were left open.
+            responses: by request or its id; continues where the requests were left open.
             checkpoint_id: restore this checkpoint first, then continue; its id or its info.
             checkpoint_storage: load from and save to here, in this run only.
             include_status_events: include `status` events in the result.
@@ -254,7 +254,7 @@ class Workflow(WorkflowDefinition):
         *,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         resume_from: CheckpointInfo | str | None = None,
-        responses: Mapping[str, Any] | None = None,
+        responses: Mapping[Any, Any] | None = None,
         options: RunOptions | None = None,
         keep_state: bool = False,
     ) -> WorkflowRun:
@@ -267,7 +267,7 @@ class Workflow(WorkflowDefinition):
             input: for the start executors; with `resume_from` it is added to what is restored.
             checkpoint_storage: where this run's checkpoints go; default: the workflow's storage.
             resume_from: begin at this checkpoint.
-            responses: by request id, delivered right after the restore.
+            responses: by request or its id, delivered right after the restore.
             options: further options; a handle observes its run unless `observe=False`.
             keep_state: go on in the state of this instance, as `run()` does; one such run at a time.
 

@@ -1,4 +1,5 @@
 import logging
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,6 +161,46 @@ async def test_what_is_left_unanswered_stays_open():
     result = await workflow.run(responses={"R1": "no"})
     assert result.outputs[0] == ("b", "no", "R1", ["internal:review"])
     assert result.final_state is IDLE
+
+
+async def test_requests_and_their_ids_are_alike():
+    workflow = review()
+    (request,) = (await workflow.run("a")).get_request_info_events()
+    assert (await workflow.run(responses={request: "yes"})).outputs[-1] == "shown yes"
+    run = workflow.start("a b c")
+    await run.result()
+    first, second, third = run.pending_requests
+    await run.respond(first, "1")
+    await run.respond(second.request_id, "2")
+    await run.send_response(third.request_id, "3")
+    assert (await run.result()).outputs[3:] == ["shown 1", "shown 2", "shown 3"]
+
+
+@dataclass
+class Report:
+    ans: Ans
+    votes: int = 0
+
+
+@pytest.mark.parametrize(
+    ("response_type", "wrong", "why"),
+    [
+        (Ans, {}, "expected Ans: field 'ok' is missing."),
+        (Ans, {"okay": True, "ok": True}, "expected Ans: there is no field 'okay', but 'ok'."),
+        (Ans, {"ok": "no"}, "expected Ans: field 'ok' is 'no'; expected bool."),
+        (Ans | None, {"ok": "no"}, "field 'ok' is 'no'; expected bool."),
+        (Report, {"ans": {"ok": 1}, "votes": "x"}, "field 'ans': field 'ok' is 1; expected bool; field 'votes' is 'x'"),
+        (Vote, {"party": 5}, "expected Vote: field 'party': Input should be a valid string."),
+        (Ans | Vote, {}, "expected Ans | Vote. The request stays open."),
+        (Ans, "yes", "expected Ans. The request stays open."),
+    ],
+)
+async def test_the_field_that_is_wrong_is_named(response_type, wrong, why):
+    run = expecting(response_type).start("x")
+    await run.result()
+    with pytest.raises(ValueError, match=re.escape(why)):
+        await run.respond(run.pending_requests[0], wrong)
+    assert len(run.pending_requests) == 1
 
 
 async def test_a_response_handler_may_ask_again():
