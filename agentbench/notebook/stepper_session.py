@@ -352,9 +352,9 @@ class StepperSession:
             info = self.model.past[self.model.line.index_of(wanted)].info
             staged = self.model.staged_at(wanted)
         if edits is not None:
-            checkpoint, staged = await self.storage.load(wanted), ()
+            content, staged = await self.storage.load(wanted), ()
             for path, value in edits.items():
-                staged = (*staged, checked_edit(checkpoint, path, value, staged))
+                staged = (*staged, checked_edit(content, path, value, staged))
         async with self._turn:
             handle = await self._require_run().fork(info, staged, **more)
         if edits is None:

@@ -113,9 +113,9 @@ def stored_type(type_: Any) -> Any:
 def unknown_as_plain() -> Iterator[set[str]]:
     """Read instances of unknown classes as `{name: fields}`, for display; yields the set of the names that are met."""
     global _unknown
-    _unknown = names = set()
+    _unknown = set()
     try:
-        yield names
+        yield _unknown
     finally:
         _unknown = None
 
