@@ -140,7 +140,6 @@ class ChatContext:
         return f"ChatContext(client={type(self.client).__name__}, {state})"
 
 
-@dataclass(eq=False)
 class FunctionInvocationContext:
     """One call of a tool, for function middleware, and for the tool itself if it has a parameter of this type.
 
@@ -166,16 +165,18 @@ class FunctionInvocationContext:
         ```
     """
 
-    function: Any
-    arguments: Any
-    session: Any = None
-    metadata: MutableMapping[str, Any] = field(default_factory=dict)
-    result: Any = None
-    kwargs: MutableMapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Make an empty dict of each `None`."""
-        _fill(self, ("metadata", "kwargs"))
+    def __init__(
+        self,
+        function: Any,
+        arguments: Any,
+        session: Any = None,
+        metadata: MutableMapping[str, Any] | None = None,
+        result: Any = None,
+        kwargs: MutableMapping[str, Any] | None = None,
+    ) -> None:
+        self.function, self.arguments, self.session, self.result = function, arguments, session, result
+        self.metadata: MutableMapping[str, Any] = {} if metadata is None else metadata
+        self.kwargs: MutableMapping[str, Any] = {} if kwargs is None else kwargs
 
     def __repr__(self) -> str:
         name = getattr(self.function, "name", None) or repr(self.function)

@@ -131,10 +131,9 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         if unknown:
             raise unexpected_keyword(type(self).__name__, next(iter(unknown)), constructor_keywords(type(self)))
         self.middleware = middleware
-        if function_invocation_configuration is not None:
-            self.function_invocation_configuration = normalize_function_invocation_configuration(
-                function_invocation_configuration
-            )
+        self.function_invocation_configuration = normalize_function_invocation_configuration(
+            function_invocation_configuration
+        )
         if compaction_strategy is not None:
             self.compaction_strategy = compaction_strategy
         if tokenizer is not None:
