@@ -110,11 +110,9 @@ class Calling:
         requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
         if requests:
             return _outcome_of_requests(content, requests)._replace(ended=ended)
-        result = Content.from_function_result(
-            call_id or "",
-            result=items if isinstance(result, Content) else result,
-            additional_properties={MADE_UP: True} if is_made_up else None,
-        )
+        result = Content.from_function_result(call_id or "", result=items if isinstance(result, Content) else result)
+        if is_made_up:
+            result.additional_properties[MADE_UP] = True
         return Outcome(content.name or "", result, ended=ended)
 
     async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> tuple[bool, bool]:
