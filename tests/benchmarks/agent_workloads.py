@@ -96,6 +96,33 @@ def growth() -> float:
     return statistics.median(seconds[-tenth:]) / statistics.median(seconds[:tenth])
 
 
+def growth_to_ten_thousand() -> float:
+    """Processor time of a turn behind 10,000 messages, the first of them with an approval, to one behind 10."""
+
+    @tool(name="add", description="adds", approval_mode="always_require")
+    def careful(a: int, b: int) -> int:
+        return a + b
+
+    async def behind(length: int) -> float:
+        agent, session, seconds = Agent(Offline(calls=1), "echo", name="solo", tools=[careful]), AgentSession(), []
+        (request,) = (await agent.run("go", session=session)).user_input_requests
+        await agent.run(Message("user", [request.to_function_approval_response(True)]), session=session)
+        history = session.state["in_memory"]
+        history["messages"] = [
+            *history["messages"],
+            *(Message(role, [_TEXT]) for _ in range(length // 2) for role in ("user", "assistant")),
+        ]
+        await agent.run("warm", session=session)
+        for turn in range(TURNS):
+            began = time.process_time()
+            await agent.run(f"turn {turn} {_TEXT}", session=session)
+            seconds.append(time.process_time() - began)
+        return statistics.median(seconds)
+
+    short = asyncio.run(behind(10))
+    return asyncio.run(behind(10_000)) / short
+
+
 @tool(name="add", description="adds", approval_mode="never_require")
 def _add(a: int, b: int) -> int:
     return a + b

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Final, NamedTuple, cast
 
+from agentbench.agents.history.settled import Replacement
 from agentbench.agents.sessions.attribution import ATTRIBUTION
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -95,25 +96,33 @@ class PendingCall:
 class PendingCalls:
     """Reads a conversation up to the next answer of the model, with the calls that its session recorded, oldest first.
 
+    It begins to read at `start`, where every earlier call has its result.
+
     Attributes:
         approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
+        refers_back: Whether messages may be about calls before `start`.
+        settled: Index of the last message in which the model speaks: no later message changes what is before it.
     """
 
-    def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> None:
-        self._messages, self._recorded = messages, recorded
+    def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = (), start: int = 0) -> None:
+        self._messages, self._recorded, self._start = messages, recorded, start
+        self.refers_back, self.settled = False, start
         self._calls: list[PendingCall] = []
         self._open: list[PendingCall] = []
         self._latest: dict[str, PendingCall] = {}  # by the id of the call; models use ids again
         self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by the id of the request
         self._input_at: int | None = None  # where the input begins, in front of which a history stores results
         self.approved: list[PendingCall] = []
-        self._contents = [self._read(at, message) for at, message in enumerate(messages)]
+        self._contents: dict[int, list[Content]] = {}  # what stays in a message, where it is not all of it
+        for at in range(start, len(messages)):
+            self._read(at, messages[at])
         self._close(is_over=False)
 
-    def _read(self, at: int, message: Message) -> list[Content]:
-        """Read a message, and return the contents that stay in it."""
-        contents, repeated, speaks = message.contents, set[int](), False
-        if message.role == "assistant":
+    def _read(self, at: int, message: Message) -> None:
+        contents, repeated = message.contents, set[int]()
+        is_relevant = not _RELEVANT.isdisjoint([content.type for content in contents])
+        speaks = message.role == "assistant"
+        if speaks and is_relevant:
             # Callers who do not know the history pass the open calls once more.
             repeated = {
                 id(one)
@@ -124,15 +133,16 @@ class PendingCalls:
                 and is_same_call(known.content, one)
             }
             speaks = not repeated and any(one.type == "function_call" or not one.user_input_request for one in contents)
+        elif speaks:
+            speaks = any(not one.user_input_request for one in contents)
         if self._input_at is None and ATTRIBUTION not in message.additional_properties:
             self._input_at = at
         if speaks:
             self._close(is_over=True)
-            self._input_at = None
-        if _RELEVANT.isdisjoint([content.type for content in contents]):
-            return contents
-        left = [self._take(one, at) for one in contents if id(one) not in repeated]
-        return [one for one in left if one is not None]
+            self._input_at, self.settled = None, at
+        if is_relevant:
+            left = [self._take(one, at) for one in contents if id(one) not in repeated]
+            self._contents[at] = [one for one in left if one is not None]
 
     def _take(self, content: Content, at: int) -> Content | None:
         """Read a content, and return what stays in its place."""
@@ -161,6 +171,7 @@ class PendingCalls:
     def _take_result(self, content: Content, at: int) -> Content | None:
         call = self._latest.get(content.call_id or "")
         if call is None:
+            self.refers_back = True
             return content
         if call.result is None:
             call.result, call.source = content, at
@@ -174,6 +185,7 @@ class PendingCalls:
         requested, addressed = _call_of(content), self._latest.get(content.call_id or "")
         call, instead = addressed or self._latest.get(requested.call_id or ""), None
         if call is None or call.result is not None:
+            self.refers_back = self.refers_back or call is None
             instead = requested if addressed is None else addressed.content
             call = self._add(PendingCall(instead, at))
         if call.answers:  # a new round of requests
@@ -184,6 +196,7 @@ class PendingCalls:
 
     def _take_answer(self, content: Content, at: int) -> None:
         named = _call_of(content)
+        self.refers_back = self.refers_back or content.id not in self._requested
         call, request = self._requested.get(content.id or "") or (self._latest.get(named.call_id or ""), None)
         if call is None:
             matching = (
@@ -250,11 +263,42 @@ class PendingCalls:
         )
 
     def resolve(self, *, has_service: bool = False) -> tuple[list[Message], list[tuple[Message, list[Message]]]]:
-        """Return the conversation with a result behind every call, and without requests and answers.
+        """Return the conversation from `start` on with a result behind every call, and without requests and answers.
 
         If the service stores the conversation, calls are not repeated. Also returned is each message that a history
         stores otherwise, with what it stores in its place, maybe nothing. Messages that did not change are not copied.
         """
+        resolved: list[Message] = []
+        replaced: list[tuple[Message, list[Message]]] = []
+        for message, in_front, own, behind in self._resolve(self._start, len(self._messages), has_service=has_service):
+            instead = [*in_front, *own]
+            if len(instead) != 1 or instead[0] is not message:
+                replaced.append((message, instead))
+            resolved += [*own, *behind]
+        return resolved, replaced
+
+    def replacements(self) -> list[Replacement]:
+        """Return what the model gets instead of messages between `start` and `settled`."""
+        found: list[Replacement] = []
+        first, instead = self._start, list[Message]()
+        for at, (message, _, own, behind) in enumerate(self._resolve(self._start, self.settled), start=self._start):
+            if behind or len(own) != 1 or own[0] is not message:
+                instead += [*own, *behind]
+                continue
+            self._add_replacement(found, first, at, instead)
+            first, instead = at + 1, []
+        self._add_replacement(found, first, self.settled, instead)
+        return found
+
+    def _add_replacement(self, found: list[Replacement], first: int, last: int, instead: list[Message]) -> None:
+        before = self._messages[first:last]
+        if len(before) != len(instead) or not all(map(is_, before, instead)):
+            found.append(Replacement(first, last, instead))
+
+    def _resolve(
+        self, first: int, last: int, *, has_service: bool = False
+    ) -> Iterator[tuple[Message, list[Message], list[Message], list[Message]]]:
+        """Yield each message, the results that are stored in front of it, what it becomes, and what follows it."""
         repeated: dict[int, list[PendingCall]] = defaultdict(list)
         behind: dict[int, list[PendingCall]] = defaultdict(list)
         stored: dict[int, list[PendingCall]] = defaultdict(list)
@@ -269,18 +313,14 @@ class PendingCalls:
                 behind[call.at].append(call)
                 if call.stored_at is not None:
                     stored[call.stored_at].append(call)
-        resolved: list[Message] = []
-        replaced: list[tuple[Message, list[Message]]] = []
-        for at, message in enumerate(self._messages):
-            own = self._results(repeated[at])
+        for at in range(first, last):
+            message = self._messages[at]
+            own = self._results(repeated.get(at, ()))
             if own and not has_service:
                 own.insert(0, Message("assistant", [call.content for call in repeated[at]]))
-            own += _with(message, message.role, [one for one in self._contents[at] if id(one) not in moved])
-            instead = [*self._results(stored[at]), *own]
-            if len(instead) != 1 or instead[0] is not message:
-                replaced.append((message, instead))
-            resolved += [*own, *self._results(behind[at])]
-        return resolved, replaced
+            contents = self._contents.get(at, message.contents)
+            own += _with(message, message.role, [one for one in contents if id(one) not in moved])
+            yield message, self._results(stored.get(at, ())), own, self._results(behind.get(at, ()))
 
     def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
         """Return the results of calls, in a message of the role `tool` for each message that brought some."""
@@ -293,12 +333,16 @@ class PendingCalls:
         return found
 
 
-def has_pending_calls(messages: Sequence[Message]) -> bool:
-    """Whether a conversation holds approval requests, answers to them, or a call without one result right behind it."""
+def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
+    """Whether a conversation holds approval requests, answers to them, or a call without one result right behind it.
+
+    Only messages from `start` on are read, where every earlier call has its result.
+    """
+    messages = messages[start:]
     kinds = {content.type for message in messages for content in message.contents}
     if not kinds.isdisjoint(_QUESTIONS):
         return True
-    if "function_call" not in kinds:
+    if "function_call" not in kinds and not (start and "function_result" in kinds):
         return False
     waiting: set[str | None] = set()
     known: set[str | None] = set()
@@ -309,8 +353,8 @@ def has_pending_calls(messages: Sequence[Message]) -> bool:
             if content.type == "function_call" and not _is_made_by_service(content):
                 waiting.add(content.call_id)
             elif content.type == "function_result":
-                if content.call_id in known and content.call_id not in waiting:
-                    return True  # a second result
+                if content.call_id not in waiting and (start or content.call_id in known):
+                    return True  # a second result, or one of an earlier call
                 waiting.discard(content.call_id)
                 known.add(content.call_id)
     return bool(waiting)

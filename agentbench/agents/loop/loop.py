@@ -17,9 +17,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
+from agentbench.agents.history.settled import Settled, end_of_stored
 from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
+from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
@@ -64,6 +66,7 @@ class ToolLoop:
 
     Attributes:
         messages: The working list: the messages for the next call of the model.
+        settled: The beginning of the messages that need not be read again.
         options: The options of the next call.
         done: Whether the model is not called again.
     """
@@ -80,6 +83,7 @@ class ToolLoop:
         own_messages: bool = False,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
+        self.settled = Settled()
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
@@ -104,24 +108,41 @@ class ToolLoop:
         """
         messages = self.messages
         additions: list[Addition] = []
-        pending = None
         if self._configuration["enabled"]:
             tools = self.options.get("tools")
             if tools:
                 if any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool)):
                     self.options["tools"] = tools = await validate_tools(tools)
                 self._toolbox = Toolbox(tools, self._configuration["additional_tools"])
-            if has_pending_calls(messages):
-                pending = PendingCalls(messages, self._recorded_calls())
-        if pending is None:
-            messages = list(messages)
-        else:
-            messages, additions = await self._carry_out(pending)
+            messages, pending = self._read()
+            if pending is not None:
+                more, additions = await self._carry_out(pending)
+                messages += more
         self.messages = [own_copy(message) for message in messages] if self._own_messages else messages
         return additions
 
+    def _read(self) -> tuple[list[Message], PendingCalls | None]:
+        """Return the conversation for the model; if calls wait for something, only what is settled, and these calls."""
+        messages, settled, pending = self.messages, self.settled, None
+        start = len(settled.messages)
+        if has_pending_calls(messages, start):
+            recorded = self._recorded_calls()
+            pending = PendingCalls(messages, recorded, start)
+            if start and pending.refers_back:
+                settled, start = Settled(), 0
+                pending = PendingCalls(messages, recorded)
+        found = settled.resolve(messages if pending is None else messages[:start])
+        if isinstance(self._session, AgentSession) and not self.options.get("conversation_id"):
+            end = end_of_stored(messages, start)
+            if pending is not None:
+                end = pending.settled
+                settled.replacements += pending.replacements()
+            settled.messages += messages[start:end]
+            vars(self._session)[SETTLED] = settled
+        return found, pending
+
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
-        """Make the approved calls; return the messages for the model, and what the answer holds besides."""
+        """Make the approved calls; return what it read in the form for the model, and what the answer holds besides."""
         calls = []
         for waiting in pending.approved:
             # A tool that raised requests about its own calls has begun: it gets all answers, also those that reject.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutine
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.projection import apply_compaction
+from agentbench.agents.history.settled import take_settled
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -109,8 +110,13 @@ def tool_loop(
         checked = normalize_function_invocation_configuration({**checked, **arguments.configuration})
     if not enabled:
         checked = {**checked, "enabled": False}
-    return ToolLoop(
-        normalize_messages(messages),
+    settled = take_settled(None if arguments.options.get("conversation_id") else arguments.session, messages)
+    count = len(settled.messages)  # of messages that need no check
+    own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
+    if count:
+        own[:0] = cast("list[Message]", messages)[:count]
+    loop = ToolLoop(
+        own,
         arguments.options,
         checked,
         arguments.function,
@@ -118,6 +124,8 @@ def tool_loop(
         arguments.for_tools,
         own_messages=own_messages,
     )
+    loop.settled = settled
+    return loop
 
 
 # ------------------------------------------------------------------------------------------------- calls of the model

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Attribute of a session: by id of the provider, the list of messages in the state that is known to carry attributions.
 STAMPED: Final = "_stamped_lists"
+#: Attribute of a session: the beginning of its conversation that requests need not read again.
+SETTLED: Final = "_settled"
 
 
 @drawn_by("agentbench.notebook.session_view:session")
@@ -110,7 +112,7 @@ class AgentSession(Displayable):
         return hash(self._session_id)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED)}
+        return {name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED, SETTLED)}
 
     def __repr__(self) -> str:
         service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"

@@ -34,12 +34,14 @@ class Refusing(BaseChatClient[Any]):
     Attributes:
         plan: The tools that it calls next.
         fails: Whether it fails once it was asked.
+        seen: The messages of each call.
     """
 
     def __init__(self, *, same_ids: bool) -> None:
         super().__init__()
         self.plan: list[str] = []
         self.fails = False
+        self.seen: list[list[Message]] = []
         self._same_ids = same_ids
         self._count = 0
 
@@ -47,6 +49,7 @@ class Refusing(BaseChatClient[Any]):
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Any:
         check(messages)
+        self.seen.append([*messages])
         if self.fails:
             self.fails = False
             raise RuntimeError("the service is down")
@@ -145,6 +148,27 @@ def test_calls_have_their_results_behind_them_and_no_tool_runs_twice_for_one_app
     for (name, key), times in person.runs.items():
         assert times == 1, f"{name} ran {times} times for one call"
         assert name != "danger" or (name, key) in person.allowed
+
+
+@pytest.mark.parametrize("same_ids", [False, True], ids=["ids of their own", "ids used again"])
+@given(turns=TURNS, edits=st.sets(st.integers(1, 6), max_size=2))
+def test_a_session_that_lives_on_gives_the_model_what_a_restored_one_does_also_when_its_history_is_edited(
+    same_ids: bool, turns: list[Any], edits: set[int]
+) -> None:
+    async def talk(*, restores: bool) -> Person:
+        person = Person(same_ids=same_ids, per_call=False, restores=restores)
+        for at, (deed, plan, fails) in enumerate(turns):
+            stored = person.session.state.get("in_memory", {}).get("messages", [])
+            users = [message for message in stored if message.role == "user"]
+            if at in edits and users:
+                which = users[len(users) // 2]
+                edited = [Message("user", ["edited"]) if one is which else one for one in stored]
+                person.session.state["in_memory"]["messages"] = edited
+            await person.turn(deed, plan, fails=fails)
+        return person
+
+    alive, restored = asyncio.run(talk(restores=False)), asyncio.run(talk(restores=True))
+    assert alive.model.seen == restored.model.seen
 
 
 @given(turns=TURNS)

@@ -1,0 +1,73 @@
+"""The beginning of a session's conversation that requests need not read again, however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from agentbench.agents.sessions.attribution import ATTRIBUTION
+from agentbench.agents.sessions.session import SETTLED, AgentSession
+from agentbench.messages.message import Message
+
+
+class Replacement(NamedTuple):
+    """What the model gets instead of the messages from `first` to before `last`."""
+
+    first: int
+    last: int
+    messages: list[Message]
+
+
+class Settled:
+    """The beginning of a conversation in which every call has its result, and what the model gets instead of parts.
+
+    A session notes it, for its next request. It counts only for the very messages that it was read from, so that a
+    history may be changed at any time.
+    """
+
+    __slots__ = ("messages", "replacements")
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.replacements: list[Replacement] = []
+
+    def resolve(self, messages: list[Message]) -> list[Message]:
+        """Return messages that begin with the settled ones in the form for the model, in their list if none changes."""
+        if not self.replacements:
+            return messages
+        found: list[Message] = []
+        at = 0
+        for first, last, instead in self.replacements:
+            found += messages[at:first]
+            found += instead
+            at = last
+        found += messages[at:]
+        return found
+
+    def begins(self, messages: list[Message]) -> bool:
+        """Whether messages begin with the settled ones: equal ones, and the very ones where others replace them."""
+        known, length = self.messages, len(self.messages)
+        if not 0 < length <= len(messages) or known[0] is not messages[0] or known[-1] is not messages[length - 1]:
+            return False
+        known += messages[length:]  # lists of one length are compared without a copy; no other request has this one
+        is_same = known == messages
+        del known[length:]
+        replaced = (at for first, last, _ in self.replacements for at in range(first, last))
+        return is_same and all(known[at] is messages[at] for at in replaced)
+
+
+def take_settled(session: Any, messages: Any) -> Settled:
+    """Take from a session what is settled of a conversation; nothing is where it is another one.
+
+    Requests that overlap do not share it: the later one reads everything.
+    """
+    found = vars(session).pop(SETTLED, None) if isinstance(session, AgentSession) else None
+    return found if found is not None and type(messages) is list and found.begins(messages) else Settled()
+
+
+def end_of_stored(messages: Sequence[Message], start: int) -> int:
+    """Return the index of the first message from `start` on that no history stores; results stay with their calls."""
+    for at in range(start, len(messages)):
+        if ATTRIBUTION not in messages[at].additional_properties:
+            return start if messages[at].role == "tool" else at
+    return len(messages)
