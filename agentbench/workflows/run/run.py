@@ -103,6 +103,13 @@ class WorkflowRun(Displayable):
         self._steps = LiveSteps(self._execution)
 
     def _acquire(self) -> None:
+        """Take the state of the workflow if this run goes on in it; `WorkflowBusyError`: another run has it."""
+        if self._read_only:
+            msg = (
+                f"Run {self.run_id} is read-only: another run goes on in the state of its workflow instance. To have "
+                "both, start them without keep_state=True."
+            )
+            raise WorkflowBusyError(msg)
         if self._keeps_state:
             self.workflow.acquire(self)
 
@@ -282,7 +289,6 @@ class WorkflowRun(Displayable):
 
     async def _prepare(self) -> None:
         """Get ready to drive: open the next round when there is new work after an end."""
-        self._check_writable()
         self._loop = asyncio.get_running_loop()
         self._acquire()
         self._pause_requested, self._pause_reason = False, None
@@ -292,14 +298,6 @@ class WorkflowRun(Displayable):
             await self._flush()
         if self._execution.ended and self._has_work and self.status not in _OVER:
             self._execute(RunInput(fresh=False, storage=self._storage))
-
-    def _check_writable(self) -> None:
-        if self._read_only:
-            msg = (
-                f"Run {self.run_id} is read-only: another run goes on in the state of its workflow instance. To have "
-                "both, start them without keep_state=True."
-            )
-            raise WorkflowBusyError(msg)
 
     async def _settle(self) -> StepReport:
         """Report what the superstep did, and evaluate the breakpoints."""
@@ -418,7 +416,6 @@ class WorkflowRun(Displayable):
             RuntimeError: a superstep is being executed.
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
         """
-        self._check_writable()
         self._steps.require_none("restore")
         if self._storage is None:
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
@@ -449,7 +446,6 @@ class WorkflowRun(Displayable):
         if self.last_checkpoint is not None:
             await self.restore_checkpoint(self.last_checkpoint)
             return
-        self._check_writable()
         self._acquire()
         if not self._keeps_state:
             self._graph, self._state = self.workflow.graph.fresh(), RunState()
