@@ -31,6 +31,8 @@ _NAMES_OF = {
         "BaseEmbeddingClient",
         "Embedding",
         "EmbeddingGenerationOptions",
+        "EmbeddingInputT",
+        "EmbeddingT",
         "GeneratedEmbeddings",
         "SupportsGetEmbeddings",
     ),
@@ -215,7 +217,7 @@ _NAMES_OF = {
     "agentbench.messages.message": ("Message", "Role", "RoleLiteral"),
     "agentbench.messages.options": ("ChatOptions", "ToolMode", "merge_chat_options", "validate_tool_mode"),
     "agentbench.messages.response": ("AgentResponse", "ChatResponse"),
-    "agentbench.messages.stream": ("ResponseStream",),
+    "agentbench.messages.stream": ("FinalT", "OuterFinalT", "OuterUpdateT", "ResponseStream", "UpdateT"),
     "agentbench.messages.update": (
         "AgentResponseUpdate",
         "ChatResponseUpdate",

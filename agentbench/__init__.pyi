@@ -84,6 +84,8 @@ from agentbench.agents.model.client import validate_chat_options as validate_cha
 from agentbench.agents.model.embeddings import BaseEmbeddingClient as BaseEmbeddingClient
 from agentbench.agents.model.embeddings import Embedding as Embedding
 from agentbench.agents.model.embeddings import EmbeddingGenerationOptions as EmbeddingGenerationOptions
+from agentbench.agents.model.embeddings import EmbeddingInputT as EmbeddingInputT
+from agentbench.agents.model.embeddings import EmbeddingT as EmbeddingT
 from agentbench.agents.model.embeddings import GeneratedEmbeddings as GeneratedEmbeddings
 from agentbench.agents.model.embeddings import SupportsGetEmbeddings as SupportsGetEmbeddings
 from agentbench.agents.model.layers import ChatMiddlewareLayer as ChatMiddlewareLayer
@@ -218,7 +220,11 @@ from agentbench.messages.options import merge_chat_options as merge_chat_options
 from agentbench.messages.options import validate_tool_mode as validate_tool_mode
 from agentbench.messages.response import AgentResponse as AgentResponse
 from agentbench.messages.response import ChatResponse as ChatResponse
+from agentbench.messages.stream import FinalT as FinalT
+from agentbench.messages.stream import OuterFinalT as OuterFinalT
+from agentbench.messages.stream import OuterUpdateT as OuterUpdateT
 from agentbench.messages.stream import ResponseStream as ResponseStream
+from agentbench.messages.stream import UpdateT as UpdateT
 from agentbench.messages.update import AgentResponseUpdate as AgentResponseUpdate
 from agentbench.messages.update import ChatResponseUpdate as ChatResponseUpdate
 from agentbench.messages.update import ContinuationToken as ContinuationToken

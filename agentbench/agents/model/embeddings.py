@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from agentbench.messages.usage import UsageDetails
 
-    InputT = TypeVar("InputT", default=str)
+    EmbeddingInputT = TypeVar("EmbeddingInputT", default=str)
     InputContraT = TypeVar("InputContraT", contravariant=True, default=str)
-    VectorT = TypeVar("VectorT", default=list[float])
+    EmbeddingT = TypeVar("EmbeddingT", default=list[float])
     OptionsT = TypeVar("OptionsT", default="EmbeddingGenerationOptions")
 else:  # defaults came with Python 3.13
-    InputT = typing.TypeVar("InputT")
+    EmbeddingInputT = typing.TypeVar("EmbeddingInputT")
     InputContraT = typing.TypeVar("InputContraT", contravariant=True)
-    VectorT = typing.TypeVar("VectorT")
+    EmbeddingT = typing.TypeVar("EmbeddingT")
     OptionsT = typing.TypeVar("OptionsT")
 
 
@@ -47,8 +47,8 @@ class EmbeddingGenerationOptions(TypedDict, total=False):
 
 
 _DEFAULTS: dict[Any, Any] = {
-    **dict.fromkeys((InputT, InputContraT), str),
-    VectorT: list[float],
+    **dict.fromkeys((EmbeddingInputT, InputContraT), str),
+    EmbeddingT: list[float],
     OptionsT: EmbeddingGenerationOptions,
 }
 
@@ -60,7 +60,7 @@ def _with_defaults(cls: Any, parameters: Any) -> tuple[Any, ...]:
 
 
 @dataclass(slots=True, eq=False)
-class Embedding(Generic[VectorT]):
+class Embedding(Generic[EmbeddingT]):
     """The vector of one value.
 
     Args:
@@ -77,7 +77,7 @@ class Embedding(Generic[VectorT]):
         ```
     """
 
-    vector: VectorT
+    vector: EmbeddingT
     _: KW_ONLY
     model: str | None = None
     dimensions: int | None = None
@@ -94,7 +94,7 @@ class Embedding(Generic[VectorT]):
         return f"Embedding(dimensions={self.dimensions}{model})"
 
 
-class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
+class GeneratedEmbeddings(list[Embedding[EmbeddingT]], Generic[EmbeddingT, OptionsT]):
     """The embeddings of several values, in their order.
 
     Args:
@@ -112,7 +112,7 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
 
     def __init__(
         self,
-        embeddings: Iterable[Embedding[VectorT]] | None = None,
+        embeddings: Iterable[Embedding[EmbeddingT]] | None = None,
         *,
         options: OptionsT | None = None,
         usage: UsageDetails | None = None,
@@ -124,12 +124,12 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
 
     @overload
-    def __getitem__(self, index: SupportsIndex) -> Embedding[VectorT]: ...
+    def __getitem__(self, index: SupportsIndex) -> Embedding[EmbeddingT]: ...
 
     @overload
     def __getitem__(self, index: slice) -> Self: ...
 
-    def __getitem__(self, index: SupportsIndex | slice) -> Embedding[VectorT] | Self:
+    def __getitem__(self, index: SupportsIndex | slice) -> Embedding[EmbeddingT] | Self:
         found = super().__getitem__(index)
         if isinstance(found, Embedding):
             return found
@@ -141,7 +141,7 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
 
 
 @runtime_checkable
-class SupportsGetEmbeddings(Protocol[InputContraT, VectorT, OptionsT]):
+class SupportsGetEmbeddings(Protocol[InputContraT, EmbeddingT, OptionsT]):
     """A client of an embedding model: any object with these members. `isinstance` checks only their names.
 
     Attributes:
@@ -155,12 +155,12 @@ class SupportsGetEmbeddings(Protocol[InputContraT, VectorT, OptionsT]):
 
     def get_embeddings(
         self, values: Sequence[InputContraT], *, options: OptionsT | None = None
-    ) -> Awaitable[GeneratedEmbeddings[VectorT, OptionsT]]:
+    ) -> Awaitable[GeneratedEmbeddings[EmbeddingT, OptionsT]]:
         """Return the embeddings of values, in their order."""
         ...
 
 
-class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
+class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):
     """The base of embedding clients. A subclass implements `get_embeddings`.
 
     A call without values returns an empty list without calling the subclass. Where telemetry is set up, a call is a
@@ -198,8 +198,8 @@ class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
 
     @abstractmethod
     async def get_embeddings(
-        self, values: Sequence[InputT], *, options: OptionsT | None = None
-    ) -> GeneratedEmbeddings[VectorT, OptionsT]:
+        self, values: Sequence[EmbeddingInputT], *, options: OptionsT | None = None
+    ) -> GeneratedEmbeddings[EmbeddingT, OptionsT]:
         """Return the embeddings of values, in their order.
 
         Raises:

@@ -58,7 +58,7 @@ def resolve_designation(
     node_id: Callable[[Any], str],
 ) -> OutputDesignation:
     """Expand both designations to executor ids; `node_id` returns that of a listed node."""
-    if outputs.value is None and not intermediate.value:
+    if outputs.value is None and intermediate.value is None:
         return EVERY_YIELD_IS_OUTPUT
 
     def expand(designation: Designation, taken: Sequence[str]) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,10 +13,13 @@ from agentbench._signatures import flatten_union, is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.host import by_hand
+from agentbench.workflows.executors.json_form import JsonForm
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State
 
@@ -35,7 +39,7 @@ class RequestInfoMixin:
     """
 
 
-class Executor:
+class Executor(JsonForm):
     """A node of a workflow: a named object with one handler per message type.
 
     A subclass marks its handlers with `@handler`, and those of answers to its own requests with `@response_handler`.
@@ -221,6 +225,15 @@ class Executor:
     def to_dict(self) -> dict[str, Any]:
         """Return `{"id": ..., "type": ...}`."""
         return {"id": self.id, "type": self.type}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make an executor with the entries as arguments of its class."""
+        return cls(**data)
+
+    def clone(self, deep: bool = True) -> Self:
+        """Return a copy; `deep` copies its fields too."""
+        return copy.deepcopy(self) if deep else copy.copy(self)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.id!r})"

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar
 
 from agentbench._clock import runtime_defaults
+from agentbench.workflows.executors.json_form import JsonForm
 from agentbench.workflows.executors.message import internal_source
-from agentbench.workflows.graph.edges import Edge, EdgeCondition, JsonForm
+from agentbench.workflows.graph.edges import Edge, EdgeCondition
 
 if TYPE_CHECKING:
     from typing_extensions import Self

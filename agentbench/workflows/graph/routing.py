@@ -214,8 +214,8 @@ class FanInEdgeRunner(EdgeRunner):
         del buffers[self.key]
         messages = tuple(m for source in self.sources for m in waiting[source])
         data = [m.data for m in messages]
-        spec = target.find_handler(data)
-        return TYPE_MISMATCH if spec is None else [Delivery(target, spec, data, self.sources, messages)]
+        # Without a handler for the list as a whole the delivery fails, as for any input that no handler takes.
+        return [Delivery(target, target.find_handler(data), data, self.sources, messages)]
 
     def _mode_for(self, data: Any) -> ResolvedFanInMode | None:
         alone, in_a_list = self.target.find_handler(data) is not None, self.target.find_handler([data]) is not None

@@ -236,8 +236,8 @@ def designation_errors(
     outputs, intermediate = designation.outputs or (), designation.intermediate or ()
     if designation.is_empty:
         messages.append(
-            "output_from is an empty list and nothing is designated as intermediate, so that no output would ever "
-            "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
+            "output_from and intermediate_output_from name no executor, so that no output would ever leave the "
+            "workflow. Name the executors whose yields are outputs, or leave both out to get all."
         )
     for keyword, ids in (("output_from", outputs), ("intermediate_output_from", intermediate)):
         twice = sorted({executor_id for executor_id in ids if ids.count(executor_id) > 1})

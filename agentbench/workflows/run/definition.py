@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
+from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
 from agentbench.workflows.executors.executor import Executor, distinct_types
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
@@ -69,16 +70,24 @@ class WorkflowDefinition(Displayable):
         return list(self.executors.values())
 
     def get_output_executors(self) -> list[Executor]:
-        """Return the executors whose yields are outputs; without a designation all that declare yields."""
+        """Return the executors whose yields are outputs; without a designation all that declare yields.
+
+        Raises:
+            WorkflowValidationError: A designated id is none of an executor.
+        """
         if self.graph.output_kinds is None:
             return [e for e in self.executors.values() if e.workflow_output_types]
         return self._executors(self.graph.output_from)
 
     def get_intermediate_executors(self) -> list[Executor]:
-        """Return the executors whose yields are intermediate, in builder order."""
+        """Return the executors whose yields are intermediate, in builder order; raises as `get_output_executors`."""
         return self._executors(self.graph.intermediate_output_from)
 
     def _executors(self, ids: Sequence[str] | None) -> list[Executor]:
+        missing = [i for i in ids or () if i not in self.executors]
+        if missing:
+            msg = f"{missing} are designated for outputs, but are not executors of workflow {self.name!r}."
+            raise WorkflowValidationError(msg, ValidationTypeEnum.OUTPUT_VALIDATION)
         return [e for i, e in self.executors.items() if i in (ids or ())]
 
     def is_terminal_executor(self, executor_id: str) -> bool:

@@ -14,6 +14,7 @@ from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions, WorkflowSettings
 from agentbench.workflows.graph.graph import PLAIN, Graph
 from agentbench.workflows.run.definition import WorkflowDefinition
@@ -70,6 +71,8 @@ class Workflow(WorkflowDefinition):
         max_iterations: supersteps allowed since the last outside input.
         output_from: ids whose yields are outputs; None with `intermediate_output_from` None: everyone's.
         intermediate_output_from: ids whose yields are intermediate.
+        output_executors: older name of `output_from`.
+        intermediate_executors: older name of `intermediate_output_from`.
         settings: how it behaves.
         start_executors: ids of all start executors, where there are several.
         boundary_hook: drives another dialect of graphs.
@@ -88,12 +91,14 @@ class Workflow(WorkflowDefinition):
         executors: dict[str, Executor],
         start_executor: Executor,
         runner_context: RunState | None = None,
-        *,
         name: str = "Workflow",
         description: str | None = None,
         max_iterations: int = 100,
         output_from: Sequence[str] | None = None,
         intermediate_output_from: Sequence[str] | None = None,
+        *,
+        output_executors: Sequence[str] | None = None,
+        intermediate_executors: Sequence[str] | None = None,
         settings: WorkflowSettings = PLAIN,
         start_executors: Sequence[str] = (),
         boundary_hook: BoundaryHook | None = None,
@@ -106,8 +111,10 @@ class Workflow(WorkflowDefinition):
             name=name,
             description=description,
             max_iterations=max_iterations,
-            output_from=output_from,
-            intermediate_output_from=intermediate_output_from,
+            output_from=output_executors if output_from is None else output_from,
+            intermediate_output_from=(
+                intermediate_executors if intermediate_output_from is None else intermediate_output_from
+            ),
             settings=settings,
             boundary_hook=boundary_hook,
         )
@@ -161,7 +168,7 @@ class Workflow(WorkflowDefinition):
         `workflow.start()` and `workflow.reset()` begin without.
 
         Args:
-            message: input for the start executor; any value but None.
+            message: input for the start executor; any value but None, of a `WorkflowMessage` its data.
             stream: return an async iterator of events instead of an awaitable of the result.
             responses: by request or its id; continues where the requests were left open.
             checkpoint_id: restore this checkpoint first, then continue; its id or its info.
@@ -188,6 +195,7 @@ class Workflow(WorkflowDefinition):
             >>> async for event in workflow.run("or not to be", stream=True):
             ...     print(event.type)
         """
+        message = _data_of(message)
         _check_combination(message, responses, checkpoint_id)
         self.require_free()
         options = _check_options(options)
@@ -284,6 +292,7 @@ class Workflow(WorkflowDefinition):
         """
         from agentbench.workflows.run.run import WorkflowRun  # noqa: PLC0415 - plain runs need no handle
 
+        input = _data_of(input)  # noqa: A001 - as above
         if input is None and resume_from is None and responses is None:
             msg = "start() needs input=, resume_from= or responses=."
             raise ValueError(msg)
@@ -374,6 +383,10 @@ class Workflow(WorkflowDefinition):
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, {len(self.executors)} executors, start={', '.join(self.start_executor_ids)})"
+
+
+def _data_of(message: Any) -> Any:
+    return message.data if isinstance(message, WorkflowMessage) else message
 
 
 def _id_of(checkpoint: CheckpointInfo | str) -> str:

@@ -31,7 +31,6 @@ def resolve(first=None, second=None):
     ("first", "second", "output_ids", "intermediate_ids"),
     [
         (None, None, None, None),
-        (None, [], None, None),
         ("all", "all_other", ("a", "b", "c"), ()),
         (A, None, ("a",), ()),
         ([A], [B], ("a",), ("b",)),
@@ -51,6 +50,7 @@ def test_designations_expand_to_ids_in_builder_order(first, second, output_ids, 
     ("first", "second", "complaints"),
     [
         ([], None, ["no output would ever leave"]),
+        (None, [], ["no output would ever leave"]),
         ([], [], ["no output would ever leave"]),
         ([A, B, A], None, ["output_from names ['a'] more than once"]),
         ([A], [B, B], ["intermediate_output_from names ['b']"]),

@@ -304,3 +304,17 @@ def test_keywords_replace_single_limits_of_the_class_policy():
     assert Patient("p", timeout=1, max_concurrency=2).policy == ExecutorPolicy(1, 1, 2)
     assert Patient.policy == ExecutorPolicy(timeout=5, retries=1)
     assert Upper("u").policy is Executor.policy
+
+
+def test_an_executor_has_the_forms_that_edges_have():
+    original = Upper("u", type="T")
+    for copied in (
+        Upper.from_dict(original.to_dict()),
+        Upper.from_json(original.to_json()),
+        original.clone(),
+        original.clone(deep=False),
+    ):
+        assert (type(copied), copied.to_dict()) == (Upper, {"id": "u", "type": "T"})
+        assert copied is not original
+    with pytest.raises(ValueError, match="it expects an object"):
+        Upper.from_json("[]")

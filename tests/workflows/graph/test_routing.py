@@ -192,6 +192,26 @@ async def test_a_mixed_barrier_takes_a_list_of_a_union():
     assert (await builder.add_fan_in_edges([text, number], mixed).build().run("x")).outputs == [["x>s>t", 3]]
 
 
+async def test_a_barrier_whose_list_no_handler_takes_as_a_whole_fails_the_run():
+    class Number(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[int]) -> None:
+            await ctx.send_message(len(text))
+
+    class Either(Executor):
+        @handler
+        async def on_texts(self, texts: list[str], ctx: WorkflowContext) -> None: ...
+
+        @handler
+        async def on_numbers(self, numbers: list[int], ctx: WorkflowContext) -> None: ...
+
+    source, text, number = Pass("s"), Pass("t"), Number("n")
+    builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [text, number])
+    workflow = builder.add_fan_in_edges([text, number], Either("either")).build()
+    with pytest.raises(RuntimeError, match=r"'either' cannot handle a list; it takes list\[str\], list\[int\]"):
+        await workflow.run("x")
+
+
 async def test_copies_of_messages_are_made_on_request_only():
     class Grow(Executor):
         @handler

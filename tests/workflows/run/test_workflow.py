@@ -11,16 +11,20 @@ from agentbench.checkpoints.manager import CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     NestedLoopError,
+    ValidationTypeEnum,
     WorkflowBusyError,
     WorkflowConvergenceException,
+    WorkflowValidationError,
 )
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 from agentbench.workflows.run.workflow import Workflow
@@ -125,8 +129,36 @@ def test_a_definition_as_a_dict():
 async def test_a_workflow_can_be_put_together_by_hand():
     a, b = node("a"), node("b")
     groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
-    workflow = Workflow(groups, {"a": a, "b": b}, a, name="by hand", output_from=("b",))
-    assert (await workflow.run("x")).outputs == [("b", "x")]
+    for workflow in (
+        Workflow(groups, {"a": a, "b": b}, a, InProcRunnerContext(), "by hand", "described", 7, ["b"], ["a"]),
+        Workflow(groups, {"a": a, "b": b}, a, output_executors=["b"], intermediate_executors=["a"]),
+    ):
+        assert (await workflow.run("x")).outputs == [("b", "x")]
+        assert (workflow.get_output_executors(), workflow.get_intermediate_executors()) == ([b], [a])
+    assert (workflow.name, workflow.description, workflow.max_iterations) == ("Workflow", None, 100)
+    wrong = Workflow(groups, {"a": a, "b": b}, a, output_from=["b", "c"], intermediate_output_from=["d"])
+    for designated in (wrong.get_output_executors, wrong.get_intermediate_executors):
+        with pytest.raises(WorkflowValidationError, match=r"\['[cd]'\] are designated") as caught:
+            designated()
+        assert caught.value.validation_type is ValidationTypeEnum.OUTPUT_VALIDATION
+
+
+async def test_the_data_of_an_envelope_is_the_input():
+    class Where(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.yield_output((text, ctx.source_executor_ids))
+
+    workflow = WorkflowBuilder(start_executor=Where("w")).build()
+    envelope = WorkflowMessage("x", "somewhere", "elsewhere")
+    stream = workflow.run_stream(envelope)
+    for result in (
+        await workflow.run(envelope),
+        await stream.get_final_response(),
+        await workflow.start(envelope).result(),
+    ):
+        assert result.outputs == [("x", ["Workflow"])]
+        assert [e.data for e in result if e.type == "executor_invoked"] == ["x"]
 
 
 # ---- what run() takes ----------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""What executors, edges, cases and groups share: the forms that all of them can be written to, and copies."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class JsonForm:
+    """A dict form, a JSON form and copies. Callables are written by name only."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able dict."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild an object from what `to_dict` returned; its callables are known by name and cannot be called."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as JSON text."""
+        import json  # noqa: PLC0415 - a run needs no JSON
+
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Rebuild an object from what `to_json` returned; `ValueError` if the text is no JSON object."""
+        import json  # noqa: PLC0415 - as above
+
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            msg = f"{cls.__name__}.from_json() got a {type(data).__name__}; it expects an object, as to_json() writes."
+            raise ValueError(msg)
+        return cls.from_dict(data)
+
+    def clone(self, deep: bool = True) -> Self:
+        """Return a copy with the same callables; `deep` copies contained edges and cases, too."""
+        del deep  # flat parts have nothing inside; groups override this
+        return copy.copy(self)
