@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, RoleLiteral
@@ -45,14 +45,16 @@ def _as_message(item: Any) -> Message:
 def prepend_instructions_to_messages(
     messages: Sequence[Message], instructions: str | Sequence[str] | None, role: RoleLiteral | str = "system"
 ) -> list[Message]:
-    """Return the messages with instructions before them, as a new list.
+    """Return the messages with instructions before them, as a new list; without instructions the messages themselves.
 
     Args:
         messages: The conversation.
         instructions: One or several texts. One is left out where the message of the same index has that role and text.
         role: Role of the new messages.
     """
-    texts = [instructions] if isinstance(instructions, str) else list(instructions or ())
+    if instructions is None:
+        return cast("list[Message]", messages)
+    texts = [instructions] if isinstance(instructions, str) else list(instructions)
     missing = [
         text
         for index, text in enumerate(texts)

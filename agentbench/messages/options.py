@@ -110,8 +110,10 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
         problem = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
     elif allowed is not None and mode == "none":
         problem = "allowed_tools goes with the modes 'auto' and 'required', and the mode is 'none'."
-    elif isinstance(allowed, str) or not all(isinstance(name, str) for name in allowed or ()):
-        problem = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
+    elif allowed is not None:
+        choice["allowed_tools"] = list(allowed) if isinstance(allowed, Sequence) else [allowed]
+        if isinstance(allowed, str) or not all(isinstance(name, str) for name in choice["allowed_tools"]):
+            problem = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
     if problem:
         raise ContentError(problem)
     return cast("ToolMode", choice)

@@ -71,7 +71,7 @@ def test_instructions_come_first_unless_they_are_there(
 ) -> None:
     found = prepend_instructions_to_messages(messages, instructions)
     assert [message.text for message in found] == texts
-    assert found is not messages
+    assert (found is messages) == (instructions is None)
 
 
 def test_instructions_may_have_another_role() -> None:

@@ -21,7 +21,8 @@ from agentbench.messages.options import ChatOptions, merge_chat_options, validat
         ({"mode": "auto"}, {"mode": "auto"}),
         ({"mode": "required", "required_function_name": "f"}, {"mode": "required", "required_function_name": "f"}),
         ({"mode": "auto", "allowed_tools": ["f", "g"]}, {"mode": "auto", "allowed_tools": ["f", "g"]}),
-        ({"mode": "required", "allowed_tools": ()}, {"mode": "required", "allowed_tools": ()}),
+        ({"mode": "required", "allowed_tools": ("f",)}, {"mode": "required", "allowed_tools": ["f"]}),
+        ({"mode": "required", "allowed_tools": []}, {"mode": "required", "allowed_tools": []}),
     ],
 )
 def test_a_tool_mode_has_its_long_form(given: Any, mode: Any) -> None:
@@ -41,6 +42,9 @@ def test_a_tool_mode_has_its_long_form(given: Any, mode: Any) -> None:
         ({"mode": "none", "allowed_tools": ["f"]}, "the mode is 'none'"),
         ({"mode": "auto", "allowed_tools": "f"}, "Expected a list of names"),
         ({"mode": "auto", "allowed_tools": ["f", 1]}, "Expected a list of names"),
+        ({"mode": "auto", "allowed_tools": 3}, "allowed_tools is 3. Expected a list of names"),
+        ({"mode": "auto", "allowed_tools": {"f"}}, "Expected a list of names"),
+        ({"mode": "auto", "allowed_tools": b"f"}, "Expected a list of names"),
     ],
 )
 def test_a_wrong_tool_mode_is_refused(given: Any, problem: str) -> None:

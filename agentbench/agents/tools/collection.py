@@ -47,7 +47,7 @@ def normalize_tools(tools: object = None) -> list[Any]:
 
     Functions become tools, new ones at each call: two agents with one function have a tool each. A function that occurs
     twice is one tool. Tools, dicts, MCP tools and objects of other classes stay as they are. Nested iterables, and the
-    `tools` of objects that have some, are flattened.
+    `tools` of objects that have some, are flattened, also of mappings other than dicts.
 
     Args:
         tools: `None`, one tool, or many.
@@ -69,20 +69,31 @@ def normalize_tools(tools: object = None) -> list[Any]:
 
 
 def _flat(item: Any, made: list[FunctionTool]) -> Iterator[Any]:
-    if isinstance(item, (FunctionTool, Mapping)) or is_mcp_tool(item):
+    if isinstance(item, (FunctionTool, dict)) or is_mcp_tool(item):
         yield item
     elif isinstance(item, _NO_TOOLS) or _is_agent(item):
         raise _no_tool(item)
-    elif isinstance(item, Iterable) and not isinstance(item, type):
-        for part in item:
+    elif (parts := _parts_of(item)) is not None:
+        for part in parts:
             yield from _flat(part, made)
-    elif isinstance(more := getattr(item, "tools", None), Iterable) and not isinstance(more, (str, bytes)):
-        for part in more:
-            yield from _flat(part, made)
+    elif isinstance(item, Mapping):
+        yield item
     elif callable(item):
         yield _tool_of(item, made)
     else:
         yield item
+
+
+def _parts_of(item: Any) -> Iterable[Any] | None:
+    """Return the items of an iterable, or the `tools` of a toolbox; a mapping may be one by its class, not by a key."""
+    if isinstance(item, Mapping):
+        has_tools = hasattr(type(item), "tools") or "tools" in getattr(item, "__dict__", ())
+        tools = item.tools if has_tools else None  # type: ignore[attr-defined]
+    elif isinstance(item, Iterable) and not isinstance(item, type):
+        return item
+    else:
+        tools = getattr(item, "tools", None)
+    return tools if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, Mapping)) else None
 
 
 def _is_agent(item: Any) -> bool:

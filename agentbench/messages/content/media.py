@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import logging
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypedDict
@@ -29,8 +28,6 @@ _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"fLaC", "audio/flac"),
 )
 _RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-#: So many characters of base64 hold the longest signature, that of RIFF files.
-_LONGEST_BASE64: Final = 16
 
 
 class TextSpanRegion(TypedDict, total=False):
@@ -69,7 +66,7 @@ def detect_media_type_from_base64(
         data_uri: The data as a `data:` URI with base64.
 
     Raises:
-        ValueError: Not exactly one of the three is passed.
+        ValueError: Not exactly one of the three is passed, or the data are no base64.
     """
     if sum(source is not None for source in (data_bytes, data_str, data_uri)) != 1:
         message = "Expected exactly one of data_bytes, data_str and data_uri."
@@ -77,12 +74,11 @@ def detect_media_type_from_base64(
     if data_uri is not None:
         data_str = data_uri.partition(",")[2]
     if data_str is not None:
-        text = data_str[:_LONGEST_BASE64].rstrip("=")
         try:
-            # Base64 comes in groups of four characters; an incomplete group is filled up.
-            data_bytes = base64.b64decode(text + "=" * (-len(text) % 4))
-        except (binascii.Error, ValueError):
-            return None
+            data_bytes = base64.b64decode("".join(data_str.split()), validate=True)
+        except ValueError as error:
+            message = f"The data are no base64: {error}. Expected letters, digits, + and /, filled up to fours with =."
+            raise ValueError(message) from error
     start = data_bytes or b""
     if start.startswith(b"RIFF"):
         return _RIFF_KINDS.get(start[8:12])

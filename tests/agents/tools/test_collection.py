@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -115,6 +117,32 @@ def test_a_tool_with_settings_is_not_the_plain_function_before_it() -> None:
     enter_tool(by_name, *normalize_tools(look))
     with pytest.raises(ValueError, match="Two tools are called 'look'"):
         enter_tool(by_name, FunctionTool(look, approval_mode="always_require"))
+
+
+async def test_a_mapping_that_has_tools_is_a_toolbox() -> None:
+    class Box(UserDict[str, Any]):
+        @property
+        def tools(self) -> list[Any]:
+            return list(self.values())
+
+    class Open(UserDict[str, Any]):
+        """Its keys are attributes, too."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.keys() - {"data"}:
+                return self[name]
+            raise AttributeError(name)
+
+    class NotTools(UserDict[str, Any]):
+        tools = "text"
+
+    inner = Box(a=TOOL)
+    declared, other, proxy = Open(tools=[TOOL]), NotTools(), MappingProxyType({"type": "web_search"})
+    stay = [{"tools": [TOOL]}, declared, other, proxy]
+
+    assert normalize_tools([Box(x=inner, y=DECLARATION), *stay]) == [TOOL, DECLARATION, *stay]
+    assert await validate_tools(inner) == [TOOL]
+    assert [one.name for one in Agent(EchoChatClient(), tools=inner).default_options["tools"]] == [TOOL.name]
 
 
 # ----------------------------------------------------------------------------------------------------- tools on servers

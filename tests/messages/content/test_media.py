@@ -41,10 +41,17 @@ def test_the_first_bytes_decide_the_media_type_in_every_form(start: bytes, media
         assert detect_media_type_from_base64(data_uri=f"data:any/thing;base64,{text}") == media_type
 
 
-@pytest.mark.parametrize("text", ["!!", "", "A", "é", "====", "not base64 at all, really"])
-def test_what_is_no_base64_is_nothing_known(text: str) -> None:
-    assert detect_media_type_from_base64(data_str=text) is None
-    assert detect_media_type_from_base64(data_uri=text) is None
+@pytest.mark.parametrize("text", ["!!", "A", "é", "====", "not base64 at all, really", "iVBORw0KGgo=" * 9 + "!"])
+def test_what_is_no_base64_is_refused(text: str) -> None:
+    for form in ({"data_str": text}, {"data_uri": f"data:image/png;base64,{text}"}):
+        with pytest.raises(ValueError, match="no base64") as caught:
+            detect_media_type_from_base64(**form)  # type: ignore[arg-type]
+        assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_base64_may_have_lines() -> None:
+    lines = base64.encodebytes(SIGNATURES[0][0] * 40).decode()
+    assert detect_media_type_from_base64(data_str=lines) == "image/png"
 
 
 @pytest.mark.parametrize(
