@@ -421,12 +421,11 @@ class WorkflowRun(Displayable):
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)
         self._acquire()
-        checkpoint_id = id_of(info)
-        checkpoint = await load_checkpoint(self._storage, checkpoint_id)
+        checkpoint = await load_checkpoint(self._storage, info)
         require_fitting(self._graph, checkpoint)  # before anything of this run is given up
         self._execution.runner.abandon()
         self._execution.break_off()
-        self._execute(RunInput(checkpoint_id=checkpoint_id, storage=self._storage))
+        self._execute(RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=self._storage))
         await self._execution.prepare(checkpoint)
         self._inbox, self._responses, self._pause_reason = [], {}, None
         self._superstep = self._state.superstep
