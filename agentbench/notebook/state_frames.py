@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import Column, build_frame
@@ -227,23 +228,13 @@ def _writer(known: Mapping[tuple[int, str], str], superstep: int, key: str, *, o
 def _changes(
     before: Mapping[str, object], after: Mapping[str, object], who: Callable[[str], str | None]
 ) -> list[Change]:
+    same = Comparison().same
     changes = [
         Change(key, value, None if (old := before.get(key, _NOTHING)) is _NOTHING else old, "set", who(key))
         for key, value in after.items()
-        if not _same(before.get(key, _NOTHING), value)
+        if not same(before.get(key, _NOTHING), value)
     ]
     return changes + [Change(key, None, old, "del", who(key)) for key, old in before.items() if key not in after]
-
-
-def _same(old: object, new: object) -> bool:
-    if old is new:
-        return True
-    if type(old) is not type(new):
-        return False
-    try:
-        return bool(old == new)
-    except Exception:  # noqa: BLE001 - `==` is user code, and that of arrays gives no truth value
-        return False
 
 
 # ---- frames -----------------------------------------------------------------------------------------------------

@@ -182,6 +182,8 @@ def test_arrays_and_frames_differ_as_wholes() -> None:
         lambda: np.array([1, None, "a"], dtype=object),
         lambda: np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
         lambda: pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None]}),
+        lambda: pd.DataFrame({"name": ["x"], "shape": [1], "dtype": [np.nan], "equals": [None], "id": [1]}),
+        lambda: [pd.DataFrame({"id": [1], "name": ["x"]}), pd.NaT, pd.Timestamp("2020"), np.float64("nan")],
         lambda: pd.Series([1, 2], name="s"),
         lambda: pd.Timestamp("2020-01-01"),
     ]

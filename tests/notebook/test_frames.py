@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +15,7 @@ from agentbench import (
     CheckpointManager,
     CountingIds,
     Executor,
+    FileCheckpointStorage,
     InMemoryCheckpointStorage,
     TickingClock,
     Workflow,
@@ -25,6 +28,7 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
+from agentbench.notebook.compare_plot import compare
 from agentbench.notebook.frames import (
     Frames,
     checkpoints_frame,
@@ -340,6 +344,44 @@ EXPECTED = [
 def test_state_has_a_row_per_change_with_secrets_masked(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     assert changes(state_frame(storage)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pd.DataFrame({"name": ["a", None], "shape": [1.0, float("nan")]}),
+        lambda: pd.Series([1, 2], name="name"),
+        lambda: np.array([1.0, np.nan]),
+        lambda: float("nan"),
+        lambda: {"inner": [float("nan"), np.array([1])]},
+    ],
+    ids=["frame", "series", "array", "NaN", "nested"],
+)
+def test_a_value_that_is_set_once_changes_once_and_equals_that_of_another_run(make: Callable[[], Any], tmp_path: Path):
+    class First(Executor):
+        @handler
+        async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
+            ctx.set_state("value", make())
+            await ctx.send_message(text)
+
+    class Again(Executor):
+        @handler
+        async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
+            ctx.set_state("value", ctx.get_state("value"))
+            await ctx.send_message(text)
+
+    first, again = First("first"), Again("again")
+    workflow = WorkflowBuilder(start_executor=first).add_chain([first, again, Show("show")]).build()
+    storage = FileCheckpointStorage(tmp_path)
+    saved, unsaved = workflow.start("x", checkpoint_storage=storage), workflow.start("x")
+    run_sync(saved.result())
+    run_sync(unsaved.result())
+    for source in (saved, unsaved):
+        frame = build(source, "state").reset_index()
+        assert {key.partition(".")[0] for key in frame["key"]} == {"value"}
+        assert list(frame["superstep"].unique()) == [0]
+        assert list(frame["executor"].unique()) == ["first"]
+    assert compare(saved, unsaved).is_equal
 
 
 def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMemoryCheckpointStorage):

@@ -16,14 +16,15 @@ from agentbench.checkpoints.difference.alignment import align, find_ids
 from agentbench.checkpoints.difference.changes import ChangeOp, CheckpointChange, ItemId, Member, path_text
 from agentbench.checkpoints.difference.value_parts import (
     ATOMS,
-    are_equal,
     are_equal_arrays,
     are_equal_atoms,
     declared_fields,
     fields_of,
     has_own_equality,
     is_bare,
+    library_of_array,
 )
+from agentbench.serialization.plain import are_equal
 
 Keys = tuple[Any, ...]
 _Changes = list[CheckpointChange]
@@ -109,7 +110,7 @@ class Comparison:
             return self._sets
         if isinstance(value, (Enum, type)):
             return self._wholes
-        return self._arrays if hasattr(value, "shape") else self._objects
+        return self._objects if library_of_array(type(value)) is None else self._arrays
 
     def _each(self, parts: Iterable[tuple[Any, Any, Any]], keys: Keys, out: _Changes | None) -> bool:
         """Compare parts, each with its key, before and after, `_ABSENT` where there is none."""
@@ -151,7 +152,7 @@ class Comparison:
         return not are_equal(before, after) and _note(out, "changed", keys, before, after)
 
     def _arrays(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
-        if getattr(getattr(before, "dtype", None), "kind", "") == "O" and before.shape == after.shape:
+        if library_of_array(type(before)) == "numpy" and before.dtype.kind == "O" and before.shape == after.shape:
             same = self.same(before.tolist(), after.tolist())
         else:
             same = are_equal_arrays(before, after)
@@ -237,7 +238,7 @@ class Comparison:
     def _parts(self, value: Any, depth: int) -> Iterator[Any]:
         if isinstance(value, (Enum, type)):
             yield value
-        elif depth <= 0 or hasattr(value, "shape"):
+        elif depth <= 0 or library_of_array(type(value)) is not None:
             yield "whole", id(value)
         elif isinstance(value, Mapping):
             yield frozenset((self._number(key, depth), self._number(item, depth)) for key, item in value.items())

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from agentbench._copying import slots_of
+from agentbench.serialization.plain import are_equal
 
 ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
 """Exact types of values that have no parts and are compared by `==`."""
@@ -26,22 +28,26 @@ def are_equal_atoms(before: Any, after: Any) -> bool:
     return bool(before == after) or (before != before and after != after)
 
 
-def are_equal(before: Any, after: Any) -> bool:
-    """Whether `==` says so, or both are NaN; not where it raises, or answers with what has no truth value."""
-    try:
-        if bool(before == after):
-            return True
-        return bool(before != before) and bool(after != after)
-    except Exception:  # noqa: BLE001 - `==` is user code
-        return False
+@lru_cache(maxsize=1024)
+def library_of_array(cls: type) -> str | None:
+    """Return `"numpy"` or `"pandas"` for a class of arrays, series or frames, None for any other."""
+    for base in cls.__mro__:
+        library = base.__module__.partition(".")[0]
+        if base.__name__ in _ARRAYS.get(library, ()):
+            return library
+    return None
+
+
+_ARRAYS = {"numpy": ("ndarray",), "pandas": ("DataFrame", "Series", "Index", "ExtensionArray")}
 
 
 def are_equal_arrays(before: Any, after: Any) -> bool:
-    """Equality of numpy arrays, pandas frames and what behaves like them, by their own methods."""
-    if before.shape != after.shape or not are_equal(getattr(before, "dtype", None), getattr(after, "dtype", None)):
+    """Equality of two instances of one class of numpy or pandas, by the library's own methods."""
+    if library_of_array(type(before)) == "pandas":
+        is_frame = hasattr(type(before), "columns")  # whose attribute `name` may be a column
+        return bool(before.equals(after)) and (is_frame or are_equal(*(getattr(v, "name", 0) for v in (before, after))))
+    if before.shape != after.shape or before.dtype != after.dtype:
         return False
-    if callable(getattr(type(before), "equals", None)):
-        return bool(before.equals(after)) and are_equal(getattr(before, "name", None), getattr(after, "name", None))
     equal = before == after
     if bool(equal.all()):
         return True
