@@ -297,6 +297,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         print(run_sync(agent.run("Hello")).text)
         ```
     """
+    __tracebackhide__ = True  # of IPython: the frame is none of the user's
     name = _name_of(coro)
     try:
         require_blocking(name)
@@ -321,6 +322,7 @@ def require_blocking(call: str) -> None:
 
 def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: str = "The work") -> T:
     """Wait for submitted work and return its result. An interrupt or `timeout` seconds cancel the work `name`."""
+    __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
     try:
         while not future.done():
@@ -329,11 +331,21 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
                 message = f"{name} did not end within {timeout} s and was cancelled. Allow more time, or use submit()."
                 raise TimeoutError(message)
             future.settled(left)
-    except BaseException:
+    except BaseException as error:
         future.cancel()
         future.settled(_CANCEL_GRACE_S)
-        raise
+        if isinstance(error, KeyboardInterrupt):
+            error.__traceback__ = None
+        raise error
     return future.result()
+
+
+def cut_to_user(error: BaseException) -> None:
+    """Cut the frames of the library off an interrupt, down to the first one of the user's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("agentbench."):
+        trace = trace.tb_next
+    error.__traceback__ = trace
 
 
 @atexit.register

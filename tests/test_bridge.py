@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -401,3 +402,37 @@ def _output_of(script: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+import asyncio, os, signal
+from agentbench import WorkflowBuilder, WorkflowContext, executor, run_sync
+
+@executor
+async def slow(text: str, ctx: WorkflowContext[str]) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(3600)
+
+workflow = WorkflowBuilder(start_executor=slow).build()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C comes from a console")
+@pytest.mark.parametrize(
+    ("line", "own_frames"),
+    [
+        ("run_sync(workflow.run('x'))", 2),
+        ("run_sync(workflow.start('x').step())", 2),
+        ("asyncio.run(workflow.run('x'))", 1),
+    ],
+)
+def test_an_interrupt_shows_the_lines_of_the_user_and_few_of_the_library(line, own_frames, tmp_path):
+    (tmp_path / "program.py").write_text(f"{INTERRUPTED}{line}\n", encoding="utf-8")
+    ended = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    traceback = ended.stderr.splitlines()
+    assert traceback[-1] == "KeyboardInterrupt"
+    assert any(line in each for each in traceback)
+    library = str(Path(_bridge.__file__).parent)
+    assert len([each for each in traceback if library in each]) == own_frames, ended.stderr

@@ -23,6 +23,7 @@ class StepperCalls(StepperReading):
             raise error
 
     def _wait_for(self, stimulus: Stimulus, call: str) -> int:
+        __tracebackhide__ = True  # of IPython
         self._require_blocking(call)
         taken = len(self._session.model.reports)
         with _bridge.cancelled_with_caller():  # an interrupt may come before the waiting begins
@@ -37,5 +38,6 @@ class StepperCalls(StepperReading):
         return taken
 
     def _wait_if_possible(self, future: EngineFuture[Any] | None) -> None:
+        __tracebackhide__ = True
         if future is not None and not self._screen.on_own_loop:
             _bridge.wait_sync(future)

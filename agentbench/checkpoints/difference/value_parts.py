@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from agentbench._copying import slots_of
@@ -28,7 +27,6 @@ def are_equal_atoms(before: Any, after: Any) -> bool:
     return bool(before == after) or (before != before and after != after)
 
 
-@lru_cache(maxsize=1024)
 def library_of_array(cls: type) -> str | None:
     """Return `"numpy"` or `"pandas"` for a class of arrays, series or frames, None for any other."""
     for base in cls.__mro__:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentbench._bridge import cut_to_user
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench.workflows.engine.active_run import ActiveRun
@@ -117,9 +118,10 @@ class Execution:
         except Exception as error:
             self._fail(error)
             raise
-        except BaseException:
+        except BaseException as error:
             self.break_off()
-            raise
+            cut_to_user(error)
+            raise error
         return not self.ended
 
     def _has_room(self) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from agentbench._bridge import cut_to_user
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
 from agentbench.checkpoints.manager import bare_storage
@@ -234,7 +236,11 @@ class Workflow(WorkflowDefinition):
 
     async def _run_to_end(self, execution: Execution, *, include_status_events: bool) -> WorkflowRunResult:
         self.acquire(execution)
-        await execution.run_to_end()
+        try:
+            await execution.run_to_end()
+        except (asyncio.CancelledError, KeyboardInterrupt) as error:
+            cut_to_user(error)
+            raise error
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
     _run_to_end.__qualname__ = "Workflow.run"  # what a person wrote: errors name the coroutine that cannot be awaited
