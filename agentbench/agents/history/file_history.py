@@ -15,15 +15,22 @@ from base64 import b32encode, urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import uuid4
 
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, read_at, read_private, write_all
 from agentbench.agents.history.history import HistoryProvider, not_excluded
+from agentbench.agents.sessions.attribution import attributed
 from agentbench.agents.sessions.session_json import read_values, write_values
 from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+    from agentbench.agents.sessions.session import AgentSession
+    from agentbench.agents.sessions.session_context import SessionContext
 
 _log = logging.getLogger("agentbench")
 
@@ -39,11 +46,26 @@ _PREFIX: Final = "~session-"
 _LONGEST: Final = 240
 
 
+#: The most files of which a provider holds the messages.
+_MOST_FILES: Final = 16
+
+
+@dataclass(slots=True)
+class _ReadFile:
+    """The messages of a file as it was at a `version`, but for the last lines, which are `unread`."""
+
+    version: tuple[int, ...]
+    messages: list[Message]
+    unread: bytes
+
+
 class FileHistoryProvider(HistoryProvider):
     """Stores conversations in a folder: a file `<session id>.jsonl` for each session, a line for each message.
 
     Files are UTF-8, for their owner only (mode 0600), and only grow. Ids that cannot name a file on every system are
-    encoded. The broken last line of a killed process is skipped with a warning, and cut off by the next save.
+    encoded. The broken last line of a killed process is skipped with a warning, and cut off by the next save. The
+    provider holds the messages of the last few sessions, so that a run reads no line again that it or an earlier run of
+    this provider has read or written; a file that anything else has changed is read anew.
 
     Args:
         storage_path: The folder; a new one is made with its parents.
@@ -100,6 +122,7 @@ class FileHistoryProvider(HistoryProvider):
         self._folder = os.path.realpath(folder)
         self._ignores_case = folder_ignores_case(self._folder)
         self._between_processes = between_processes
+        self._files: dict[str, _ReadFile] = {}  # the latest last
 
     @property
     def storage_path(self) -> Path:
@@ -119,6 +142,17 @@ class FileHistoryProvider(HistoryProvider):
         """
         messages = await asyncio.to_thread(self._read, self._path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
+
+    async def before_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Put the stored messages in front of the input."""
+        if type(self).get_messages is not FileHistoryProvider.get_messages:
+            await super().before_run(agent=agent, session=session, context=context, state=state)
+            return
+        messages = await asyncio.to_thread(self._read_new, self._path_of(context.session_id))
+        shared = context.context_messages.setdefault(self.source_id, [])  # not copied: they never change
+        shared += not_excluded(messages) if self.skip_excluded else messages
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
@@ -165,6 +199,9 @@ class FileHistoryProvider(HistoryProvider):
                 data, _ = read_private(path, sys.maxsize)
         except FileNotFoundError:
             return []
+        return self._messages_of(data, path)
+
+    def _messages_of(self, data: bytes, path: str) -> list[Message]:
         *lines, rest = data.split(b"\n")
         messages = [self._message_of(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
         if rest.strip():
@@ -174,12 +211,31 @@ class FileHistoryProvider(HistoryProvider):
                 _log.warning("Line %d of %s is skipped: its writer was interrupted.", len(lines) + 1, path)
         return messages
 
+    def _read_new(self, path: str) -> list[Message]:
+        """Return the messages of a file with their attribution; only what was written since the last time is read."""
+        with _thread_locks[self._folder]:
+            try:
+                version = _version(os.stat(path, follow_symlinks=False))
+                known = self._files.pop(path, None)
+                if known is None or known.version != version:
+                    data, status = read_private(path, sys.maxsize)
+                    known = _ReadFile(_version(status), [], data)
+            except FileNotFoundError:
+                return []
+            known.messages += attributed(self._messages_of(known.unread, path), self)
+            known.unread = b""
+            self._files[path] = known
+            if len(self._files) > _MOST_FILES:
+                del self._files[next(iter(self._files))]
+            return [*known.messages]
+
     def _append(self, path: str, lines: bytes) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         with self._writing():
             descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
-                size = os.fstat(descriptor).st_size
+                before = os.fstat(descriptor)
+                size = before.st_size
                 if rest := _unfinished_line(descriptor, size):
                     try:
                         self._message_of(rest, 0, "")
@@ -187,6 +243,10 @@ class FileHistoryProvider(HistoryProvider):
                     except ValueError:
                         os.ftruncate(descriptor, size - len(rest))
                 write_all(descriptor, lines)
+                known = self._files.get(path)
+                after = os.fstat(descriptor)
+                if known is not None and known.version == _version(before) and after.st_size == size + len(lines):
+                    known.version, known.unread = _version(after), known.unread + lines
             finally:
                 os.close(descriptor)
         if rest.strip():
@@ -219,6 +279,10 @@ class FileHistoryProvider(HistoryProvider):
                 "they were saved: mend or remove the line."
             )
             raise ValueError(problem) from error
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _unfinished_line(descriptor: int, size: int) -> bytes:

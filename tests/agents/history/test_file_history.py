@@ -19,6 +19,7 @@ import pytest
 from agentbench import AgentSession, Content, FileHistoryProvider, Message
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
+from tests.agents.fake_clients import Model
 from tests.agents.sessions.runs import texts, turn
 
 ROOT = Path(__file__).parents[3]
@@ -143,6 +144,35 @@ async def test_a_session_without_a_file_has_no_messages(tmp_path: Path) -> None:
     assert await history.get_messages("nobody") == []
     await history.save_messages("s", [message("x")])
     assert texts(await history.get_messages("s")) == ["x"]
+
+
+async def test_a_run_reads_only_the_lines_that_are_new_and_a_file_that_was_changed_anew(tmp_path: Path) -> None:
+    loaded: list[str] = []
+
+    def loads(line: str) -> Any:
+        loaded.append(line)
+        return json.loads(line)
+
+    history, path = await saved(tmp_path, "zero", loads=loads), tmp_path / "s.jsonl"
+    model, session = Model(), AgentSession(session_id="s")
+    agent = model.as_agent(context_providers=[history])
+
+    async def lines_read() -> int:
+        before, stored = len(loaded), await FileHistoryProvider(tmp_path).get_messages("s")
+        await agent.run("more", session=session)
+        assert model.asked[-1].messages == [*stored, message("more")]
+        return len(loaded) - before
+
+    assert [await lines_read() for _ in range(4)] == [1, 2, 2, 2]
+    await saved(tmp_path, "by another one")
+    assert await lines_read() == 10
+    path.write_bytes(path.read_bytes().replace(b"zero", b"null"))  # of the same length
+    os.utime(path, (1, 1))  # a time of its own, however fast this was
+    assert await lines_read() == 12
+    path.write_bytes(path.read_bytes() + b'{"broken')
+    await lines_read()
+    assert await history.delete("s")
+    assert [await lines_read(), await lines_read()] == [0, 2]
 
 
 async def test_blank_lines_are_skipped(tmp_path: Path) -> None:
