@@ -360,6 +360,14 @@ def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
     return bool(waiting)
 
 
+def end_of_stored(messages: Sequence[Message], start: int) -> int:
+    """Return the index of the first message from `start` on that no history stores; results stay with their calls."""
+    for at in range(start, len(messages)):
+        if ATTRIBUTION not in messages[at].additional_properties:
+            return start if messages[at].role == "tool" else at
+    return len(messages)
+
+
 def replace_messages(
     messages: Sequence[Message], replaced: Sequence[tuple[Message, list[Message]]] | None
 ) -> list[Message]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from agentbench.agents.sessions.attribution import ATTRIBUTION
 from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.messages.message import Message
 
@@ -18,6 +17,7 @@ class Replacement(NamedTuple):
     messages: list[Message]
 
 
+@dataclass(slots=True, eq=False)
 class Settled:
     """The beginning of a conversation in which every call has its result, and what the model gets instead of parts.
 
@@ -25,16 +25,11 @@ class Settled:
     history may be changed at any time.
     """
 
-    __slots__ = ("messages", "replacements")
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.replacements: list[Replacement] = []
+    messages: list[Message] = field(default_factory=list)
+    replacements: list[Replacement] = field(default_factory=list)
 
     def resolve(self, messages: list[Message]) -> list[Message]:
-        """Return messages that begin with the settled ones in the form for the model, in their list if none changes."""
-        if not self.replacements:
-            return messages
+        """Return messages that begin with the settled ones in the form for the model."""
         found: list[Message] = []
         at = 0
         for first, last, instead in self.replacements:
@@ -56,18 +51,10 @@ class Settled:
         return is_same and all(known[at] is messages[at] for at in replaced)
 
 
-def take_settled(session: Any, messages: Any) -> Settled:
-    """Take from a session what is settled of a conversation; nothing is where it is another one.
+def take_settled(session: Any, messages: Any) -> Settled | None:
+    """Take from a session what is settled of a conversation; `None` where it is another one.
 
     Requests that overlap do not share it: the later one reads everything.
     """
     found = vars(session).pop(SETTLED, None) if isinstance(session, AgentSession) else None
-    return found if found is not None and type(messages) is list and found.begins(messages) else Settled()
-
-
-def end_of_stored(messages: Sequence[Message], start: int) -> int:
-    """Return the index of the first message from `start` on that no history stores; results stay with their calls."""
-    for at in range(start, len(messages)):
-        if ATTRIBUTION not in messages[at].additional_properties:
-            return start if messages[at].role == "tool" else at
-    return len(messages)
+    return found if found is not None and type(messages) is list and found.begins(messages) else None

@@ -16,8 +16,14 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from typing import Any, Final, NamedTuple, Protocol
 
 from agentbench import _clock
-from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
-from agentbench.agents.history.settled import Settled, end_of_stored
+from agentbench.agents.history.pending_calls import (
+    PendingCalls,
+    RecordedCall,
+    end_of_stored,
+    has_pending_calls,
+    is_same_call,
+)
+from agentbench.agents.history.settled import Settled
 from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
@@ -66,7 +72,7 @@ class ToolLoop:
 
     Attributes:
         messages: The working list: the messages for the next call of the model.
-        settled: The beginning of the messages that need not be read again.
+        settled: The beginning of the messages that need not be read again, if any.
         options: The options of the next call.
         done: Whether the model is not called again.
     """
@@ -83,7 +89,7 @@ class ToolLoop:
         own_messages: bool = False,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
-        self.settled = Settled()
+        self.settled: Settled | None = None
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
@@ -124,18 +130,20 @@ class ToolLoop:
     def _read(self) -> tuple[list[Message], PendingCalls | None]:
         """Return the conversation for the model; if calls wait for something, only what is settled, and these calls."""
         messages, settled, pending = self.messages, self.settled, None
-        start = len(settled.messages)
+        start = 0 if settled is None else len(settled.messages)
         if has_pending_calls(messages, start):
             recorded = self._recorded_calls()
             pending = PendingCalls(messages, recorded, start)
             if start and pending.refers_back:
-                settled, start = Settled(), 0
+                settled, start = None, 0
                 pending = PendingCalls(messages, recorded)
-        found = settled.resolve(messages if pending is None else messages[:start])
+        found = messages if pending is None else messages[:start]
+        if settled is not None and settled.replacements:
+            found = settled.resolve(found)
         if isinstance(self._session, AgentSession) and not self.options.get("conversation_id"):
-            end = end_of_stored(messages, start)
+            settled = settled or Settled()
+            end = end_of_stored(messages, start) if pending is None else pending.settled
             if pending is not None:
-                end = pending.settled
                 settled.replacements += pending.replacements()
             settled.messages += messages[start:end]
             vars(self._session)[SETTLED] = settled

@@ -111,7 +111,7 @@ def tool_loop(
     if not enabled:
         checked = {**checked, "enabled": False}
     settled = take_settled(None if arguments.options.get("conversation_id") else arguments.session, messages)
-    count = len(settled.messages)  # of messages that need no check
+    count = 0 if settled is None else len(settled.messages)  # of messages that need no check
     own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
     if count:
         own[:0] = cast("list[Message]", messages)[:count]

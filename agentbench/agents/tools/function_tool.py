@@ -13,7 +13,7 @@ from agentbench._display import Displayable, drawn_by
 from agentbench.agents.arguments import check_whole_number, warn_of_near_misses
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
 from agentbench.agents.tools.counters import BoundTools, Counters
-from agentbench.agents.tools.input_schema import InputModel, JsonSchema, ModelSchema, ValidArguments, schema_of
+from agentbench.agents.tools.input_schema import InputModel, ValidArguments, schema_of
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
 from agentbench.agents.tools.signature import NO_VALUE, ToolSignature, check_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
@@ -273,11 +273,11 @@ class FunctionTool(SerializationMixin, Displayable):
         Raises:
             TypeError: They do not fit, or are no mapping; the cause is the validation error, where there is one.
         """
-        schema = self._schema.get()
-        valid = self._valid(schema, arguments)
-        return valid if valid is arguments else ValidArguments.of(schema, valid)
+        valid = self._valid(arguments)
+        return valid if valid is arguments else ValidArguments.of(self._schema.get(), valid)
 
-    def _valid(self, schema: JsonSchema | ModelSchema, arguments: Any) -> dict[str, Any]:
+    def _valid(self, arguments: Any) -> dict[str, Any]:
+        schema = self._schema.get()
         if type(arguments) is ValidArguments and arguments.are_valid_for(schema):
             return arguments
         if not isinstance(arguments, (dict, Mapping)):  # checks for dict are much faster
@@ -325,7 +325,7 @@ class FunctionTool(SerializationMixin, Displayable):
             self._check_names(kwargs)
         if arguments is None:
             arguments = kwargs or (None if context is None else context.arguments) or {}
-        valid = self._valid(self._schema.get(), arguments)
+        valid = self._valid(arguments)
         args, named = self._call_arguments(valid, context, tool_call_id)
 
         async def call() -> Any:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+import agentbench
 from agentbench import Agent, AgentSession, Message, tool
 from tests.agents.fake_clients import Model, call
+
+PACKAGE = str(Path(agentbench.__file__).parent)
 
 
 @tool(approval_mode="always_require")
@@ -18,23 +23,27 @@ def delete(path: str) -> str:
 
 
 class Steps:
-    """Counts the steps of Python while it is entered; what is done inside of one step, as copying a list, is not."""
+    """Counts the steps of the package's code while it is entered; copying a list is one step."""
 
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> Steps:
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Steps | None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
         frame.f_trace_opcodes = True
         self.count += event == "opcode"
         return self
 
     def __enter__(self) -> Steps:
+        gc.disable()  # what it finds may run code
         self._before = sys.gettrace()
         sys.settrace(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
+        gc.enable()
 
 
 @pytest.mark.parametrize("has_approval", [False, True], ids=["plain", "with an early approval"])
