@@ -39,10 +39,10 @@ _FEW: Final = 4
 #: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
 _MOST_KNOWN: Final = 50_000
 
-#: What a value may grow to when it is read, in characters, a part counted as `LONG` at least; or to 64 times of what
-#: its parts are together, if that is more. Parts that name the next one twice, again and again, are few and small, and
-#: have no end.
-LARGEST: Final = 1 << 28
+#: What the parts of a value may weigh together, each as often as it is referred to: for who writes, and so for who
+#: reads. Parts that name the next one twice, again and again, are few and small, and have no end.
+LARGEST: Final = 1 << 29
+_LIGHT, _HEAVY = 128, 2048
 
 PartTexts: TypeAlias = Mapping[str, str]
 Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
@@ -70,6 +70,18 @@ def verify_part(wanted: str, text: str) -> bool:
         return part_id(text) == wanted
     except UnicodeEncodeError:
         return False
+
+
+def weight(text: str) -> int:
+    """Return what a part counts each time it is referred to: its characters, or what it takes to make it again."""
+    if text[:1] == '"':  # one object, however often it is referred to
+        return _LIGHT
+    return max(len(text), _LIGHT if _is_flat(text) else _HEAVY)
+
+
+def _is_flat(text: str) -> bool:
+    """Return whether a part is an atom or a list of atoms."""
+    return "{" not in text and text.rfind("[") <= 0
 
 
 def _ids_in(text: str) -> set[str]:
@@ -124,7 +136,10 @@ class ChainMemory:
 class _Runs:
     """A list as it was last written."""
 
-    __slots__ = ("entries", "length", "levels", "marshalled", "parts_in_tail", "spine", "tail", "written_tail")
+    __slots__ = (
+        *("entries", "length", "levels", "marshalled", "parts_in_tail", "spine", "spine_weight", "tail"),
+        *("tail_weights", "weights", "written_tail"),
+    )
 
     def __init__(self) -> None:
         #: The entries themselves, if they are immutable.
@@ -139,15 +154,27 @@ class _Runs:
         self.tail: list[str] = []
         self.written_tail: list[str] = []
         self.parts_in_tail = 0
+        #: What the full runs up to each one weigh, with all that they refer to; the same of the spine and of the tail.
+        self.weights: list[int] = [0]
+        self.spine_weight = 0
+        self.tail_weights: list[int] = []
+
+    @property
+    def weight(self) -> int:
+        """What the list weighs, with all that it refers to."""
+        lists = _LIGHT * sum(map(len, self.levels[1:]))
+        return self.weights[-1] + lists + self.spine_weight + sum(self.tail_weights)
 
     def cut_back(self, length: int) -> None:
         """Keep only the full runs of the first `length` entries."""
         n_runs = length // RUN
         del self.entries[n_runs * RUN :]
+        del self.weights[n_runs + 1 :]
         self.tail.clear()
         self.written_tail.clear()
+        self.tail_weights.clear()
         self.parts_in_tail = 0
-        self.spine = None
+        self.spine, self.spine_weight = None, 0
         for level in self.levels:
             del level[n_runs:]
             n_runs //= RUN
@@ -165,6 +192,7 @@ class _PartWriter(JsonWriter):
         super().__init__()
         self._methods[PartReference] = _reference
         self._known: set[str] = set()
+        self._weight = 0
         self._parts: dict[str, str] = {}
         self._runs: dict[int, _Runs] = {}
         self._runs_before: dict[int, _Runs] = {}
@@ -176,13 +204,14 @@ class _PartWriter(JsonWriter):
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-        self._parts = {}
+        self._parts, self._weight = {}, 0
         # Taken away first: half written, should the value turn out to be unstorable.
         self._runs_before, self._runs = self._runs, {}
         self._plain_runs_before, self._plain_runs = self._plain_runs, {}
         self._texts_before, self._texts = self._texts, {}
         try:
             text = self.write(value)
+            _require_weight(self._weight)
         except BaseException:
             self._runs, self._plain_runs, self._texts = {}, {}, {}
             raise
@@ -192,6 +221,7 @@ class _PartWriter(JsonWriter):
     def write_text(self, value: str) -> str:
         if len(value) <= LONG:
             return quote(value)
+        self._weight += _LIGHT
         known = self._texts_before.get(id(value))
         if known is None or known[0] is not value:
             known = (value, self._part(quote(value)))
@@ -202,19 +232,34 @@ class _PartWriter(JsonWriter):
         length = len(value)
         if length < _FEW:
             return self.write_items(value)
-        return self._written(self._runs_of(value) or self._runs_of_plain(value) or self._new_runs(value))
+        before = self._weight
+        return self._written(self._runs_of(value) or self._runs_of_plain(value) or self._new_runs(value), before)
 
-    def _new_runs(self, value: list[Any]) -> _Runs:
+    def _new_runs(self, value: Iterable[Any]) -> _Runs:
         runs = _Runs()
-        self._append(runs, [self.write(item) for item in value])
+        self._append(runs, *self._write_each(value))
         return runs
+
+    def _write_each(self, items: Iterable[Any]) -> tuple[list[str], list[int]]:
+        """Return the texts of items, and what the parts weigh that each refers to."""
+        texts, weights, write = [], [], self.write
+        for item in items:
+            before = self._weight
+            texts.append(write(item))
+            weights.append(self._weight - before)
+        return texts, weights
 
     def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
             return super().write_pairs(value)
-        runs = _Runs()
-        self._append(runs, [f"[{self.write(key)},{self.write(item)}]" for key, item in value.items()])
-        return self.tagged("dict", self._written(runs))
+        before, write = self._weight, self.write
+        runs, texts, weights = _Runs(), [], []
+        for key, item in value.items():
+            start = self._weight
+            texts.append(f"[{write(key)},{write(item)}]")
+            weights.append(self._weight - start)
+        self._append(runs, texts, weights)
+        return self.tagged("dict", self._written(runs, before))
 
     def _runs_of(self, value: list[Any]) -> _Runs | None:
         """The runs of a list of immutable entries, with only the new ones written; None for any other list."""
@@ -229,8 +274,7 @@ class _PartWriter(JsonWriter):
         if same < len(runs.entries):
             runs.cut_back(same)
             new = value[len(runs.entries) :]
-        write = self.write
-        self._append(runs, [write(item) for item in new])
+        self._append(runs, *self._write_each(new))
         runs.entries.extend(new)
         self._runs[first] = runs
         return runs
@@ -248,29 +292,38 @@ class _PartWriter(JsonWriter):
         runs = self._plain_runs_before.get(first)
         if runs is None or not marshalled.startswith(runs.marshalled):
             runs = _Runs()
-        new = [self.write(item) for item in value[runs.length :]]
+        new, weights = self._write_each(value[runs.length :])
         if any(TAG in text for text in new):  # tuples, bytes and what else JSON lacks
             return None
-        self._append(runs, new)
+        self._append(runs, new, weights)
         runs.length, runs.marshalled = len(value), marshalled
         self._plain_runs[first] = runs
         return runs
 
-    def _append(self, runs: _Runs, texts: list[str]) -> None:
+    def _append(self, runs: _Runs, texts: list[str], weights: list[int]) -> None:
         tail = runs.tail
-        if len(tail) + len(texts) < RUN:
-            tail.extend(texts)
+        tail.extend(texts)
+        runs.tail_weights.extend(
+            [own + weight(text) if len(text) > SHORT else own for text, own in zip(texts, weights, strict=True)]
+        )
+        if len(tail) < RUN:
             runs.written_tail.extend(self._shorten(runs, texts))
             return
-        tail.extend(texts)
         for at in range(0, len(tail) - RUN + 1, RUN):
-            run = [text if len(text) <= LONG else self._part(text) for text in tail[at : at + RUN]]
-            runs.levels[0].append(self._part_id(f"[{','.join(run)}]"))
+            self._append_run(runs, tail[at : at + RUN], sum(runs.tail_weights[at : at + RUN]))
+        del runs.tail_weights[: len(tail) - len(tail) % RUN]
         del tail[: len(tail) - len(tail) % RUN]
         runs.parts_in_tail = 0
         runs.written_tail = self._shorten(runs, tail)
         runs.spine = None
         self._raise_levels(runs.levels)
+
+    def _append_run(self, runs: _Runs, texts: list[str], weight_of_all: int) -> None:
+        """Append a full run, in which entries are no parts that were some as long as they were in the tail."""
+        inside = sum([weight(text) for text in texts if SHORT < len(text) <= LONG])
+        run = f"[{','.join([text if len(text) <= LONG else self._part(text) for text in texts])}]"
+        runs.levels[0].append(self._part_id(run))
+        runs.weights.append(runs.weights[-1] + weight_of_all - inside + weight(run))
 
     def _shorten(self, runs: _Runs, texts: list[str]) -> list[str]:
         runs.parts_in_tail += sum([len(text) > SHORT for text in texts])
@@ -284,15 +337,17 @@ class _PartWriter(JsonWriter):
             if above and height + 1 == len(levels):
                 levels.append(above)
 
-    def _written(self, runs: _Runs) -> str:
-        """The spine, then the entries behind it."""
+    def _written(self, runs: _Runs, before: int) -> str:
+        """The spine, then the entries behind it; `before` is what was written before the list weighs."""
         levels = runs.levels
         if runs.spine is None and levels[0]:
             rest = []
             for height, level in enumerate(levels):
                 taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
                 rest.append(f'"{"".join(level[taken:])}"')
-            runs.spine = self._part_id(f"[{','.join(rest)}]")
+            spine = f"[{','.join(rest)}]"
+            runs.spine, runs.spine_weight = self._part_id(spine), weight(spine)
+        self._weight = before + runs.weight
         tail = _groups(runs)
         if runs.spine is not None:
             return self.tagged(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
@@ -308,6 +363,15 @@ class _PartWriter(JsonWriter):
         if name not in self._known:
             self._parts[name] = text
         return name
+
+
+def _require_weight(found: int) -> None:
+    if found > LARGEST:
+        message = (
+            f"Its parts unfold to more than {LARGEST:,} characters: lists or dictionaries that occur in it many times "
+            "are as many when they are read. Store them once, and refer to them by an id."
+        )
+        raise WorkflowCheckpointException(message)
 
 
 def _reference(name: str) -> str:
@@ -387,34 +451,30 @@ class _PartReader(JsonReader):
     def __init__(self, texts: PartTexts) -> None:
         super().__init__()
         self._texts = texts
-        self._most = self._left = max(LARGEST, 64 * sum(map(len, texts.values())))
-        # Long texts are read once, however often they are referred to: a small file could fill the memory with one.
-        self._long_texts: dict[str, str] = {}
+        self._weight = 0
+        # Texts, and lists of atoms, are read once, however often they are referred to.
+        self._flat: dict[str, Any] = {}
         self.decoders[_PART] = self._read_part
         self.decoders[_RUNS] = self._read_runs
 
     def _read_part(self, name: Any) -> Any:
         text = self._texts.get(name) if isinstance(name, str) else None
-        if text is not None and name in self._long_texts:
-            self._use(LONG)
-            return self._long_texts[name]
         if text is None:
             message = f"Its part {name!r} is missing: removed, or lost, from the storage."
             raise WorkflowCheckpointException(message)
+        self._weight += weight(text)
+        _require_weight(self._weight)
+        if name in self._flat:
+            value = self._flat[name]
+            return value.copy() if type(value) is list else value
         if not verify_part(name, text):
             message = f"Its part {name!r} is damaged: what is stored under this id is not what was saved."
             raise WorkflowCheckpointException(message)
-        self._use(max(len(text), LONG))
         value = self.read(text)
-        if type(value) is str:
-            self._long_texts[name] = value
+        if type(value) is str or (type(value) is list and _is_flat(text)):
+            self._flat[name] = value
+            return value.copy() if type(value) is list else value
         return value
-
-    def _use(self, characters: int) -> None:
-        self._left -= characters
-        if self._left < 0:
-            message = f"Its parts unfold to more than {self._most:,} characters. It was not written by the library."
-            raise WorkflowCheckpointException(message)
 
     def _read_runs(self, found: Any) -> list[Any]:
         spine, *groups = found

@@ -266,6 +266,43 @@ def test_parts_that_unfold_without_end_are_refused(monkeypatch: pytest.MonkeyPat
         join_parts(inner, fetch_from(texts))
 
 
+def test_a_list_that_is_sent_a_thousand_times_is_loaded() -> None:
+    shelf, numbers = Shelf(), list(range(5000))
+    text = shelf.keep(ChainMemory(0).cut([numbers] * 1000))
+    found = join_parts(text, shelf.fetch)
+    assert found == [numbers] * 1000
+    assert len(set(map(id, found))) == 1000, "each is a list of its own"
+
+
+def is_within(largest: int, work: Callable[..., object], *arguments: object) -> bool:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "LARGEST", largest)
+        try:
+            work(*arguments)
+        except WorkflowCheckpointException as error:
+            return "unfold to more than" not in str(error)
+        return True
+
+
+changes = st.tuples(st.integers(0, 600), st.integers(0, 40), st.integers(0, 3), values)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(changes, min_size=1, max_size=5), st.integers(100, 100_000))
+def test_the_limit_of_a_save_is_that_of_a_load(edits: list[tuple[int, int, int, Any]], largest: int) -> None:
+    shelf, unlimited, limited = Shelf(), ChainMemory(0), ChainMemory(0)
+    talk: list[Any] = [message(each, 50 * (each % 4)) for each in range(300)]
+    for place, more, times, value in edits:
+        talk = [*talk[:place], *[message(each, 90) for each in range(more)]]
+        often = [[value, [message(each, 1100), each, 2, 3]] for each in range(more)]
+        state = {"talk": talk, "long": ["z" * 2000] * times, "often": [often, talk, [talk, 1, 2, 3]] * times}
+        text = shelf.keep(unlimited.cut(state))
+        is_saved = is_within(largest, limited.cut, state)
+        assert is_saved == is_within(largest, join_parts, text, shelf.fetch)
+        assert join_parts(text, shelf.fetch) == state
+        limited = limited if is_saved else ChainMemory(0)
+
+
 def test_a_value_that_cannot_be_stored_leaves_no_trace_in_the_next() -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     conversation: list[Any] = [message(each) for each in range(40)]
