@@ -47,9 +47,9 @@ def save(backend, checkpoint_id, seq=1, *values, **fields):
     return saved
 
 
-def run_here(function, *args, prefix=()):
+def run_here(function, *args):
     """Call a function of this file in a process of its own, and return what it prints."""
-    command = [*prefix, sys.executable, "-m", "tests.checkpoints.test_file_backend", function.__name__, *args]
+    command = [sys.executable, "-m", "tests.checkpoints.test_file_backend", function.__name__, *args]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
 
 
@@ -388,29 +388,6 @@ def test_with_fsync_a_save_has_reached_the_disk_when_it_returns(make, monkeypatc
     assert calls[4:] == ["ints"]
     backend.delete(CHAIN, ["two"], sweep=True)
     assert calls[5:] == ["ints", *new_file, "ents"]
-
-
-def read_only(folder):
-    """In a process of its own, whose view of the folder is for reading only."""
-    subprocess.run(["mount", "--bind", "-o", "ro", folder, folder], check=True)
-    backend = FileBackend(folder)
-    one = record("one", parts=parts_of("a"))
-    print(backend.heads(CHAIN) == [bare(one)], backend.get("one") == one == backend.latest(CHAIN), end=" ")
-    print(backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a"))
-    try:
-        save(backend, "two", 2)
-    except WorkflowCheckpointException as error:
-        print(error)
-
-
-def test_reading_needs_no_right_to_write(backend, folder):
-    view = ["unshare", "--user", "--map-root-user", "--mount"]
-    if shutil.which("unshare") is None or subprocess.run([*view, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("a mount for reading only needs namespaces of users")
-    save(backend, "one", 1, "a")
-    read, refused = run_here(read_only, folder, prefix=view).splitlines()
-    assert read == "True True True"
-    assert "cannot be written to (Read-only file system)" in refused
 
 
 def fill_up(folder):

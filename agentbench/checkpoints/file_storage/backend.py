@@ -176,7 +176,7 @@ class FileBackend:
         return self._loose.get(checkpoint_id)
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
-        """See `StorageBackend.latest`."""
+        """See `StorageBackend.latest`; UnreadableCheckpointError where the newest is damaged: no older one for it."""
         while entries := self._entries(workflow_name):
             entry = entries[-1]
             if isinstance(entry, LooseFile):
@@ -187,6 +187,9 @@ class FileBackend:
                 break
         else:
             record = None
+        damage = self._journal(workflow_name).newest_damage()
+        if damage is not None and not isinstance(record, WholeRecord):
+            raise damage
         _warn([*self._journal(workflow_name).problems.values(), *self._loose.problems.values()])
         return record
 

@@ -255,6 +255,14 @@ class Journal:
             content.decode(),
         )
 
+    def newest_damage(self) -> UnreadableCheckpointError | None:
+        """Return what is wrong with a checkpoint that was saved after the newest one that can be read."""
+        newest = self.entries[-1].place if self.entries else -1
+        for checkpoint_id, (place, _) in self._damaged.items():
+            if place > newest and read_at(self._open(), place, 1) != b"[":  # no part
+                return self.problems[checkpoint_id]
+        return None
+
     def parts(self, ids: Collection[str]) -> dict[str, str]:
         """Return parts by id, without those that are not there."""
         parts = self._parts

@@ -75,3 +75,10 @@ def _of_file(url: URL) -> URL:
         )
         raise ValueError(msg)
     return url if file_of(url) is None else url.set(database=os.path.abspath(url.database))
+
+
+def readable_url(url: URL, file: Path | None) -> URL:
+    """Return the URL to open a file of SQLite by; where its folder is for reading only, one that needs nothing else."""
+    if file is None or os.access(file.parent, os.W_OK) or not file.exists() or Path(f"{file}-wal").exists():
+        return url
+    return url.set(database=file.absolute().as_uri(), query={**url.query, "immutable": "1", "uri": "true"})

@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from agentbench.checkpoints.sql_storage.address import display_text, file_of, secrets_of
+from agentbench.checkpoints.sql_storage.address import display_text, file_of, readable_url, secrets_of
 from agentbench.checkpoints.sql_storage.errors import driver_error
 from agentbench.checkpoints.sql_storage.session import Session, create_file, ensure_tables, set_up_sqlite
 from agentbench.checkpoints.sql_storage.tables import statements_of
@@ -39,7 +39,10 @@ class Database:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._patience_s = float(url.query.get("timeout", _PATIENCE_S))  # type: ignore[arg-type]  # once
         self._begin = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
-        self._engine = _engine(url, {"check_same_thread": False, "timeout": self._patience_s} if self.is_sqlite else {})
+        self._engine = _engine(
+            readable_url(url, self._file),
+            {"check_same_thread": False, "timeout": self._patience_s} if self.is_sqlite else {},
+        )
         self._driver: Any = self._engine.dialect.loaded_dbapi
         # The driver of SQLite fails to read what SQLite says of a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)

@@ -129,6 +129,8 @@ def set_up_sqlite(cursor: Any, patience_s: float) -> None:
             cursor.execute("PRAGMA journal_mode=WAL").fetchall()
             break  # where there can be no such log, another way to write is as safe
         except Exception as error:
+            if "readonly" in str(error):
+                break
             if "locked" not in str(error) or time.monotonic() > ends:
                 raise
             time.sleep(0.01)
