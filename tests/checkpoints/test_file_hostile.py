@@ -174,6 +174,16 @@ async def test_a_damaged_checkpoint_is_named_hides_no_other_and_can_be_deleted_o
         opened.close()
 
 
+async def test_no_older_checkpoint_passes_for_a_damaged_newest_one(folder):
+    path = folder / JOURNAL
+    path.write_bytes(path.read_bytes().replace(b'"step":3', b'"step":7'))
+    storage = FileCheckpointStorage(folder)
+    with pytest.raises(WorkflowCheckpointException, match=r"'cp003'.*delete it, or restore"):
+        await storage.get_latest(workflow_name=FLOW)
+    assert await storage.delete("cp003")
+    assert await storage.get_latest(workflow_name=FLOW) == await storage.load("cp002")
+
+
 async def test_a_damaged_first_line_is_mended_by_the_next_save(folder, caplog):
     path = folder / JOURNAL
     path.write_bytes(b"X" + path.read_bytes()[1:])

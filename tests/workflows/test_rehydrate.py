@@ -16,7 +16,9 @@ import pytest
 
 from agentbench import (
     InMemoryCheckpointStorage,
+    RunOptions,
     Workflow,
+    WorkflowBusyError,
     WorkflowCheckpoint,
     WorkflowRunState,
 )
@@ -116,11 +118,33 @@ async def test_answers_may_come_with_the_resume_as_objects_or_as_plain_values(st
     latest = (await points_of(storage))[-1]
     plain = {"verdict": {"good": True}, "word": "please"}
     for answers in (ANSWERS, plain):
-        result = await lasting_flow().run_from_checkpoint(
-            latest.checkpoint_id, checkpoint_storage=storage, responses=answers
+        again = RunOptions(check_head=False)
+        result = await lasting_flow().run(
+            checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage, responses=answers, options=again
         )
         assert result.outputs == OUTPUTS
         assert result.get_request_info_events() == []
+
+
+async def test_a_request_is_answered_once(storage: Any):
+    """Two processes that answer at once, and one that comes late: the first goes on, the others are told."""
+    await lasting_flow(storage).run("x")
+    latest = await storage.get_latest(workflow_name="lasting")
+    await lasting_flow(storage).run("another")  # of the same chain, which has nothing to do with it
+
+    def answer(workflow: Workflow) -> Any:
+        return workflow.run(checkpoint_id=latest.checkpoint_id, responses=ANSWERS)
+
+    found = await asyncio.gather(*(answer(lasting_flow(storage)) for _ in range(3)), return_exceptions=True)
+    refused = [each for each in found if isinstance(each, WorkflowBusyError)]
+    if type(storage) is InMemoryCheckpointStorage:
+        assert refused == []
+        return
+    assert [each.outputs for each in found if not isinstance(each, BaseException)] == [OUTPUTS], found
+    with pytest.raises(WorkflowBusyError, match=rf"{latest.checkpoint_id}.*another run answered them"):
+        await answer(lasting_flow(storage))
+    answers = [info for info in await storage.list_infos(workflow_name="lasting") if info.source == "answer"]
+    assert [info.previous_checkpoint_id for info in answers] == [latest.checkpoint_id]
 
 
 async def test_some_answers_now_and_the_others_after_another_resume(storage: Any):
@@ -227,8 +251,8 @@ async def test_a_request_of_one_process_is_answered_in_another(place: Place):
     here = open_place(*place)
     latest = await here.get_latest(workflow_name="lasting")
     path = await lineage(here, latest.checkpoint_id)
-    assert [info.metadata["process"] for info in path] == ["one"] * 4 + ["two"]
-    assert [(info.seq, info.iteration) for info in path] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+    assert [info.metadata["process"] for info in path] == ["one"] * 4 + ["two"] * 2
+    assert [(info.seq, info.iteration) for info in path] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4)]
     assert latest.state["draft"] == Draft(["xsq", "xswv"], {"lengths": {3, 4}})
     here.close()
 

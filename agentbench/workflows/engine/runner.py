@@ -30,7 +30,9 @@ Sends = Coroutine[Any, Any, list[WorkflowMessage]]
 
 
 class SavesCheckpoints(Protocol):
-    """The writer of a run's checkpoints."""
+    """The writer of a run's checkpoints; `checks_answer` while an answer was not saved that must be the only one."""
+
+    checks_answer: bool
 
     async def save(
         self,
@@ -42,7 +44,7 @@ class SavesCheckpoints(Protocol):
     ) -> CheckpointInfo | None:
         """Save the state of the run."""
 
-    async def load_head(self) -> None:
+    async def load_head(self, *, is_answer: bool) -> None:
         """Find where the chain ends now."""
 
 

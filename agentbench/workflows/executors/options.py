@@ -38,8 +38,9 @@ class RunOptions:
         metadata: Merged into the metadata of every checkpoint of the run.
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: A checkpoint that cannot be saved fails the run; None takes the workflow's setting.
-        check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; else both are
-            branches of one chain.
+        check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; with False both
+            are branches of one chain. None does so only where the run responds to requests and its storage outlasts
+            the process: a request is answered once.
 
     Raises:
         TypeError: A limit is no whole number.
@@ -61,7 +62,7 @@ class RunOptions:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_events: bool = True
     strict_checkpoints: bool | None = None
-    check_head: bool = False
+    check_head: bool | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.access import checkpoint_error, head_of, save_checkpoint
+from agentbench.checkpoints.access import checkpoint_error, head_of, list_infos, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import SupportsCheckpointInfos
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.storage import SupportsCheckpointInfos, SupportsHeadCheck
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowEvent
@@ -43,6 +44,8 @@ class CheckpointWriter:
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
         self._strict = strict or run.graph.boundary_hook is not None
         self._check_head = options.check_head
+        #: Whether the next checkpoint is the first one after an answer to a request that is answered once.
+        self.checks_answer = False
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
 
@@ -66,8 +69,11 @@ class CheckpointWriter:
             if began_ns is not None:
                 facts[keys.DURATION_S] = (self._clock.perf_ns() - began_ns) / 1e9
             checkpoint = await self._compose(source, writers, facts)
-            expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
-            await save_checkpoint(self._storage, checkpoint, expected_seq)
+            if self.checks_answer:
+                await self._save_answer(checkpoint)
+            else:
+                expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+                await save_checkpoint(self._storage, checkpoint, expected_seq)
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             self._head_seq = None  # it may have arrived all the same
             self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
@@ -80,7 +86,7 @@ class CheckpointWriter:
         return info
 
     def _report_failure(self, error: Exception, what: str) -> None:
-        if self._check_head and isinstance(error, WorkflowBusyError):
+        if isinstance(error, WorkflowBusyError):
             raise error
         if self._strict:
             raise error if isinstance(error, WorkflowCheckpointException) else checkpoint_error(error, what) from error
@@ -91,9 +97,35 @@ class CheckpointWriter:
             log.warned |= {"unsaved"}
             warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user_code())
 
-    async def load_head(self) -> None:
-        """Remember where the chain ends now, for a run that checks that no other run moves it on."""
-        self._head_seq = await self._find_head()
+    async def load_head(self, *, is_answer: bool) -> None:
+        """Remember where the chain ends now, for a run that checks that no other run moves it on.
+
+        A request is answered once: where the storage outlasts the process, `is_answer` requires that no other run
+        answered after the checkpoint of this one, now and when the answer is saved.
+        """
+        if self._check_head:
+            self._head_seq = await self._find_head()
+        elif self._check_head is None and is_answer and _is_durable(self._storage):
+            head, own = await head_of(self._storage, self._chain), self._run.run_state.last_checkpoint_id
+            if head is not None and head.checkpoint_id != own:
+                later = {own} - {None}
+                for info in await list_infos(self._storage, workflow_name=self._chain):
+                    if info.previous_checkpoint_id in later:
+                        later.add(info.checkpoint_id)
+                        if info.source == "answer":
+                            raise _answered_error(own, info)
+            self._head_seq = 0 if head is None else head.seq
+            self.checks_answer = True
+
+    async def _save_answer(self, checkpoint: WorkflowCheckpoint) -> None:
+        """Save the first checkpoint after an answer, unless another run has answered meanwhile."""
+        try:
+            await save_checkpoint(self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
+            self.checks_answer = False
+        except WorkflowBusyError:  # perhaps of a run that has nothing to do with this one
+            await self.load_head(is_answer=True)
+            checkpoint.metadata[keys.SEQ] = 1 + (self._head_seq or 0)
+            await self._save_answer(checkpoint)
 
     async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
         run_state, graph = self._run.run_state, self._run.graph
@@ -133,6 +165,19 @@ class CheckpointWriter:
             self._run.log.append(WorkflowEvent.warning(text))
             return count
         return 0 if head is None else head.seq
+
+
+def _is_durable(storage: CheckpointStorage) -> bool:
+    return isinstance(storage, SupportsHeadCheck) and not isinstance(storage, InMemoryCheckpointStorage)
+
+
+def _answered_error(own: str | None, answer: CheckpointInfo) -> WorkflowBusyError:
+    message = (
+        f"The requests of checkpoint {own!r} were not answered: another run answered them, see "
+        f"{answer.checkpoint_id!r} of chain {answer.workflow_name!r}. Load the latest checkpoint to see what is still "
+        "open; to answer again, fork the older one, or pass options=RunOptions(check_head=False)."
+    )
+    return WorkflowBusyError(message)
 
 
 def _level_of_user_code() -> int:
