@@ -16,7 +16,7 @@ from agentbench.agents.clients.cassette.cassette import Cassette, Request
 from agentbench.agents.clients.cassette.lines import RecordedCall, header_line
 from agentbench.agents.clients.cassette.miss import Reason, miss_error
 from agentbench.agents.clients.cassette.request import Match, Plain, plain_answer
-from agentbench.agents.clients.cassette.secrets import Redaction, find_secrets
+from agentbench.agents.clients.cassette.secrets import Redaction, SecretFinder
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.scripted import require_choice, require_delay
 from agentbench.agents.model.client import BaseChatClient, ClientLayers
@@ -145,6 +145,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self._model = model
         self._lock = threading.Lock()
         self._client_lock = threading.Lock()
+        self._find_secrets = SecretFinder()
         self.path = os.path.expanduser(path)
         self._cassette = Cassette(
             self.path, match=match, redaction=Redaction(redact), repeat=on_repeat == "last", anew=mode == "record"
@@ -306,7 +307,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             self.calls[index] = self.calls[index]._replace(number=recorded.number, served=served)
 
     def _secrets(self) -> frozenset[str]:
-        return find_secrets(self._client, self._factory, self.additional_properties)
+        return self._find_secrets(self._client, self._factory, self.additional_properties)
 
     # ---------------------------------------------------------------------------------------------------- inspection
 
@@ -377,10 +378,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
 def _response_of(call: RecordedCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
     response_format = options.get("response_format")
-    if call.updates is not None:
-        updates = [ChatResponseUpdate.from_dict(copy.deepcopy(update)) for update in call.updates]
-        return ChatResponse.from_updates(updates, output_format_type=response_format)
-    response: ChatResponse[Any] = ChatResponse.from_dict(copy.deepcopy(call.response or {}))
+    response = call.to_response()
     response.response_format = response_format
     return response
 

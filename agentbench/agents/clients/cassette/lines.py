@@ -7,21 +7,28 @@ has it, so two branches of a repository that both recorded can be merged by taki
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from types import NoneType
 from typing import Any
 
 from agentbench._display import shortened
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
 from agentbench.observability.instruments import VERSION
 
 _FORMAT = 1
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_CHARACTERS = 60
+_UNREADABLE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+"""The errors of a line that is JSON, and yet holds something else than the parts of a call."""
 
 
 class BadLineError(ValueError):
@@ -46,6 +53,12 @@ class RecordedCall:
     response: Plain | None = field(default=None, repr=False)
     updates: list[Plain] | None = field(default=None, repr=False)
 
+    def to_response(self) -> ChatResponse[Any]:
+        """Return the answer as a response of its own; one that was streamed is folded."""
+        if self.updates is None:
+            return ChatResponse.from_dict(copy.deepcopy(self.response or {}))
+        return ChatResponse.from_updates([ChatResponseUpdate.from_dict(copy.deepcopy(one)) for one in self.updates])
+
     @property
     def prompt(self) -> str:
         """The text of the last user message of the request."""
@@ -54,19 +67,14 @@ class RecordedCall:
     @property
     def answer(self) -> str:
         """The text of the answer; a tool that it calls is written as `name(arguments)`."""
-        parts = (self.response or {}).get("messages", ()) if self.updates is None else self.updates
-        text = ""
-        calls: list[str] = []  # arguments may come in pieces, of which only the first has a name
-        for content in (content for part in parts for content in part.get("contents", ())):
-            if content.get("type") == "text":
-                text += str(content.get("text") or "")
-            elif content.get("type") == "function_call":
-                arguments = content.get("arguments")
-                piece = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
-                if content.get("name") or not calls:
-                    calls.append(f"{content.get('name') or '?'}(")
-                calls[-1] += piece
-        return " ".join([part for part in (text.strip(), *[f"{call})" for call in calls]) if part])
+        response = self.to_response()
+        contents = [content for message in response.messages for content in message.contents]
+        parts = ["".join([content.text or "" for content in contents if content.type == "text"]).strip()]
+        for call in (content for content in contents if content.type == "function_call"):
+            arguments = call.arguments
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+            parts.append(f"{call.name or '?'}({written})")
+        return " ".join(filter(None, parts))
 
     def __repr__(self) -> str:
         prompt, answer = (shortened(text, _MOST_CHARACTERS) for text in (self.prompt, self.answer))
@@ -98,17 +106,24 @@ class CassetteLines:
                 if version != _FORMAT:
                     other = f"it is a cassette of format {version!r}; this version reads format {_FORMAT}"
                     raise BadLineError(other if "cassette" in values else 'the first line has no "cassette"')
+                if not isinstance(values.get("model"), (str, NoneType)):
+                    raise TypeError
                 self.header = values
             elif "message" in values:
                 message = {name: value for name, value in values.items() if name != "message"}
-                if not all(isinstance(content, dict) for content in message["contents"]):
+                if not all(type(content) is dict for content in message["contents"]):
                     raise TypeError
+                Message.from_dict(copy.deepcopy(message))
                 self._add_name("m", values["message"], {**message, "role": str(message["role"])})
             elif "functions" in values:
-                self._add_name("t", values["tools"], list(values["functions"]))
+                if not isinstance(values["functions"], list):
+                    raise TypeError
+                self._add_name("t", values["tools"], values["functions"])
             else:
                 self._read_call(values)
-        except (KeyError, TypeError, AttributeError):
+        except BadLineError:
+            raise
+        except _UNREADABLE:
             reason = f"it has the keys {', '.join(values) or 'of an empty object'}; expected a message, tools or a call"
             raise BadLineError(reason) from None
         self.count += 1
@@ -137,7 +152,13 @@ class CassetteLines:
             "tools": self._named["t"][tools] if tools else [],
             "options": dict(values.get("options", {})),
         }
-        self.calls.append(RecordedCall(number, self.count + 1, request, response, updates))
+        call = RecordedCall(number, self.count + 1, request, response, updates)
+        try:
+            repr(call)  # reads all of the answer
+        except _UNREADABLE as error:
+            reason = f"the answer of call {number} cannot be read ({error})"
+            raise BadLineError(reason) from error
+        self.calls.append(call)
 
     def lines_for(self, request: Plain, answer: Plain, *, number: int | None = None) -> list[str]:
         """Return the lines that a call adds, without line ends; they count once they have been read.
@@ -188,7 +209,7 @@ def parse_line(line: bytes) -> Plain:
     """Return the object that a line holds; a `BadLineError` says why it holds none."""
     try:
         values = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = f"it is not JSON ({error})"
         raise BadLineError(reason) from None
     if not isinstance(values, dict):

@@ -85,7 +85,7 @@ def prompt_of(request: Mapping[str, Any]) -> str:
     """Return the text of the last message that a user wrote; without one, of the last message."""
     messages = request.get("messages") or [{}]
     last = next((message for message in reversed(messages) if message.get("role") == "user"), messages[-1])
-    return " ".join(str(item["text"]) for item in last.get("contents", ()) if item.get("type") == "text")
+    return " ".join(str(item.get("text") or "") for item in last.get("contents", ()) if item.get("type") == "text")
 
 
 def _plain(value: Any) -> Any:

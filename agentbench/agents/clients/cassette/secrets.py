@@ -12,7 +12,10 @@ from types import MemberDescriptorType, ModuleType
 from typing import Any, cast
 
 from agentbench._secrets import is_secret, is_secret_name
+from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.clients.scripted.scripted import ModelCall
 from agentbench.messages.content.fields import KINDS
+from agentbench.messages.message import Message
 
 REDACTED = "[redacted]"
 
@@ -31,28 +34,61 @@ _WORDS: dict[str, Collection[object]] = {
 }
 
 
-def find_secrets(*holders: object) -> frozenset[str]:
-    """Return each `SecretString` that objects hold at any depth, and longer text under names like `api_key`."""
-    found: set[str] = set()
-    visited: set[int] = set()
-    queue: deque[tuple[object, str, int]] = deque((holder, "", 0) for holder in holders)  # near ones come first
-    while queue and len(visited) < _MOST_OBJECTS:
-        value, name, depth = queue.popleft()
-        if is_secret(value):
-            found.add(str(cast(Any, value).get_secret_value()))
-        elif isinstance(value, str):
-            if len(value) >= _SHORTEST_PLAIN and is_secret_name(name):
-                found.add(value)
-        elif value is None or isinstance(value, (bytes, int, float, type, ModuleType)):
-            continue
-        elif depth < _DEEPEST and id(value) not in visited:
-            visited.add(id(value))
-            queue.extend((part, part_name or name, depth + 1) for part_name, part in _parts(value))
-    return frozenset(found - {""})
+class SecretFinder:
+    """Finds each `SecretString` that objects hold at any depth, and longer text under names like `api_key`, `headers`.
+
+    A client that records its calls holds copies of all messages, which do not change: each is searched once.
+    """
+
+    def __init__(self) -> None:
+        # By id, depth and name of a copy: the copy itself, so that nothing else gets its id, and the secrets in it.
+        self._of_copies: dict[tuple[int, int, str], tuple[object, frozenset[str]]] = {}
+
+    def __call__(self, *holders: object) -> frozenset[str]:
+        """Return the secrets that objects hold."""
+        return self._find([(holder, "", 0, False) for holder in holders])
+
+    def _find(self, start: Iterable[tuple[object, str, int, bool]]) -> frozenset[str]:
+        found: set[str] = set()
+        visited: set[int] = set()
+        queue = deque(start)  # near ones come first
+        while queue and len(visited) < _MOST_OBJECTS:
+            value, name, depth, is_copy = queue.popleft()
+            if is_secret(value):
+                found.add(str(cast(Any, value).get_secret_value()))
+            elif isinstance(value, str):
+                if len(value) >= _SHORTEST_PLAIN and is_secret_name(name):
+                    found.add(value)
+            elif value is None or isinstance(value, (bytes, int, float, type, ModuleType)):
+                continue
+            elif depth < _DEEPEST and id(value) not in visited:
+                visited.add(id(value))
+                if isinstance(value, ModelCall) or (is_copy and isinstance(value, Message)):
+                    found |= self._find_in_copy(value, name, depth)
+                else:
+                    queue.extend(_parts(value, name, depth + 1, is_copy=is_copy or isinstance(value, PerMessage)))
+        return frozenset(found - {""})
+
+    def _find_in_copy(self, copy: object, name: str, depth: int) -> frozenset[str]:
+        key = id(copy), depth, name
+        if key not in self._of_copies:
+            self._of_copies[key] = copy, self._find(_parts(copy, name, depth + 1, is_copy=True))
+        return self._of_copies[key][1]
 
 
-def _parts(value: object) -> Iterator[tuple[str, object]]:
+def _parts(value: object, name: str, depth: int, *, is_copy: bool) -> Iterator[tuple[object, str, int, bool]]:
+    # Of headers the value counts, whatever the header is called.
+    of_headers = "headers" in name.lower()
+    return (
+        (part, name if of_headers else part_name or name, depth, is_copy) for part_name, part in _named_parts(value)
+    )
+
+
+def _named_parts(value: object) -> Iterator[tuple[str, object]]:
     """Yield the values that an object is made of, with their names; no property is read."""
+    if isinstance(value, PerMessage):
+        yield from (("", made) for made in value.made())
+        return
     if isinstance(value, Mapping):
         yield from ((str(key), part) for key, part in list(value.items()))
     elif isinstance(value, (list, tuple, set, frozenset)):

@@ -33,6 +33,10 @@ class PerMessage(Generic[T]):
         """Return what the function returns for each message."""
         return [self._of(message) for message in messages]
 
+    def made(self) -> list[T]:
+        """Return what the function returned for messages so far."""
+        return list(self._made.values())
+
     def _of(self, message: Message) -> T:
         try:
             value = _value_of(message)

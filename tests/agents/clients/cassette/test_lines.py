@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -10,8 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import agentbench
+from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines, header_line, pruned_lines
+from agentbench.exceptions import CassetteMissError
+from agentbench.messages.response import ChatResponse
+from tests.agents.clients.cassette.conversations import ask
 
+DATA = Path(__file__).parent / "data"
 HEADER = header_line(client="OpenAIChatClient", model="small")
 
 
@@ -118,6 +127,61 @@ def test_a_bad_line_is_refused_and_changes_nothing() -> None:
         with pytest.raises(BadLineError, match=reason):
             read.read(line.encode())
         assert (read.count, read.calls) == (1, [])
+
+
+JUNK = [
+    None,
+    True,
+    3,
+    -1.5,
+    float("nan"),
+    10**30,
+    "x",
+    "\ud800",
+    [],
+    [1],
+    ["a"],
+    {},
+    {"type": "text"},
+    {"a": {"type": 5}},
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths to all values within a value."""
+    yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        yield from places(item, (*path, key))
+
+
+@given(st.data())
+def test_a_damaged_cassette_is_read_or_its_line_is_named(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["loop.jsonl", "talk.jsonl"]))
+    written = [json.loads(line) for line in (DATA / name).read_bytes().splitlines()]
+    index = data.draw(st.integers(0, len(written) - 1))
+    *way, last = data.draw(st.sampled_from([path for path in places(written[index]) if path]))
+    holder = written[index]
+    for key in way:
+        holder = holder[key]
+    if isinstance(holder, dict) and data.draw(st.booleans()):
+        del holder[last]
+    else:
+        holder[last] = data.draw(st.sampled_from(JUNK))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "c.jsonl")
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in written))
+        try:
+            client = CassetteChatClient(path)
+        except ValueError as error:
+            reason = str(error)
+            assert f"{path}, line {index + 1}" in reason or "no line above has that name" in reason
+            return
+        for call in client.recorded_calls:
+            assert repr(call).startswith("<call ")
+            assert isinstance(call.to_response(), ChatResponse)
+        with pytest.raises(CassetteMissError):
+            asyncio.run(ask(client, "never sent before"))
 
 
 def test_a_first_line_of_another_kind_is_refused() -> None:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from agentbench.agents.clients.cassette.secrets import (
     Redaction,
+    SecretFinder,
     contains_secret,
-    find_secrets,
     mask_secrets,
 )
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.messages.message import Message
 from agentbench.settings import SecretString
 
 
@@ -39,24 +41,35 @@ class Client:
         self.sdk = Sdk("plain-text-key")
         self.itself = self
         self.empty = SecretString("")
+        self.headers = {"X-Tenant": "value-of-a-header", "X-Team": "a"}
 
 
 def test_secrets_are_found_wherever_a_client_holds_them() -> None:
-    assert find_secrets(Client()) == {"one", "two", "three", "plain-text-key"}
+    assert SecretFinder()(Client()) == {"one", "two", "three", "plain-text-key", "value-of-a-header"}
+
+
+async def test_secrets_of_calls_that_a_client_recorded_are_found_in_each_of_them() -> None:
+    client, find = ScriptedChatClient(["a", "b"]), SecretFinder()
+    for number in (1, 2):
+        key = SecretString(f"key-{number}")
+        message = Message("user", ["x"], additional_properties={"api_key": f"of-a-message-{number}"})
+        await client.get_response([message], client_kwargs={"key": key})
+        every = range(1, number + 1)
+        assert find(client) == {f"{kind}-{each}" for kind in ("key", "of-a-message") for each in every}
 
 
 def test_a_function_that_makes_a_client_holds_what_it_closes_over() -> None:
     key = SecretString("closed-over")
-    assert find_secrets(lambda: Sdk(key)) == {"closed-over"}
+    assert SecretFinder()(lambda: Sdk(key)) == {"closed-over"}
 
 
 def test_short_plain_text_is_no_secret_under_any_name() -> None:
-    assert find_secrets(Sdk("x")) == set()
+    assert SecretFinder()(Sdk("x")) == set()
 
 
 def test_pydantic_secrets_count_too() -> None:
     pydantic = pytest.importorskip("pydantic")
-    assert find_secrets([pydantic.SecretStr("hidden")]) == {"hidden"}
+    assert SecretFinder()([pydantic.SecretStr("hidden")]) == {"hidden"}
 
 
 @given(secret=st.text(min_size=1, max_size=12), around=st.text(max_size=5), times=st.integers(0, 3))
