@@ -14,10 +14,14 @@ from agentbench import (
     ChatResponseUpdate,
     Embedding,
     EmbeddingGenerationOptions,
+    EmbeddingInputT,
+    EmbeddingT,
+    FinalT,
     GeneratedEmbeddings,
     Message,
     ResponseStream,
     SupportsChatGetResponse,
+    UpdateT,
 )
 
 
@@ -79,3 +83,16 @@ async def embedded(client: Vectors) -> None:
     found = await client.get_embeddings(["a"])
     assert_type(found[0].vector, list[float])
     assert_type(found[:1], GeneratedEmbeddings[list[float], EmbeddingGenerationOptions])
+
+
+class AnyVectors(BaseEmbeddingClient[EmbeddingInputT, EmbeddingT]):
+    """A generic subclass over the public type variables."""
+
+
+class Watched(ResponseStream[UpdateT, FinalT]):
+    """Another one."""
+
+
+def defaults(vectors: AnyVectors, stream: Watched) -> None:
+    assert_type(vectors, AnyVectors[str, list[float]])
+    assert_type(stream, Watched[Any, Any])

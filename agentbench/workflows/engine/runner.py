@@ -107,19 +107,20 @@ class SuperstepRunner:
         """Run superstep 0: deliver the input of a run to the start executors."""
         self.run.run_state.superstep = 0
         self.drop_plan()
-        began_ns = self._now_ns()
+        began_ns = 0 if self.writer is None else self._now_ns()
         await self._carry_out(self._router.plan_start(data), "input", began_ns)
 
     async def superstep(self) -> None:
         """Run one superstep over the queued messages; without messages it is an empty one."""
-        run_state, log = self.run.run_state, self.run.log
-        if monotonic() > self.run.turn_ends:
-            await self.run.yield_turn()
+        run = self.run
+        if monotonic() > run.turn_ends:
+            await run.yield_turn()
             if self.abandoned:
                 raise asyncio.CancelledError
+        run_state = run.run_state
         run_state.superstep = superstep = run_state.superstep + 1
-        began_ns = self._now_ns()
-        log.superstep_started(superstep)
+        began_ns = 0 if self.writer is None else self._now_ns()
+        run.log.superstep_started(superstep)
         try:
             plan = self._plan
             if plan is None:
@@ -131,7 +132,7 @@ class SuperstepRunner:
             if error is not None:
                 raise error
             if plan.notes is not None:
-                report_plan(self.run, plan)
+                report_plan(run, plan)
         except BaseException:
             self._undo(superstep)
             raise
@@ -300,7 +301,7 @@ class SuperstepRunner:
         return info
 
     def _now_ns(self) -> int:
-        return 0 if self.writer is None else (self.run.options.clock or runtime_defaults().clock).perf_ns()
+        return (self.run.options.clock or runtime_defaults().clock).perf_ns()
 
     def _completion(self, info: CheckpointInfo | None, plan: Plan) -> SuperstepCompletionInfo:
         run_state = self.run.run_state

@@ -121,9 +121,16 @@ class Workflow(WorkflowDefinition):
             boundary_hook=boundary_hook,
         )
         storage = bare_storage(checkpoint_storage)
-        if runner_context is not None and storage is None:
-            storage = getattr(runner_context, "storage", None)
-        self._set_up(graph, storage, RunState() if runner_context is None else runner_context)
+        run_state: object = RunState() if runner_context is None else runner_context
+        if not isinstance(run_state, RunState):
+            msg = (
+                f"runner_context is a {type(run_state).__name__}; expected an InProcRunnerContext. "
+                "A backend of your own is driven by Runner(edge_groups, executors, State(), context, ...)."
+            )
+            raise TypeError(msg)
+        if storage is None:
+            storage = getattr(run_state, "storage", None)
+        self._set_up(graph, storage, run_state)
 
     def _set_up(self, graph: Graph, storage: CheckpointStorage | None, run_state: RunState) -> None:
         #: Where checkpoints go by default; None when none are saved.

@@ -21,6 +21,7 @@ from agentbench import (
     RunnerContext,
     SingleEdgeGroup,
     State,
+    Workflow,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
     WorkflowContext,
@@ -215,6 +216,11 @@ async def test_a_storage_for_one_run_goes_before_the_first_one(backend: Any):
     assert [len(await s.list_checkpoint_ids(workflow_name="by hand")) for s in (first, other)] == [0, 2]
     assert context.storage is first
     assert not backend().has_checkpointing()
+
+
+def test_a_workflow_says_how_a_backend_of_its_own_is_driven():
+    with pytest.raises(TypeError, match=r"runner_context is a Backend; expected an InProc.* Runner"):
+        Workflow([], {"a": Count("a")}, Count("a"), Backend())  # type: ignore[arg-type]
 
 
 async def test_what_cannot_be_restored_is_one_family_of_errors(backend: Any):
