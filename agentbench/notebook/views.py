@@ -63,6 +63,8 @@ def result_bundle(result: Any) -> Bundle:
     facts = [_count(len(events), "event")]
     if result.checkpoints:
         facts.append(_count(len(result.checkpoints), "checkpoint"))
+    if result.carried_over is not None:
+        facts.append(f"carried over: {result.carried_over}")
     requests = [event for event in events if event.type == "request_info"]
     return _page("WorkflowRunResult", state, facts, _run_tables(events, requests)).bundle()
 

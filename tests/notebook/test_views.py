@@ -8,6 +8,8 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
 from agentbench.notebook.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.run.run import WorkflowRun
 from tests.notebook import graphs
 
@@ -128,3 +130,16 @@ def test_times_and_long_ids_are_short_in_html_and_whole_in_text_and_title():
     assert f'<span title="{time}">2026-11-22 02:33:10 UTC</span>' in html
     assert html.count(f'<span title="{ident}">0f8fad5b…</span>') == 2
     assert html.count(time) == 1
+
+
+async def test_a_result_displays_its_warnings_and_what_was_carried_over():
+    @executor
+    async def returns(text: str, ctx: WorkflowContext) -> str:
+        ctx.set_state("seen", text)
+        return text
+
+    workflow = WorkflowBuilder(start_executor=returns).build()
+    await workflow.run("x")
+    text = views.result_bundle(await workflow.run("x"))["text/plain"]
+    assert "carried over: shared state (seen) of earlier runs" in text
+    assert "Executor 'returns' returned a value (str), which goes nowhere" in text

@@ -97,10 +97,10 @@ async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContex
 
 async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
     policy = delivery.executor.policy
+    delivery.attempt = 1 if policy.retries else None
     run.log.invoked(delivery)
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
-            delivery.attempt = attempt
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
             result = await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
@@ -116,6 +116,7 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
                 ),
                 delivery,
             )
+            delivery.attempt = attempt + 1
             ctx = delivery.context = ctx.__class__(delivery, run)
         else:
             if result is not None:
