@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflows.executors.executor import Executor
@@ -24,15 +25,15 @@ PLAIN = WorkflowSettings()
 _MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Graph:
     """Executors, edges, start and designation of outputs, with the signature and the routing tables made of them.
 
-    Nothing in it changes while it runs: clones and runs of a workflow share it. The fields are arguments of `Workflow`.
+    It never changes: clones and runs of a workflow share it. The fields are arguments of `Workflow`.
     """
 
     edge_groups: Sequence[EdgeGroup]
-    executors: dict[str, Executor]
+    executors: Mapping[str, Executor]
     start_executor_ids: tuple[str, ...]
     _: KW_ONLY
     name: str = "Workflow"
@@ -42,15 +43,18 @@ class Graph:
     intermediate_output_from: Sequence[str] | None = None
     settings: WorkflowSettings = PLAIN
     boundary_hook: BoundaryHook | None = None
+    #: Takes the place of the hash of the signature.
+    fixed_hash: str | None = None
     #: Says by executor id how a yielded value is emitted; None where all are outputs.
     output_kinds: Callable[[str], OutputKind | None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Make the table of designated executors."""
+        """Make the table of designated executors, and close that of the executors."""
+        vars(self)["executors"] = MappingProxyType(self.executors)
         if self.output_from is not None or self.intermediate_output_from is not None:
             kinds: dict[str, OutputKind] = dict.fromkeys(self.intermediate_output_from or (), "intermediate")
             kinds.update(dict.fromkeys(self.output_from or (), "output"))
-            self.output_kinds = kinds.get
+            vars(self)["output_kinds"] = kinds.get
 
     @cached_property
     def start_executors(self) -> list[Executor]:
@@ -71,7 +75,7 @@ class Graph:
     @cached_property
     def signature_hash(self) -> str:
         """SHA-256 of the signature."""
-        return hash_signature(self.signature)
+        return self.fixed_hash or hash_signature(self.signature)
 
     @cached_property
     def stateful_executors(self) -> list[Executor]:
@@ -96,9 +100,14 @@ class Graph:
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
         """Return the same graph over other executors of the same ids and classes."""
         twin = copy.copy(self)
-        twin.executors = executors
+        vars(twin)["executors"] = MappingProxyType(executors)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles leave out what is made of the executors."""
-        return {key: value for key, value in vars(self).items() if key not in _MADE_OF_EXECUTORS}
+        state = {key: value for key, value in vars(self).items() if key not in _MADE_OF_EXECUTORS}
+        return {**state, "executors": dict(self.executors)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Close the table of executors again."""
+        vars(self).update(state, executors=MappingProxyType(state["executors"]))

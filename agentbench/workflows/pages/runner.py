@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class Runner:
     def __init__(  # noqa: PLR0913 - the published signature
         self,
         edge_groups: Sequence[EdgeGroup],
-        executors: dict[str, Executor],
+        executors: Mapping[str, Executor],
         state: State,
         ctx: RunnerContext,
         workflow_name: str,
@@ -65,8 +65,8 @@ class Runner:
             name=workflow_name,
             max_iterations=max_iterations,
             boundary_hook=boundary_hook,
+            fixed_hash=graph_signature_hash,
         )
-        self.graph.signature_hash = graph_signature_hash
         self._run_state = RunState(state)
         self._is_running = False
         self._n_restored = 0

@@ -39,7 +39,7 @@ class WorkflowDefinition(Displayable):
     description: str | None = _of_graph("description", "For people.")
     max_iterations: int = _of_graph("max_iterations", "Supersteps allowed since the last outside input.")
     edge_groups: Sequence[EdgeGroup] = _of_graph("edge_groups", "All edge groups, in builder order.")
-    executors: dict[str, Executor] = _of_graph("executors", "All executors by id, in builder order.")
+    executors: Mapping[str, Executor] = _of_graph("executors", "All executors by id, in builder order.")
     boundary_hook: BoundaryHook | None = _of_graph("boundary_hook", "What drives another dialect of graphs.")
     start_executor_ids: tuple[str, ...] = _of_graph("start_executor_ids", "Ids of all start executors.")
     start_executors: list[Executor] = _of_graph("start_executors", "Executors that get the input of a run.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
-from agentbench._display import Displayable, drawn_by
+from agentbench._display import drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
@@ -27,10 +27,10 @@ from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
 from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.status import RunStatus
 from agentbench.workflows.run.stream import LiveSteps, await_on, call_on
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.run.workflow import Workflow
 
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
@@ -38,7 +38,7 @@ _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 
 @drawn_by("agentbench.notebook.views:run_bundle")
-class WorkflowRun(Displayable):
+class WorkflowRun(RunStatus):
     """A handle on one run, made by `workflow.start()`: step it, pause it, rewind it, fork it.
 
     Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
@@ -113,97 +113,11 @@ class WorkflowRun(Displayable):
         if self._keeps_state:
             self.workflow.acquire(self)
 
-    # ---- status ----------------------------------------------------------------------------------
-
-    @property
-    def status(self) -> WorkflowRunState:
-        """State of the run; `IN_PROGRESS` while it is paused, and after a restore."""
-        if self._log.state is None:
-            return WorkflowRunState.STARTED
-        return self._log.state if self._execution.begun or self._execution.ended else WorkflowRunState.IN_PROGRESS
-
-    @property
-    def error(self) -> BaseException | None:
-        """What made the run fail."""
-        return self._execution.error
-
-    @property
-    def superstep(self) -> int:
-        """The last finished superstep."""
-        return self._superstep
-
-    @property
-    def events(self) -> list[WorkflowEvent[Any]]:
-        """Every event of this run."""
-        return self._log.events()
-
-    @property
-    def event_count(self) -> int:
-        """How many events there are."""
-        return len(self._log)
-
-    def events_since(self, count: int) -> list[WorkflowEvent[Any]]:
-        """Return the events after the first `count`; in a long run much cheaper than `events[count:]`."""
-        return self._log.events_from(count)
-
-    @property
-    def checkpoints(self) -> list[CheckpointInfo]:
-        """Infos of the checkpoints in the order of creation, without those after one that was restored."""
-        return list(self._log.checkpoints)
-
-    @property
-    def last_checkpoint(self) -> CheckpointInfo | None:
-        """Info of the latest checkpoint."""
-        return self._log.checkpoints[-1] if self._log.checkpoints else None
-
-    @property
-    def storage(self) -> CheckpointStorage | None:
-        """Where this run's checkpoints go; None when it saves none."""
-        return self._storage
-
-    @property
-    def pending_messages(self) -> list[WorkflowMessage]:
-        """Messages that are queued for the next superstep."""
-        return self._state.queued_messages() + self._inbox
-
-    @property
-    def pending_requests(self) -> list[WorkflowEvent[Any]]:
-        """Open requests."""
-        return [event for request_id, event in self._state.requests.items() if request_id not in self._responses]
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Committed shared state, without the engine's own keys."""
-        return {k: v for k, v in self._state.state.export_state().items() if not k.startswith("_")}
-
-    @property
-    def outputs(self) -> list[Any]:
-        """Values yielded as output."""
-        return [e.data for e in self._log.outputs]
-
-    @property
-    def paused(self) -> bool:
-        """Paused at a boundary, or about to pause at the next one."""
-        return self._pause_requested or self._pause_reason is not None
-
-    @property
-    def pause_reason(self) -> PauseReason | None:
-        """Why the run paused."""
-        return self._pause_reason
-
-    @property
-    def is_over(self) -> bool:
-        """Ended, with no request open and nothing queued that could continue it."""
-        if self._read_only:
-            return True
-        waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-        return self._execution.ended and not waits
+    # ---- driving ---------------------------------------------------------------------------------
 
     def become_read_only(self) -> None:
         """Let another run go on in the state that this one was in; this handle can only be read."""
         self._read_only = True
-
-    # ---- driving ---------------------------------------------------------------------------------
 
     async def watch_stream(self) -> AsyncIterator[WorkflowEvent[Any]]:
         """Yield events as they come, until the run is idle, pauses, ends or fails.
@@ -494,7 +408,3 @@ class WorkflowRun(Displayable):
         if edits is not None and run._log.observed:
             run._log.append(edits)
         return run
-
-    def __repr__(self) -> str:
-        pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
-        return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"

@@ -67,7 +67,8 @@ class Workflow(WorkflowDefinition):
         edge_groups: in builder order, one internal group per executor included.
         executors: by id.
         start_executor: gets the input of a run.
-        runner_context: holds what `run()` leaves behind; a new one by default.
+        runner_context: holds what `run()` leaves behind: a `RunState`, such as an `InProcRunnerContext`; a new one by
+            default.
         name: groups the checkpoints.
         description: for people.
         max_iterations: supersteps allowed since the last outside input.
@@ -90,7 +91,7 @@ class Workflow(WorkflowDefinition):
     def __init__(  # noqa: PLR0913 - the published signature
         self,
         edge_groups: Sequence[EdgeGroup],
-        executors: dict[str, Executor],
+        executors: Mapping[str, Executor],
         start_executor: Executor,
         runner_context: RunState | None = None,
         name: str = "Workflow",
@@ -387,7 +388,7 @@ class Workflow(WorkflowDefinition):
             copy_executors: deep-copy the executors; else the clone gets `executor.fresh()` of each, which is the
                 executor itself unless it says otherwise.
         """
-        graph = self.graph.with_executors(copy.deepcopy(self.executors)) if copy_executors else self.graph.fresh()
+        graph = self.graph.with_executors(copy.deepcopy(dict(self.executors))) if copy_executors else self.graph.fresh()
         return Workflow.from_graph(graph, self.storage)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -559,6 +559,19 @@ def test_what_fresh_returns_has_to_be_an_executor_with_the_same_id(returned):
         workflow.start("x")
 
 
+def test_what_was_built_cannot_be_changed_also_not_in_copies():
+    workflow = chain(Pass("a"), Show("b"), name="flow")
+    for same in (workflow, workflow.clone(), workflow.clone(copy_executors=True), pickle.loads(pickle.dumps(workflow))):
+        owner: Any
+        for owner in (same, same.graph):
+            for name in ("name", "edge_groups", "executors", "max_iterations"):
+                with pytest.raises(AttributeError):
+                    setattr(owner, name, None)
+            with pytest.raises(TypeError):
+                owner.executors["c"] = Pass("c")
+        assert list(same.executors) == ["a", "b"]
+
+
 def test_a_workflow_pickles_where_its_executors_do():
     workflow = WorkflowBuilder(start_executor=(a := node("a")), name="flow").add_edge(a, node("b")).build()
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
