@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from agentbench.messages.content.addition import join_call, join_reasoning, join_texts
+from agentbench.messages.content.addition import join_call, join_reasoning, join_texts, mend_content
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.usage import UsageDetails, add_usage_details
@@ -106,7 +106,7 @@ class _OpenMessage:
     def close(self) -> Message:
         """Return the message."""
         entries = [entry.close() if isinstance(entry, _OpenCall) else entry for entry in self.entries]
-        contents = list(_joined_runs(entries))
+        contents = list(map(mend_content, _joined_runs(entries)))
         return Message(self.role, contents, author_name=self.author_name, message_id=self.message_id)
 
 

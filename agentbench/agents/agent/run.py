@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from inspect import isawaitable
 from typing import Any, NoReturn
 
 from agentbench.agents.agent.answer import agent_response, agent_update, partial_answer, streamed_answer
@@ -70,7 +69,7 @@ class AgentRun:
         try:
             messages = await self._prepare()
             answer = self._agent.client.get_response(messages, **self._request)
-            answer = await answer if isawaitable(answer) else answer
+            answer = await answer if hasattr(answer, "__await__") else answer
         except GeneratorExit:  # the event loop is gone: nothing can be awaited here
             raise
         except Exception as error:  # noqa: BLE001 - raised below, maybe as another one

@@ -86,7 +86,7 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     if taken is not None and not taken >= arguments.keys():
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
-    if result is not None and inspect.isawaitable(result):
+    if hasattr(result, "__await__"):
         await result
 
 

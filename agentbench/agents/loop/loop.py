@@ -30,6 +30,7 @@ from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -181,6 +182,10 @@ class ToolLoop:
 
     async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
         """Add an answer of the model, run the tools that it calls, and return what follows its messages."""
+        messages = mend_messages(response.messages)
+        if messages is not response.messages:
+            response = copy.copy(response)
+            response.messages = messages
         self._responses.append(response)
         if response.additional_properties and response.has_internal_conversation_id():
             self._is_internal = True

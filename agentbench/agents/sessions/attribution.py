@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.message import Message, copy_messages
 
 #: What an agent without a name signs its messages with.
@@ -36,9 +37,9 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
 
 
 def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
-    """Return messages with the name of the agent as their author: copies of those that have none yet."""
+    """Return messages that services take, with the name of the agent as their author: copies of those that change."""
     found = []
-    for message in messages:
+    for message in mend_messages(list(messages)):
         if not message.author_name:
             (message,) = copy_messages([message])
             message.author_name = agent.name or UNNAMED

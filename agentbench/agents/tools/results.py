@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
+from agentbench.messages.content.addition import mend_text
 from agentbench.messages.content.content import Content
 
 
@@ -44,7 +45,8 @@ def _as_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return str.__str__(value)  # of an enum, its value
+        text = str.__str__(value)  # of an enum, its value
+        return text if text.isascii() else mend_text(text)
     if type(value) is int:
         return str(value)  # the usual number, without the cost of an encoder
     own_text = None if _dump_of(value) else _text_of(value)

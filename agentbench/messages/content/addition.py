@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -14,6 +15,42 @@ C = TypeVar("C", bound=ContentRecord)
 
 #: The kinds of which two contents make one.
 _JOINABLE = ("text", "text_reasoning", "function_call", "usage")
+
+
+def mend_text(text: str) -> str:
+    """Return a text that UTF-8 can hold: halves of a surrogate pair are joined, and a half alone is replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def mend_content(content: C) -> C:
+    """Return a content with a text, or arguments, that UTF-8 can hold: the content itself, or a copy."""
+    name = "arguments" if content.type == "function_call" else "text"
+    text = getattr(content, name)
+    if not isinstance(text, str) or (mended := mend_text(text)) is text:
+        return content
+    copied = copy.copy(content)
+    setattr(copied, name, mended)
+    return copied
+
+
+def mend_messages(messages: list[Any]) -> list[Any]:
+    """Return messages that services take: halves of surrogate pairs in texts are joined, and a half alone is replaced.
+
+    The list itself if there is nothing to mend, else with copies of the messages that change.
+    """
+    for at, message in enumerate(messages):
+        for content in message.contents:
+            if mend_content(content) is not content:
+                copied = message.__copy__()
+                copied.contents = list(map(mend_content, message.contents))
+                return [*messages[:at], copied, *mend_messages(messages[at + 1 :])]
+    return messages
 
 
 def add_contents(left: C, right: C) -> C:

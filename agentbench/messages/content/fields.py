@@ -333,7 +333,7 @@ class ContentRecord(Displayable):
             return {}
         try:
             found = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):  # a model can nest them as deep as it likes
             return {"raw": arguments}
         return found if isinstance(found, dict) else {"raw": found}
 

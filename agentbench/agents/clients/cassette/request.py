@@ -230,7 +230,7 @@ def _canonical_content(content: Mapping[str, Any], ids: dict[str, str]) -> Plain
         elif isinstance(value, str) and name == "arguments" and kind in _WITH_ARGUMENTS:
             try:
                 canonical[name] = _canonical(json.loads(value or "{}"))
-            except ValueError:
+            except (ValueError, RecursionError):
                 canonical[name] = value
         else:
             canonical[name] = _canonical(value, None if name == "arguments" else ids)
