@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from agentbench.agents.tools.function_tool import ApprovalMode, FunctionTool
+from agentbench.agents.tools.signature import check_name
+
+
+class LocalShell(FunctionTool):
+    """A function that runs commands here, which the model knows as its shell."""
+
+    def to_json_schema_spec(self) -> dict[str, Any]:
+        """Return the declaration for the Responses API."""
+        return {"type": "shell", "environment": {"type": "local"}}
+
+    def arguments_of(self, commands: list[str]) -> dict[str, Any]:
+        """Return the arguments for commands: a list if the first parameter takes one, else lines of a text."""
+        for name, schema in (self.parameters().get("properties") or {}).items():
+            return {name: commands if schema.get("type") == "array" else "\n".join(commands)}
+        return {}
+
+
+def find_shell(tools: Any) -> LocalShell | None:
+    """Return the local shell among tools."""
+    several = tools if isinstance(tools, Iterable) and not isinstance(tools, Mapping) else [tools]
+    return next((tool for tool in several if isinstance(tool, LocalShell)), None)
 
 
 def _specification(kind: str, **fields: Any) -> dict[str, Any]:
@@ -44,6 +68,47 @@ class HostedTools(WebSearchTool):
         """
         place = container if container is not None else _specification("auto", file_ids=file_ids and list(file_ids))
         return _specification("code_interpreter", container=place, **more)
+
+    @staticmethod
+    def get_shell_tool(
+        *,
+        func: Callable[..., Any] | FunctionTool | None = None,
+        environment: str | Mapping[str, Any] = "auto",
+        name: str | None = None,
+        description: str | None = None,
+        approval_mode: ApprovalMode | None = None,
+    ) -> dict[str, Any] | FunctionTool:
+        """Return a shell, as an entry for `tools`: of the service, or with `func` one whose commands run here.
+
+        Args:
+            func: Runs commands: it gets a text with a line for each, or a list if its first parameter takes one.
+            environment: Describes the place where the service runs commands; `auto`: a new container.
+            name: Of the function, in place of its own.
+            description: Of the function, in place of its own.
+            approval_mode: `always_require`: a person has to agree to each call of the function.
+
+        Raises:
+            ValueError: `environment` is of type `local` without a function, or describes a place beside one.
+        """
+        if func is None:
+            place = {"type": "container_auto"} if environment == "auto" else environment
+            if not isinstance(place, Mapping) or place.get("type") == "local":
+                message = (
+                    f"environment={environment!r} is no place where the service runs commands. Expected 'auto' or a "
+                    "mapping such as {'type': 'container_auto'}; to run them here, pass func=..."
+                )
+                raise ValueError(message)
+            return _specification("shell", environment=dict(place))
+        if environment != "auto":
+            message = "environment=... says where the service runs commands, and func=... runs them here. Pass one."
+            raise ValueError(message)
+        own = func if isinstance(func, FunctionTool) else FunctionTool(func, approval_mode=approval_mode, kind="shell")
+        shell = copy.copy(own)
+        shell.__class__ = LocalShell
+        shell.name = check_name(name) if name else own.name
+        shell.description = description or own.description
+        shell.approval_mode = approval_mode or own.approval_mode
+        return shell
 
     @staticmethod
     def get_image_generation_tool(**more: Any) -> dict[str, Any]:

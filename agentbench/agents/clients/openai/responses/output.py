@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from agentbench.agents.clients.openai.hosted_tools import LocalShell
+from agentbench.agents.clients.openai.responses.shell import read_shell_item
 from agentbench.agents.clients.openai.wire import (
     answer_text,
     call_piece,
@@ -46,9 +48,11 @@ _ENDS = ("response.completed", "response.incomplete")
 _STOPPED_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-def response_of(answer: Any, *, stored: bool = True, response_format: Any = None) -> ChatResponse[Any]:
+def response_of(
+    answer: Any, *, stored: bool = True, response_format: Any = None, shell: LocalShell | None = None
+) -> ChatResponse[Any]:
     """Return an answer as a response with one message; a conversation can continue one that is stored."""
-    contents = [content for item in items(answer, "output") for content in _output_contents(item)]
+    contents = [content for item in items(answer, "output") for content in _output_contents(item, shell)]
     response_id = text(answer, "id")
     called = any(content.type == "function_call" for content in contents)
     message = Message("assistant", contents, message_id=response_id, raw_representation=answer)
@@ -91,15 +95,15 @@ def failure_of(answer: Any) -> Any:
     return field(answer, "error") or ({} if text(answer, "status") == "failed" else None)
 
 
-def _output_contents(item: Any) -> Iterator[Content]:
+def _output_contents(item: Any, shell: LocalShell | None) -> Iterator[Content]:
     """Yield the contents of an item of the output."""
-    for content in _read_item(item):
+    for content in _read_item(item, shell):
         if content.raw_representation is None:
             content.raw_representation = item
         yield content
 
 
-def _read_item(item: Any) -> Iterator[Content]:
+def _read_item(item: Any, shell: LocalShell | None) -> Iterator[Content]:
     match text(item, "type"):
         case "message":
             for part in items(item, "content"):
@@ -119,6 +123,8 @@ def _read_item(item: Any) -> Iterator[Content]:
             call_id = text(item, "call_id") or new_call_id()
             whole = json_text(field(item, "arguments")) or text(item, "input") or ""
             yield Content.from_function_call(call_id, text(item, "name") or "", arguments=whole)
+        case "shell_call" | "shell_call_output":
+            yield read_shell_item(item, shell)
         case "mcp_approval_request":
             name, server, arguments = (text(item, key) for key in ("name", "server_label", "arguments"))
             call = Content.from_function_call(
@@ -178,7 +184,8 @@ class EventReader:
 
     must_end = True  # the service always sends the last event
 
-    def __init__(self, *, stored: bool = True, continues: str | None = None) -> None:
+    def __init__(self, *, stored: bool = True, continues: str | None = None, shell: LocalShell | None = None) -> None:
+        self._shell = shell
         self.ended = False
         self.failure: Any = None
         self._stored = stored
@@ -283,5 +290,8 @@ class EventReader:
             whole = json_text(field(item, "arguments")) or text(item, "input") or ""
             if whole and index not in self._with_arguments:
                 yield call_piece(index, arguments=whole, raw=event)
+        elif kind == "shell_call" and self._shell is not None:
+            self._called = True
+            yield read_shell_item(item, self._shell, index)
         elif kind != "message":
-            yield from _output_contents(item)
+            yield from _output_contents(item, self._shell)

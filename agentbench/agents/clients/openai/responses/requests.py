@@ -17,8 +17,10 @@ from agentbench.agents.clients.openai.chat.messages import (
     media_group,
     result_text,
 )
+from agentbench.agents.clients.openai.hosted_tools import find_shell
 from agentbench.agents.clients.openai.response_format import responses_text_format
 from agentbench.agents.clients.openai.responses.output import EventReader, failure_of, response_of
+from agentbench.agents.clients.openai.responses.shell import SHELL_ID, shell_item
 from agentbench.agents.clients.openai.wire import WireRequest, field, nothing_to_send, text
 from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.content.content import Content
@@ -66,7 +68,8 @@ class Responses:
         if text(answer, "id") is None or not isinstance(field(answer, "output"), (list, tuple)):
             return None
         stored = self._is_stored(options) and field(answer, "store") is not False
-        return response_of(answer, stored=stored, response_format=options.get("response_format"))
+        shell = find_shell(options.get("tools"))
+        return response_of(answer, stored=stored, response_format=options.get("response_format"), shell=shell)
 
     def _is_stored(self, options: Mapping[str, Any]) -> bool:
         return self.stores and options.get("store") is not False
@@ -78,7 +81,8 @@ class Responses:
     def reader(self, options: Mapping[str, Any]) -> EventReader:
         """Return the reader for a stream."""
         token = options.get("continuation_token")
-        return EventReader(stored=self._is_stored(options), continues=text(token, "response_id") if token else None)
+        continues = text(token, "response_id") if token else None
+        return EventReader(stored=self._is_stored(options), continues=continues, shell=find_shell(options.get("tools")))
 
     def stream_request(self, request: WireRequest) -> WireRequest:
         """Return the request for a stream."""
@@ -160,6 +164,8 @@ def _items(message: Message, *, continued: bool) -> Iterator[Wire]:
 
 def _item(content: Content, *, continued: bool) -> Wire | None:
     """A content that is an item of its own; `None` for one that is part of a message."""
+    if (content.call_id or "").startswith(SHELL_ID):
+        return shell_item(content)
     if content.type == "function_call":
         call = {"call_id": content.call_id or "", "name": content.name or "", "arguments": arguments_text(content)}
         return {"type": "function_call", **call}
