@@ -77,8 +77,9 @@ class Runner:
         return self._run_state.superstep
 
     def reset_iteration_count(self) -> None:
-        """Number supersteps from 1 again."""
+        """Number supersteps from 1 again; the next checkpoint has no predecessor."""
         self._run_state.superstep = 0
+        self._run_state.last_checkpoint_id = None
 
     async def run_until_convergence(self) -> AsyncIterator[WorkflowEvent[Any]]:
         """Run supersteps until no message is queued, yielding events as they come.
@@ -126,7 +127,8 @@ class Runner:
         if len(messages) > n_restored:
             is_answer = any(message.type is MessageType.RESPONSE for message in messages)
             info = await writer.save("answer" if is_answer else "input")
-            self._run_state.last_checkpoint_id = None if info is None else info.checkpoint_id
+            if info is not None:
+                self._run_state.last_checkpoint_id = info.checkpoint_id
             await run.receive()
 
     async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
@@ -152,9 +154,9 @@ class Runner:
                 raise CheckpointNotFoundError(checkpoint_id)
             await restore_checkpoint(self.graph, self._run_state, checkpoint)
             await context.apply_checkpoint(checkpoint)
+        except WorkflowCheckpointException:
+            raise
         except Exception as error:
-            if isinstance(error, WorkflowCheckpointException):
-                raise
             raise checkpoint_error(error, f"Checkpoint {checkpoint_id!r} cannot be restored") from error
         self._n_restored = len(self._run_state.queued_messages())
 

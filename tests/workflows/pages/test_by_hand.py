@@ -204,6 +204,14 @@ async def test_a_runner_saves_through_its_context_and_another_one_goes_on_from_t
         (3, saved[2].checkpoint_id),
         (4, again[0].checkpoint_id),
     ]
+    runner.reset_iteration_count()
+    await fresh.send_message(WorkflowMessage("xxxx", "a"))
+    await outputs(runner)
+    first, second = (await storage.list_checkpoints(workflow_name="by hand"))[7:]
+    assert [(c.iteration_count, c.previous_checkpoint_id) for c in (first, second)] == [
+        (0, None),
+        (1, first.checkpoint_id),
+    ]
 
 
 async def test_a_storage_for_one_run_goes_before_the_first_one(backend: Any):
