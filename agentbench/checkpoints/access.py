@@ -131,10 +131,8 @@ async def list_infos(
         ValueError: `limit` is negative.
 
     Example:
-        ```python
-        for info in await list_infos(storage, workflow_name="report", limit=10):
-            print(info.seq, info.source, info.checkpoint_id)
-        ```
+        >>> for info in await list_infos(storage, workflow_name="report", limit=10):
+        ...     print(info.seq, info.source, info.checkpoint_id)
     """
     storage = require_storage(storage)
     if isinstance(storage, SupportsCheckpointInfos):
@@ -158,10 +156,8 @@ async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, pr
         WorkflowCheckpointException: The storage does not know the names of its chains.
 
     Example:
-        ```python
-        for name in await list_workflow_names(storage, "support/"):
-            print(name, len(await storage.list_checkpoint_ids(workflow_name=name)))
-        ```
+        >>> for name in await list_workflow_names(storage, "support/"):
+        ...     print(name, len(await storage.list_checkpoint_ids(workflow_name=name)))
     """
     storage = require_storage(storage)
     if isinstance(storage, SupportsChainNames):
@@ -208,10 +204,8 @@ async def lineage(
         WorkflowCheckpointException: The id is unknown.
 
     Example:
-        ```python
-        path = await lineage(storage, fork.checkpoint_id)
-        print(" -> ".join(f"{info.workflow_name} {info.seq}" for info in path))
-        ```
+        >>> path = await lineage(storage, fork.checkpoint_id)
+        >>> print(" -> ".join(f"{info.workflow_name} {info.seq}" for info in path))
     """
     storage = require_storage(storage)
     path = [CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))]
@@ -249,9 +243,7 @@ async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflo
         TypeError: `keep` is no whole number.
 
     Example:
-        ```python
-        removed = await prune_chain(storage, workflow_name="report", keep=20)
-        ```
+        >>> removed = await prune_chain(storage, workflow_name="report", keep=20)
     """
     storage = require_storage(storage)
     if isinstance(storage, SupportsPrune):
@@ -269,10 +261,8 @@ async def delete_chain(storage: CheckpointStorage | CheckpointManager, workflow_
         workflow_name: The chain.
 
     Example:
-        ```python
-        for name in await list_workflow_names(storage, "support/42"):
-            await delete_chain(storage, name)
-        ```
+        >>> for name in await list_workflow_names(storage, "support/42"):
+        ...     await delete_chain(storage, name)
     """
     storage = require_storage(storage)
     if isinstance(storage, SupportsPrune):

@@ -76,12 +76,10 @@ class WorkflowCheckpoint(_ReadLater):
         version: Of this format.
 
     Example:
-        ```python
-        checkpoint = await storage.get_latest(workflow_name="report")
-        print(checkpoint.iteration_count, checkpoint.state)
-        text = checkpoint.to_json()  # for a storage of your own, or another process
-        assert WorkflowCheckpoint.from_json(text).checkpoint_id == checkpoint.checkpoint_id
-        ```
+        >>> checkpoint = await storage.get_latest(workflow_name="report")
+        >>> print(checkpoint.iteration_count, checkpoint.state)
+        >>> text = checkpoint.to_json()  # for a storage of your own, or another process
+        >>> assert WorkflowCheckpoint.from_json(text).checkpoint_id == checkpoint.checkpoint_id
     """
 
     workflow_name: str

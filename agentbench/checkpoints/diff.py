@@ -31,11 +31,9 @@ class CheckpointDiff(Displayable):
         changes: In the order of the parts that they are about.
 
     Example:
-        ```python
-        diff = diff_checkpoints(first, second)
-        grown = [change.path for change in diff if change.op == "added"]
-        print(diff if diff else "no difference")
-        ```
+        >>> diff = diff_checkpoints(first, second)
+        >>> grown = [change.path for change in diff if change.op == "added"]
+        >>> print(diff if diff else "no difference")
     """
 
     before: CheckpointInfo
@@ -85,10 +83,8 @@ def diff_checkpoints(
         TypeError: One of the two is an id, an info or something else that does not hold what is to be compared.
 
     Example:
-        ```python
-        for change in diff_checkpoints(await storage.load(first), await storage.load(second)):
-            print(change)
-        ```
+        >>> for change in diff_checkpoints(await storage.load(first), await storage.load(second)):
+        ...     print(change)
     """
     before, after = map(_checkpoint, (a, b))
     same_graph = before.graph_signature_hash == after.graph_signature_hash

@@ -46,14 +46,12 @@ class FileCheckpointStorage(ContentAddressedStorage):
         ValueError: The path is empty, `codec` is not known, or `keep_last` is less than 1.
 
     Example:
-        ```python
-        storage = FileCheckpointStorage("checkpoints", keep_last=100)
-        workflow = WorkflowBuilder(start_executor=first, name="report", checkpoint_storage=storage).build()
-        await workflow.run("tea")
-        # In another process, with the same workflow:
-        latest = await storage.get_latest(workflow_name="report")
-        result = await workflow.run(checkpoint_id=latest.checkpoint_id)
-        ```
+        >>> storage = FileCheckpointStorage("checkpoints", keep_last=100)
+        >>> workflow = WorkflowBuilder(start_executor=first, name="report", checkpoint_storage=storage).build()
+        >>> await workflow.run("tea")
+        >>> # In another process, with the same workflow:
+        >>> latest = await storage.get_latest(workflow_name="report")
+        >>> result = await workflow.run(checkpoint_id=latest.checkpoint_id)
     """
 
     def __init__(

@@ -60,10 +60,8 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
 
     Example:
-        ```python
-        fork = await fork_checkpoint(storage, info, workflow_name="what if", state_updates={"topic": "llamas"})
-        result = await workflow.run(checkpoint_id=fork.checkpoint_id, checkpoint_storage=storage)
-        ```
+        >>> fork = await fork_checkpoint(storage, info, workflow_name="what if", state_updates={"topic": "llamas"})
+        >>> result = await workflow.run(checkpoint_id=fork.checkpoint_id, checkpoint_storage=storage)
     """
     storage = require_storage(storage)
     checkpoint_id = id_of(checkpoint_id)

@@ -41,11 +41,9 @@ class CheckpointInfo(Displayable):
             checkpoint.
 
     Example:
-        ```python
-        infos = await list_infos(storage, workflow_name="report")
-        before_review = next(info for info in infos if "review" in info.writers)
-        result = await workflow.run(checkpoint_id=before_review.checkpoint_id, checkpoint_storage=storage)
-        ```
+        >>> infos = await list_infos(storage, workflow_name="report")
+        >>> before_review = next(info for info in infos if "review" in info.writers)
+        >>> result = await workflow.run(checkpoint_id=before_review.checkpoint_id, checkpoint_storage=storage)
     """
 
     workflow_name: str

@@ -21,12 +21,10 @@ class CheckpointManager:
         TypeError: `storage` is no checkpoint storage.
 
     Example:
-        ```python
-        manager = CheckpointManager.create_in_memory()
-        run = workflow.start("tea", checkpoint_storage=manager)
-        await run.result()
-        infos = await list_infos(manager, workflow_name=workflow.name)
-        ```
+        >>> manager = CheckpointManager.create_in_memory()
+        >>> run = workflow.start("tea", checkpoint_storage=manager)
+        >>> await run.result()
+        >>> infos = await list_infos(manager, workflow_name=workflow.name)
     """
 
     def __init__(self, storage: CheckpointStorage) -> None:

@@ -47,13 +47,11 @@ class InMemoryCheckpointStorage(ChainStorage):
         ValueError: It is less than 1.
 
     Example:
-        ```python
-        storage = InMemoryCheckpointStorage(keep_last=100)
-        workflow = WorkflowBuilder(start_executor=first, name="report", checkpoint_storage=storage).build()
-        await workflow.run("tea")
-        latest = await storage.get_latest(workflow_name="report")
-        result = await workflow.run(checkpoint_id=latest.checkpoint_id)
-        ```
+        >>> storage = InMemoryCheckpointStorage(keep_last=100)
+        >>> workflow = WorkflowBuilder(start_executor=first, name="report", checkpoint_storage=storage).build()
+        >>> await workflow.run("tea")
+        >>> latest = await storage.get_latest(workflow_name="report")
+        >>> result = await workflow.run(checkpoint_id=latest.checkpoint_id)
     """
 
     keeps_copies = True

@@ -35,10 +35,8 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
         ValueError: The URL is malformed.
 
     Example:
-        ```python
-        storage = open_storage("checkpoints/")
-        latest = await storage.get_latest(workflow_name="report")
-        ```
+        >>> storage = open_storage("checkpoints/")
+        >>> latest = await storage.get_latest(workflow_name="report")
     """
     text = os.fspath(target)
     if not text:

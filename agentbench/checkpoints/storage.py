@@ -23,34 +23,32 @@ class CheckpointStorage(Protocol):
     checks a storage of your own.
 
     Example:
-        ```python
-        class TextStorage:
-            def __init__(self):
-                self.texts = {}
-
-            async def save(self, checkpoint):
-                self.texts[checkpoint.checkpoint_id] = checkpoint.to_json()
-                return checkpoint.checkpoint_id
-
-            async def load(self, checkpoint_id):
-                if checkpoint_id not in self.texts:
-                    raise CheckpointNotFoundError(checkpoint_id)
-                return WorkflowCheckpoint.from_json(self.texts[checkpoint_id])
-
-            async def list_checkpoints(self, *, workflow_name):
-                every = map(WorkflowCheckpoint.from_json, self.texts.values())
-                return [each for each in every if each.workflow_name == workflow_name]
-
-            async def list_checkpoint_ids(self, *, workflow_name):
-                return [each.checkpoint_id for each in await self.list_checkpoints(workflow_name=workflow_name)]
-
-            async def delete(self, checkpoint_id):
-                return self.texts.pop(checkpoint_id, None) is not None
-
-            async def get_latest(self, *, workflow_name):
-                checkpoints = await self.list_checkpoints(workflow_name=workflow_name)
-                return checkpoints[-1] if checkpoints else None
-        ```
+        >>> class TextStorage:
+        ...     def __init__(self):
+        ...         self.texts = {}
+        ...
+        ...     async def save(self, checkpoint):
+        ...         self.texts[checkpoint.checkpoint_id] = checkpoint.to_json()
+        ...         return checkpoint.checkpoint_id
+        ...
+        ...     async def load(self, checkpoint_id):
+        ...         if checkpoint_id not in self.texts:
+        ...             raise CheckpointNotFoundError(checkpoint_id)
+        ...         return WorkflowCheckpoint.from_json(self.texts[checkpoint_id])
+        ...
+        ...     async def list_checkpoints(self, *, workflow_name):
+        ...         every = map(WorkflowCheckpoint.from_json, self.texts.values())
+        ...         return [each for each in every if each.workflow_name == workflow_name]
+        ...
+        ...     async def list_checkpoint_ids(self, *, workflow_name):
+        ...         return [each.checkpoint_id for each in await self.list_checkpoints(workflow_name=workflow_name)]
+        ...
+        ...     async def delete(self, checkpoint_id):
+        ...         return self.texts.pop(checkpoint_id, None) is not None
+        ...
+        ...     async def get_latest(self, *, workflow_name):
+        ...         checkpoints = await self.list_checkpoints(workflow_name=workflow_name)
+        ...         return checkpoints[-1] if checkpoints else None
     """
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
@@ -91,11 +89,9 @@ class SupportsCheckpointInfos(Protocol):
     """A storage that lists checkpoints without reading their content; all storages of the library do.
 
     Example:
-        ```python
-        if isinstance(storage, SupportsCheckpointInfos):
-            newest = await storage.list_infos(workflow_name="report", limit=10)
-        newest = await list_infos(storage, workflow_name="report", limit=10)  # with any storage
-        ```
+        >>> if isinstance(storage, SupportsCheckpointInfos):
+        ...     newest = await storage.list_infos(workflow_name="report", limit=10)
+        >>> newest = await list_infos(storage, workflow_name="report", limit=10)  # with any storage
     """
 
     async def list_infos(
@@ -115,9 +111,7 @@ class SupportsChainNames(Protocol):
     """A storage that knows the names of its chains; all storages of the library do.
 
     Example:
-        ```python
-        threads = await storage.list_workflow_names("support/")  # ["support/1", "support/2"]
-        ```
+        >>> threads = await storage.list_workflow_names("support/")  # ["support/1", "support/2"]
     """
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
@@ -130,11 +124,11 @@ class SupportsHeadCheck(Protocol):
     """A storage that checks the end of a chain and saves to it in one step; all storages of the library do.
 
     Example:
-        ```python
-        head = (await storage.list_infos(workflow_name="report", limit=1))[-1]
-        checkpoint.metadata["seq"] = head.seq + 1
-        await storage.save_if_head(checkpoint, expected_seq=head.seq)  # WorkflowBusyError if another writer was faster
-        ```
+        >>> head = (await storage.list_infos(workflow_name="report", limit=1))[-1]
+        >>> checkpoint.metadata["seq"] = head.seq + 1
+        >>> await storage.save_if_head(
+        ...     checkpoint, expected_seq=head.seq
+        ... )  # WorkflowBusyError if another writer was faster
     """
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
@@ -151,10 +145,8 @@ class SupportsPrune(Protocol):
     """A storage that removes many checkpoints at once, with all that only they need; all storages of the library do.
 
     Example:
-        ```python
-        await storage.prune(workflow_name="report", keep=10)
-        await prune_chain(storage, workflow_name="report", keep=10)  # with any storage
-        ```
+        >>> await storage.prune(workflow_name="report", keep=10)
+        >>> await prune_chain(storage, workflow_name="report", keep=10)  # with any storage
     """
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:

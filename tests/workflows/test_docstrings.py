@@ -1,9 +1,8 @@
 """The examples in the docstrings of public classes run as they are written."""
 
 import ast
+import doctest
 import inspect
-import re
-import textwrap
 from typing import Any
 
 import pytest
@@ -35,7 +34,8 @@ def blocks(name: str) -> list[str]:
     found = getattr(agentbench, name)
     members = [found, *filter(inspect.isfunction, vars(found).values())] if inspect.isclass(found) else [found]
     docs = [inspect.getdoc(member) or "" for member in members]
-    return [textwrap.dedent(block) for doc in docs for block in re.findall(r"```python\n(.*?)```", doc, re.DOTALL)]
+    examples = map(doctest.DocTestParser().get_examples, docs)
+    return ["".join(statement.source for statement in example) for example in examples if example]
 
 
 @pytest.mark.parametrize("name", NAMES)

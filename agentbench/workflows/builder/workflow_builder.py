@@ -71,20 +71,14 @@ class WorkflowBuilder:
         ValueError: A negative limit, or an unknown word.
 
     Example:
-        ```python
-        @executor
-        async def upper(text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.send_message(text.upper())
-
-
-        @executor
-        async def show(text: str, ctx: WorkflowContext[Never, str]) -> None:
-            await ctx.yield_output(text)
-
-
-        workflow = WorkflowBuilder(name="two_steps").connect(upper, show).output_from(show).build()
-        same_graph = WorkflowBuilder(start_executor=upper, output_from=[show]).add_edge(upper, show).build()
-        ```
+        >>> @executor
+        ... async def upper(text: str, ctx: WorkflowContext[str]) -> None:
+        ...     await ctx.send_message(text.upper())
+        >>> @executor
+        ... async def show(text: str, ctx: WorkflowContext[Never, str]) -> None:
+        ...     await ctx.yield_output(text)
+        >>> workflow = WorkflowBuilder(name="two_steps").connect(upper, show).output_from(show).build()
+        >>> same_graph = WorkflowBuilder(start_executor=upper, output_from=[show]).add_edge(upper, show).build()
     """
 
     def __init__(  # noqa: PLR0913 - the published signature
@@ -188,9 +182,7 @@ class WorkflowBuilder:
             condition: Called with the message data, may be async; a falsy result drops the message.
 
         Example:
-            ```python
-            builder.add_edge(reader, archive, lambda mail: mail.is_spam)
-            ```
+            >>> builder.add_edge(reader, archive, lambda mail: mail.is_spam)
         """
         self._groups.append(SingleEdgeGroup(self._nodes.add(source).id, self._nodes.add(target).id, condition))
         return self
@@ -203,9 +195,7 @@ class WorkflowBuilder:
         """Connect two or more nodes one after the other. Naming one twice closes a cycle.
 
         Example:
-            ```python
-            builder.add_chain([read, summarise, publish])
-            ```
+            >>> builder.add_chain([read, summarise, publish])
         """
         if len(executors) < 2:
             msg = f"A chain needs at least two executors; got {list(executors)!r}. Use add_executor() for one."
@@ -244,9 +234,7 @@ class WorkflowBuilder:
             ValueError: Fewer than two targets, or one of them twice.
 
         Example:
-            ```python
-            builder.fan_out(question, [search, database], lambda text, ids: ids if len(text) > 20 else ids[:1])
-            ```
+            >>> builder.fan_out(question, [search, database], lambda text, ids: ids if len(text) > 20 else ids[:1])
         """
         source_id, target_ids = self._nodes.find(source).id, [self._nodes.find(target).id for target in targets]
         self._groups.append(
@@ -276,9 +264,7 @@ class WorkflowBuilder:
             ValueError: Fewer than two sources, one of them twice, or an unknown mode.
 
         Example:
-            ```python
-            builder.fan_in([search, database], report, mode="barrier")
-            ```
+            >>> builder.fan_in([search, database], report, mode="barrier")
         """
         source_ids = [self._nodes.find(source).id for source in sources]
         self._groups.append(FanInEdgeGroup(source_ids, self._nodes.find(target).id, mode=mode))
@@ -300,9 +286,7 @@ class WorkflowBuilder:
             ValueError: Fewer than two cases, no default, or several.
 
         Example:
-            ```python
-            builder.switch(reader, [(lambda mail: mail.is_spam, archive), Default(inbox)])
-            ```
+            >>> builder.switch(reader, [(lambda mail: mail.is_spam, archive), Default(inbox)])
         """
         return self._switch(source, cases, self._nodes.find)
 
@@ -374,10 +358,8 @@ class WorkflowBuilder:
                 subclasses for the first breach; all of them in its `all_errors`.
 
         Example:
-            ```python
-            workflow = builder.build()
-            result = await workflow.run("hello")
-            ```
+            >>> workflow = builder.build()
+            >>> result = await workflow.run("hello")
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)

@@ -32,11 +32,9 @@ class WorkflowViz:
         TypeError: The object is no workflow.
 
     Example:
-        ```python
-        print(WorkflowViz(workflow).to_mermaid())
-        result = await workflow.run("hello")
-        WorkflowViz(workflow, overlay=result).save_svg("run.svg")
-        ```
+        >>> print(WorkflowViz(workflow).to_mermaid())
+        >>> result = await workflow.run("hello")
+        >>> WorkflowViz(workflow, overlay=result).save_svg("run.svg")
     """
 
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:

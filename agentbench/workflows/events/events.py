@@ -36,9 +36,7 @@ class WorkflowEventType(_TextEnum):
     A member equals its text, so that either may be compared with `event.type`.
 
     Example:
-        ```python
-        outputs = [event.data for event in result if event.type == WorkflowEventType.OUTPUT]
-        ```
+        >>> outputs = [event.data for event in result if event.type == WorkflowEventType.OUTPUT]
     """
 
     STARTED = "started"
@@ -73,9 +71,7 @@ class WorkflowEventSource(_TextEnum):
     """The origin of an event: the engine, or the code of an executor.
 
     Example:
-        ```python
-        own = [event for event in result if event.origin == WorkflowEventSource.EXECUTOR]
-        ```
+        >>> own = [event for event in result if event.origin == WorkflowEventSource.EXECUTOR]
     """
 
     FRAMEWORK = "FRAMEWORK"
@@ -90,10 +86,8 @@ class WorkflowRunState(_TextEnum):
     """States of a run; a `status` event reports each change. A member equals its name as text.
 
     Example:
-        ```python
-        if result.final_state == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
-            requests = result.get_request_info_events()
-        ```
+        >>> if result.final_state == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
+        ...     requests = result.get_request_info_events()
     """
 
     STARTED = "STARTED"
@@ -117,9 +111,7 @@ class WorkflowErrorDetails:
         extra: Further facts.
 
     Example:
-        ```python
-        details = WorkflowErrorDetails.from_exception(error, executor_id="reader")
-        ```
+        >>> details = WorkflowErrorDetails.from_exception(error, executor_id="reader")
     """
 
     error_type: str
@@ -154,11 +146,9 @@ class SuperstepCompletionInfo:
         activated_executors: Ids of the executors that ran, in order of first delivery.
 
     Example:
-        ```python
-        async for event in workflow.run("x", stream=True, checkpoint_storage=storage):
-            if event.completion_info is not None:
-                print(event.completion_info.checkpoint)
-        ```
+        >>> async for event in workflow.run("x", stream=True, checkpoint_storage=storage):
+        ...     if event.completion_info is not None:
+        ...         print(event.completion_info.checkpoint)
     """
 
     checkpoint: CheckpointInfo | None
@@ -232,11 +222,9 @@ class WorkflowEvent(Generic[DataT], Displayable):
         iteration: Of supersteps: their number.
 
     Example:
-        ```python
-        async for event in workflow.run("hello", stream=True):
-            if event.type == "output":
-                print(event.executor_id, event.data)
-        ```
+        >>> async for event in workflow.run("hello", stream=True):
+        ...     if event.type == "output":
+        ...         print(event.executor_id, event.data)
     """
 
     __slots__ = ("_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type")

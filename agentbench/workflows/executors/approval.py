@@ -15,16 +15,14 @@ class Approval:
         edited: What to use in place of the proposal, if the person changed it; `None` leaves it as it was.
 
     Example:
-        ```python
-        class Publish(Executor):
-            @handler
-            async def draft(self, draft: str, ctx: WorkflowContext) -> None:
-                await ctx.request_info(draft, Approval)
-
-            @response_handler
-            async def decision(self, draft: str, decision: Approval, ctx: WorkflowContext[Never, str]) -> None:
-                await ctx.yield_output(draft if decision else decision.reason)
-        ```
+        >>> class Publish(Executor):
+        ...     @handler
+        ...     async def draft(self, draft: str, ctx: WorkflowContext) -> None:
+        ...         await ctx.request_info(draft, Approval)
+        ...
+        ...     @response_handler
+        ...     async def decision(self, draft: str, decision: Approval, ctx: WorkflowContext[Never, str]) -> None:
+        ...         await ctx.yield_output(draft if decision else decision.reason)
     """
 
     approved: bool

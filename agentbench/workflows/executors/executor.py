@@ -30,12 +30,10 @@ class RequestInfoMixin:
     """A base class without members, for code that inherits from it: every `Executor` can send requests without it.
 
     Example:
-        ```python
-        class Reviewer(RequestInfoMixin, Executor):
-            @handler
-            async def review(self, draft: str, ctx: WorkflowContext) -> None:
-                await ctx.request_info(draft, bool)
-        ```
+        >>> class Reviewer(RequestInfoMixin, Executor):
+        ...     @handler
+        ...     async def review(self, draft: str, ctx: WorkflowContext) -> None:
+        ...         await ctx.request_info(draft, bool)
     """
 
 
@@ -67,17 +65,13 @@ class Executor(JsonForm):
         ValueError: The id is empty, there is no handler, or two handlers take the same type.
 
     Example:
-        ```python
-        class Upper(Executor):
-            @handler
-            async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-                await ctx.send_message(text.upper())  # to connected executors
-                await ctx.yield_output(text)  # out of the workflow
-
-
-        workflow = WorkflowBuilder(start_executor=Upper("upper")).build()
-        result = await workflow.run("hello")
-        ```
+        >>> class Upper(Executor):
+        ...     @handler
+        ...     async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        ...         await ctx.send_message(text.upper())  # to connected executors
+        ...         await ctx.yield_output(text)  # out of the workflow
+        >>> workflow = WorkflowBuilder(start_executor=Upper("upper")).build()
+        >>> result = await workflow.run("hello")
     """
 
     serialize: bool = False

@@ -33,9 +33,7 @@ class FunctionExecutor(Executor):
         ValueError: The signature is not one of the two, or the message type is unknown.
 
     Example:
-        ```python
-        double = FunctionExecutor(lambda n: 2 * n, "double", input=int, output=int, send_result=True)
-        ```
+        >>> double = FunctionExecutor(lambda n: 2 * n, "double", input=int, output=int, send_result=True)
     """
 
     # All functions are one kind of node; where this class lives is nothing that a checkpoint depends on.
@@ -137,16 +135,12 @@ def executor(
         TypeError: No function, such as a staticmethod object.
 
     Example:
-        ```python
-        @executor
-        async def upper(text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.send_message(text.upper())
-
-
-        @executor(id="length", output=int, send_result=True)
-        def measure(text: str) -> int:
-            return len(text)
-        ```
+        >>> @executor
+        ... async def upper(text: str, ctx: WorkflowContext[str]) -> None:
+        ...     await ctx.send_message(text.upper())
+        >>> @executor(id="length", output=int, send_result=True)
+        ... def measure(text: str) -> int:
+        ...     return len(text)
     """
     if func is None or isinstance(func, str):
         return lambda f: FunctionExecutor(f, id or func, **settings)

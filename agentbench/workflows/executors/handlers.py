@@ -87,16 +87,14 @@ def handler(
         NameError: A type named as text does not exist; raised when the first executor of the class is made.
 
     Example:
-        ```python
-        class Measure(Executor):
-            @handler
-            async def text(self, text: str, ctx: WorkflowContext[int]) -> None:
-                await ctx.send_message(len(text))
-
-            @handler(input=bytes, workflow_output=int)
-            async def data(self, data, ctx):
-                await ctx.yield_output(len(data))
-        ```
+        >>> class Measure(Executor):
+        ...     @handler
+        ...     async def text(self, text: str, ctx: WorkflowContext[int]) -> None:
+        ...         await ctx.send_message(len(text))
+        ...
+        ...     @handler(input=bytes, workflow_output=int)
+        ...     async def data(self, data, ctx):
+        ...         await ctx.yield_output(len(data))
     """
     explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
 
@@ -133,16 +131,14 @@ def response_handler(
         ValueError: The signature is not that of a response handler.
 
     Example:
-        ```python
-        class Publish(Executor):
-            @handler
-            async def draft(self, draft: str, ctx: WorkflowContext) -> None:
-                await ctx.request_info(draft, bool)
-
-            @response_handler
-            async def decision(self, draft: str, publish: bool, ctx: WorkflowContext[Never, str]) -> None:
-                await ctx.yield_output(draft if publish else "withdrawn")
-        ```
+        >>> class Publish(Executor):
+        ...     @handler
+        ...     async def draft(self, draft: str, ctx: WorkflowContext) -> None:
+        ...         await ctx.request_info(draft, bool)
+        ...
+        ...     @response_handler
+        ...     async def decision(self, draft: str, publish: bool, ctx: WorkflowContext[Never, str]) -> None:
+        ...         await ctx.yield_output(draft if publish else "withdrawn")
     """
     explicit = ExplicitTypes(request=request, response=response, output=output, workflow_output=workflow_output)
 

@@ -47,10 +47,8 @@ class RunOptions:
         ValueError: A limit is negative.
 
     Example:
-        ```python
-        options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
-        result = await workflow.run("hello", options=options, checkpoint_storage=storage)
-        ```
+        >>> options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
+        >>> result = await workflow.run("hello", options=options, checkpoint_storage=storage)
     """
 
     chain: str | None = None
@@ -95,16 +93,12 @@ class ExecutorPolicy:
         ValueError: A limit can never be met, such as a timeout of 0.
 
     Example:
-        ```python
-        class Fetch(Executor):
-            policy = ExecutorPolicy(timeout=30, retries=2)
-
-            @handler
-            async def fetch(self, url: str, ctx: WorkflowContext[bytes]) -> None: ...
-
-
-        patient = Fetch("fetch", timeout=120)  # one limit for one executor
-        ```
+        >>> class Fetch(Executor):
+        ...     policy = ExecutorPolicy(timeout=30, retries=2)
+        ...
+        ...     @handler
+        ...     async def fetch(self, url: str, ctx: WorkflowContext[bytes]) -> None: ...
+        >>> patient = Fetch("fetch", timeout=120)  # one limit for one executor
     """
 
     timeout: float | None = None

@@ -20,9 +20,7 @@ class PauseReason:
     """Why a run paused: the text, its kind (`user`, `predicate`, `hook`, `error`), and what a predicate raised, if any.
 
     Example:
-        ```python
-        BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))
-        ```
+        >>> BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))
     """
 
     text: str

@@ -35,15 +35,11 @@ class EdgeGroup(JsonForm):
         type: Recorded kind; by default the class name. `from_dict` looks the class up by it.
 
     Example:
-        ```python
-        @EdgeGroup.register
-        class Urgent(SingleEdgeGroup):
-            pass
-
-
-        group = Urgent("intake", "clerk", lambda case: case.urgent)
-        type(EdgeGroup.from_dict(group.to_dict())) is Urgent
-        ```
+        >>> @EdgeGroup.register
+        ... class Urgent(SingleEdgeGroup):
+        ...     pass
+        >>> group = Urgent("intake", "clerk", lambda case: case.urgent)
+        >>> type(EdgeGroup.from_dict(group.to_dict())) is Urgent
     """
 
     __slots__ = ("_edges", "_id", "type")
@@ -152,9 +148,7 @@ class SingleEdgeGroup(EdgeGroup):
         TypeError: The condition is not callable.
 
     Example:
-        ```python
-        builder.add_edge_group(SingleEdgeGroup("reader", "archive", lambda mail: mail.is_spam))
-        ```
+        >>> builder.add_edge_group(SingleEdgeGroup("reader", "archive", lambda mail: mail.is_spam))
     """
 
     __slots__ = ()
@@ -192,9 +186,7 @@ class FanInEdgeGroup(EdgeGroup):
         ValueError: Fewer than two sources, one of them twice, or an unknown mode.
 
     Example:
-        ```python
-        builder.add_edge_group(FanInEdgeGroup(["search", "database"], "report", mode="barrier"))
-        ```
+        >>> builder.add_edge_group(FanInEdgeGroup(["search", "database"], "report", mode="barrier"))
     """
 
     __slots__ = ("mode", "prefers_barrier", "resolved_mode")
@@ -248,9 +240,7 @@ class InternalEdgeGroup(EdgeGroup):
         id: Name of the group.
 
     Example:
-        ```python
-        groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
-        ```
+        >>> groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
     """
 
     __slots__ = ("executor_id",)

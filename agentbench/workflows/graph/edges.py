@@ -101,10 +101,8 @@ class Edge(_Part):
         TypeError: The condition is not callable.
 
     Example:
-        ```python
-        edge = Edge("reader", "archive", lambda mail: mail.is_spam, condition_name="is_spam")
-        edge.id  # "reader->archive"
-        ```
+        >>> edge = Edge("reader", "archive", lambda mail: mail.is_spam, condition_name="is_spam")
+        >>> edge.id  # "reader->archive"
     """
 
     __slots__ = ("condition", "condition_name", "source_id", "target_id")
@@ -180,9 +178,7 @@ class SwitchCaseEdgeGroupDefault(_Part):
         ValueError: The target is empty.
 
     Example:
-        ```python
-        SwitchCaseEdgeGroupDefault("inbox")
-        ```
+        >>> SwitchCaseEdgeGroupDefault("inbox")
     """
 
     __slots__ = ("target_id",)
@@ -217,9 +213,7 @@ class SwitchCaseEdgeGroupCase(_Part):
         TypeError: The condition is neither callable nor `None`.
 
     Example:
-        ```python
-        SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive", condition_name="is_spam")
-        ```
+        >>> SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive", condition_name="is_spam")
     """
 
     __slots__ = ("condition", "condition_name", "target_id")
@@ -263,9 +257,7 @@ class Case:
         condition_name: Recorded name of the condition; by default the callable's own.
 
     Example:
-        ```python
-        builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
-        ```
+        >>> builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
     """
 
     condition: Callable[[Any], Any]
@@ -284,9 +276,7 @@ class Default:
         target: Executor that gets the message, or what the builder accepts as one.
 
     Example:
-        ```python
-        builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
-        ```
+        >>> builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
     """
 
     target: Any

@@ -46,13 +46,9 @@ class FanOutEdgeGroup(EdgeGroup):
         TypeError: The selection function is not callable.
 
     Example:
-        ```python
-        def by_length(text: str, ids: list[str]) -> list[str]:
-            return ids if len(text) > 100 else ids[:1]
-
-
-        builder.add_edge_group(FanOutEdgeGroup("intake", ["summary", "full_text"], by_length))
-        ```
+        >>> def by_length(text: str, ids: list[str]) -> list[str]:
+        ...     return ids if len(text) > 100 else ids[:1]
+        >>> builder.add_edge_group(FanOutEdgeGroup("intake", ["summary", "full_text"], by_length))
     """
 
     __slots__ = ("_selection_func", "_target_ids", "selection_func_name")
@@ -154,13 +150,11 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         TypeError: An entry of `cases` is neither a case nor a default.
 
     Example:
-        ```python
-        cases = [
-            SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive"),
-            SwitchCaseEdgeGroupDefault("inbox"),
-        ]
-        builder.add_edge_group(SwitchCaseEdgeGroup("reader", cases))
-        ```
+        >>> cases = [
+        ...     SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive"),
+        ...     SwitchCaseEdgeGroupDefault("inbox"),
+        ... ]
+        >>> builder.add_edge_group(SwitchCaseEdgeGroup("reader", cases))
     """
 
     __slots__ = ("_cases", "_default")

@@ -50,15 +50,11 @@ class WorkflowGraphValidator:
     """The rules of a graph as an object, for code that replaces one of them by overriding `check`.
 
     Example:
-        ```python
-        class Lenient(WorkflowGraphValidator):
-            def check(self, edge_groups, executors, start_executor_ids, designation):
-                errors = super().check(edge_groups, executors, start_executor_ids, designation)
-                return [e for e in errors if e.validation_type.value != "GRAPH_CONNECTIVITY"]
-
-
-        Lenient().validate_workflow(groups, {"a": a, "b": b}, "a")
-        ```
+        >>> class Lenient(WorkflowGraphValidator):
+        ...     def check(self, edge_groups, executors, start_executor_ids, designation):
+        ...         errors = super().check(edge_groups, executors, start_executor_ids, designation)
+        ...         return [e for e in errors if e.validation_type.value != "GRAPH_CONNECTIVITY"]
+        >>> Lenient().validate_workflow(groups, {"a": a, "b": b}, "a")
     """
 
     def __init__(self, *, check_reachability: bool = True) -> None:
@@ -85,9 +81,7 @@ class WorkflowGraphValidator:
             WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
 
         Example:
-            ```python
-            validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
-            ```
+            >>> validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
         """
 
         def ids(nodes: Iterable[Executor | str]) -> tuple[str, ...]:
