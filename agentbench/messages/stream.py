@@ -408,14 +408,21 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         # A reader broke out of its loop and dropped the stream: its span has to end and its turn to be saved.
         if getattr(self, "_state", None) != "open":
             return
-        if self._loop is None or self._loop.is_closed():
+        loop = self._loop
+        if loop is None or loop.is_closed():
             self._state = "closed"
             clean_up_now(self._endings())
-        else:
-            _ABANDONED[self] = None
-            self._loop.call_soon_threadsafe(_close_abandoned, self)
+            return
+        with suppress(RuntimeError):
+            if asyncio.get_running_loop() is loop:
+                _close_abandoned(self)  # now: it begins before a loop that ends cancels its tasks
+                return
+        _ABANDONED[self] = None
+        loop.call_soon_threadsafe(_close_abandoned, self)
 
     async def _aclose_abandoned(self) -> None:
+        with suppress(asyncio.CancelledError):  # a loop that ends waits for the tasks that it cancels
+            await asyncio.sleep(0)
         try:
             await self.aclose()
         except Exception as error:  # noqa: BLE001 - there is no caller to catch it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.util import find_spec
 from typing import Any
 
@@ -257,6 +258,21 @@ async def test_a_reader_that_breaks_off_reads_on_with_the_token(
         rest = agent.run(stream=True, options={"continuation_token": token})
         assert (await rest.get_final_response()).text == "lo"
         await happened(cut.closed_by_client)
+    assert caplog.text == ""
+
+
+def test_a_program_that_ends_within_a_stream_closes_it_without_a_complaint(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(stream(*wire.events(CREATED, delta("Hel")), Gate()))
+
+    async def main() -> None:
+        agent = client_of(server).as_agent()
+        async for update in agent.run("x", stream=True, options={"background": True}):
+            if update.text:
+                break
+
+    asyncio.run(main())
     assert caplog.text == ""
 
 
