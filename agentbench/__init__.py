@@ -165,6 +165,7 @@ _NAMES_OF = {
         "GraphError",
         "GraphMismatchError",
         "GraphRecursionError",
+        "HistoryFileError",
         "IntegrationContentFilterException",
         "IntegrationException",
         "IntegrationInitializationError",

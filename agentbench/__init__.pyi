@@ -159,6 +159,7 @@ from agentbench.exceptions import GraphConnectivityError as GraphConnectivityErr
 from agentbench.exceptions import GraphError as GraphError
 from agentbench.exceptions import GraphMismatchError as GraphMismatchError
 from agentbench.exceptions import GraphRecursionError as GraphRecursionError
+from agentbench.exceptions import HistoryFileError as HistoryFileError
 from agentbench.exceptions import IntegrationContentFilterException as IntegrationContentFilterException
 from agentbench.exceptions import IntegrationException as IntegrationException
 from agentbench.exceptions import IntegrationInitializationError as IntegrationInitializationError

@@ -228,6 +228,20 @@ class IntegrationContentFilterException(IntegrationException):
     """A content filter of a service beside the model stopped the input or the answer."""
 
 
+class HistoryFileError(AgentFrameworkException, ValueError):
+    """A file of a `FileHistoryProvider` holds something else than messages, or is a link out of its folder.
+
+    Args:
+        path: Of the file.
+        problem: What is wrong with it and what to do, as one or more sentences.
+        line: The number of the line, if one is wrong.
+    """
+
+    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
+        self.path, self.line = path, line
+        super().__init__(problem)
+
+
 class ContentError(AgentFrameworkException):
     """A content, or a tool mode, is not valid. Raised where it is made, read or joined."""
 

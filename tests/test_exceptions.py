@@ -30,6 +30,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "ChatClientContentFilterException": (x.ChatClientException,),
     "OpenAIContentFilterException": (x.ChatClientContentFilterException,),
     "CassetteMissError": (x.ChatClientException,),
+    "HistoryFileError": (x.AgentFrameworkException, ValueError),
     "IntegrationException": (x.AgentFrameworkException,),
     "IntegrationInitializationError": (x.IntegrationException,),
     "IntegrationInvalidAuthException": (x.IntegrationException,),
@@ -111,6 +112,7 @@ SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
         x.MissingExtraError("notebook", "pandas", purpose="tabulate a run"),
         {"extra": "notebook", "package": "pandas", "name": "pandas", "purpose": "tabulate a run"},
     ),
+    "HistoryFileError": (x.HistoryFileError("s.jsonl", "m", 3), {"path": "s.jsonl", "line": 3}),
     "ExecutorTimeoutError": (x.ExecutorTimeoutError("slow", 1.5), {"executor_id": "slow", "timeout_s": 1.5}),
     "WorkflowConvergenceException": (
         x.WorkflowConvergenceException("m", max_iterations=3, pending={"a": 2}),

@@ -25,6 +25,7 @@ from agentbench._files.private_file import open_private, read_at, read_private, 
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.sessions.attribution import attributed
 from agentbench.agents.sessions.session_json import read_values, write_values
+from agentbench.exceptions import HistoryFileError
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
@@ -138,7 +139,9 @@ class FileHistoryProvider(HistoryProvider):
         """Return the messages of a session, oldest first; without a file the list is empty.
 
         Raises:
-            ValueError: A line is no message; the error names the line and the file. Or the file is outside the folder.
+            HistoryFileError: A line is no message; the error names the line and the file. Or the file is outside the
+                folder.
+            OSError: The system refuses to read the file.
         """
         messages = await asyncio.to_thread(self._read, self._path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
@@ -160,8 +163,10 @@ class FileHistoryProvider(HistoryProvider):
         """Add messages to the file of a session: all of them, or none.
 
         Raises:
+            HistoryFileError: The file is outside the folder.
+            OSError: The system refuses to write the file, which the error names; nothing is added.
             TypeError: A message cannot be written, or `dumps` returned neither text nor bytes.
-            ValueError: `dumps` returned more than one line, or the file is outside the folder.
+            ValueError: `dumps` returned more than one line.
         """
         path = self._path_of(session_id)
         lines = b"".join([self._line_of(message) for message in messages])
@@ -175,8 +180,8 @@ class FileHistoryProvider(HistoryProvider):
     def _path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")
         if os.path.dirname(os.path.realpath(path)) != self._folder:
-            message = f"The file of session {session_id!r} leads out of {self._folder!r}. Remove the link in its place."
-            raise ValueError(message)
+            problem = f"The file of session {session_id!r} leads out of {self._folder!r}. Remove the link in its place."
+            raise HistoryFileError(path, problem)
         return path
 
     @contextmanager
@@ -242,7 +247,14 @@ class FileHistoryProvider(HistoryProvider):
                         lines, rest = b"\n" + lines, b""
                     except ValueError:
                         os.ftruncate(descriptor, size - len(rest))
-                write_all(descriptor, lines)
+                end = os.fstat(descriptor).st_size
+                try:
+                    write_all(descriptor, lines)
+                except OSError as error:  # of a full disk, say; it does not name the file
+                    error.filename = path
+                    with suppress(OSError):
+                        os.ftruncate(descriptor, end)
+                    raise
                 known = self._files.get(path)
                 after = os.fstat(descriptor)
                 if known is not None and known.version == _version(before) and after.st_size == size + len(lines):
@@ -278,7 +290,7 @@ class FileHistoryProvider(HistoryProvider):
                 f"Line {number} of {path} is no message ({type(error).__name__}). Expected one message per line, as "
                 "they were saved: mend or remove the line."
             )
-            raise ValueError(problem) from error
+            raise HistoryFileError(path, problem, number) from error
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

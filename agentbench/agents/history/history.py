@@ -31,6 +31,9 @@ class HistoryProvider(ContextProvider):
         store_context_from: The source ids of the providers whose messages are stored; by default all others.
         store_outputs: Whether to store the answers of the model.
 
+    Raises:
+        TypeError: A method that the flags need is missing.
+
     Example:
         ```python
         class Notebook(HistoryProvider):
@@ -65,6 +68,14 @@ class HistoryProvider(ContextProvider):
         self.store_context_messages = store_context_messages
         self.store_context_from = {store_context_from} if isinstance(store_context_from, str) else store_context_from
         self.store_outputs = store_outputs
+        stores = store_inputs or store_context_messages or store_outputs
+        for needed, method, hook in (
+            (load_messages, "get_messages", "before_run"),
+            (stores, "save_messages", "after_run"),
+        ):
+            if needed and all(getattr(type(self), name) is getattr(HistoryProvider, name) for name in (method, hook)):
+                message = f"{type(self).__name__} has no {method}(). Define it, or override {hook}()."
+                raise TypeError(message)
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any

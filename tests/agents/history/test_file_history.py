@@ -8,6 +8,7 @@ import logging
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 from datetime import datetime, timezone
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import AgentSession, Content, FileHistoryProvider, Message
+from agentbench import AgentSession, Content, FileHistoryProvider, HistoryFileError, Message
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
 from tests.agents.fake_clients import Model
@@ -105,7 +106,7 @@ async def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) ->
     (tmp_path / "secret").write_text("", "utf-8")
     (tmp_path / "h" / "s.jsonl").symlink_to(tmp_path / "secret")
     for attempt in (history.get_messages("s"), history.save_messages("s", [message("x")]), history.delete("s")):
-        with pytest.raises(ValueError, match="session 's' leads out of"):
+        with pytest.raises(HistoryFileError, match="session 's' leads out of"):
             await attempt
     assert (tmp_path / "secret").read_text("utf-8") == ""
 
@@ -191,8 +192,33 @@ async def test_a_line_that_is_no_message_is_named(tmp_path: Path, bad: str) -> N
     with (tmp_path / "s.jsonl").open("ab") as file:
         file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
     await history.save_messages("s", [message("c")])
-    with pytest.raises(ValueError, match=r"^Line 3 of .*s\.jsonl is no message"):
+    with pytest.raises(HistoryFileError, match=r"^Line 3 of .*s\.jsonl is no message") as caught:
         await history.get_messages("s")
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "s.jsonl"), 3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes")
+def test_a_save_that_the_system_refuses_names_the_file_and_adds_nothing(tmp_path: Path) -> None:
+    program = """
+        import asyncio, resource, signal, sys
+        from agentbench import FileHistoryProvider, Message
+
+        async def main():
+            history = FileHistoryProvider(sys.argv[1])
+            await history.save_messages("s", [Message("user", ["first"])])
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+            try:
+                await history.save_messages("s", [Message("user", ["x" * 500])] * 20)
+            except OSError as error:
+                print(error.filename, [message.text for message in await history.get_messages("s")])
+
+        asyncio.run(main())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{tmp_path / 's.jsonl'} ['first']\n"
 
 
 # ---- a write that was broken off ----------------------------------------

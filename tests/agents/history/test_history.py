@@ -54,14 +54,22 @@ def stored(session: AgentSession, source_id: str = "in_memory") -> list[Message]
 # ---- any history ---------------------------------------------------------------------------------------------
 
 
-async def test_a_method_that_a_subclass_lacks_is_named_when_it_is_called() -> None:
-    class Own(HistoryProvider):
-        pass
+async def test_a_history_without_a_method_that_it_needs_is_refused() -> None:
+    class Loads(HistoryProvider):
+        async def get_messages(self, session_id: Any, **kwargs: Any) -> list[Message]:
+            return []
 
-    with pytest.raises(NotImplementedError, match=r"Own has no get_messages\(\)"):
-        await Own("x").get_messages("s")
-    with pytest.raises(NotImplementedError, match=r"Own has no save_messages\(\)"):
-        await turn(AgentSession(), [Own("x", load_messages=False)], "q")
+    class Hooks(HistoryProvider):
+        async def before_run(self, **hook: Any) -> None: ...
+        async def after_run(self, **hook: Any) -> None: ...
+
+    with pytest.raises(TypeError, match=r"HistoryProvider has no get_messages\(\). Define it, or override before_run"):
+        HistoryProvider("x")
+    with pytest.raises(TypeError, match=r"Loads has no save_messages\(\)"):
+        Loads("x")
+    assert await turn(AgentSession(), [Loads("x", store_inputs=False, store_outputs=False), Hooks("y")], "q")
+    with pytest.raises(NotImplementedError, match=r"Hooks has no get_messages\(\)"):
+        await Hooks("y").get_messages("s")
 
 
 async def test_a_history_gets_the_id_of_the_session_and_its_state() -> None:
