@@ -151,7 +151,14 @@ class ContentAddressedStorage(ChainStorage):
     async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
         require_limit(limits.get("limit"))
         read = partial(self._backend.heads, workflow_name, **limits)
-        return readable(to_info, await self._run(f"Chain {workflow_name!r} was not listed from", read))
+        failure = f"Chain {workflow_name!r} was not listed from"
+        records = await self._run(failure, read)
+        infos = readable(to_info, records)
+        limit = limits.get("limit")
+        if limit and len(infos) < len(records):  # those before the damaged ones count instead
+            read = partial(self._backend.heads, workflow_name, **{**limits, "limit": None})
+            infos = readable(to_info, await self._run(failure, read))[-limit:]
+        return infos
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""

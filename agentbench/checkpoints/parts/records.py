@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, TypeVar
+from zlib import crc32
 
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -33,6 +34,9 @@ class _HeadWriter(JsonWriter):
 
 
 _WRITER = _HeadWriter()
+#: The end of a head: sums of the content, and of the head with the keys of its record. Older heads have none.
+_SUMS = ',"sums":"'
+_SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
 _BEGINNING = f'{{"format":{FORMAT},"version":'
 _log = logging.getLogger(__name__)
 
@@ -68,18 +72,13 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         f'"previous":{"null" if previous is None else quote_ascii(previous)},'
         f'"iteration":{write(checkpoint.iteration_count)},"messages":{sum(map(len, checkpoint.messages.values()))},'
         f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
-        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}}}'
+        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}'
     )
-    record = CheckpointRecord(
-        checkpoint.checkpoint_id,
-        checkpoint.workflow_name,
-        seq,
-        timestamp,
-        run_id if isinstance(run_id, str) else None,
-        head,
-        text,
-    )
-    return record, parts
+    keys_of_record = checkpoint.checkpoint_id, checkpoint.workflow_name, seq, timestamp
+    run_id = run_id if isinstance(run_id, str) else None
+    content_sum = _sum_of(text)
+    head = f'{head}{_SUMS}{content_sum}{_sum_of(head, content_sum, *keys_of_record, run_id)}"}}'
+    return CheckpointRecord(*keys_of_record, run_id, head, text), parts
 
 
 def to_info(record: CheckpointRecord) -> CheckpointInfo:
@@ -140,7 +139,7 @@ def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
 def looks_whole(record: CheckpointRecord) -> bool:
     """Return whether a head is intact, judged without reading all of it; if not, log a warning."""
     head = record.head
-    if not head or (head.startswith(_BEGINNING) and head.endswith("}")):
+    if not head or (head.startswith(_BEGINNING) and head.endswith("}") and _has_right_sum(record)):
         return True
     try:
         read_head(record)
@@ -165,6 +164,8 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     """Read what the head of a record leaves out."""
+    if (sums := _sums(record)) and sums[:8] != _sum_of(record.content):
+        raise damage_error(record.checkpoint_id, _WRONG_SUM)
     try:
         content = join_parts(record.content, fetch)
     except WorkflowCheckpointException as error:
@@ -186,10 +187,28 @@ def read_head(record: CheckpointRecord) -> Head:
     if head["format"] > FORMAT:
         reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
         raise damage_error(record.checkpoint_id, reason)
-    unusable = [name for name, kinds in _HEAD_TYPES.items() if type(head.get(name)) not in kinds]
+    unusable = [name for name, kinds in _HEAD_TYPES.items() if name not in head or type(head[name]) not in kinds]
     if unusable:
         raise damage_error(record.checkpoint_id, f"Its head has no usable {', '.join(unusable)}.")
+    if not _has_right_sum(record):
+        raise damage_error(record.checkpoint_id, _WRONG_SUM)
     return head
+
+
+def _sums(record: CheckpointRecord) -> str:
+    end = record.head[-_SUMS_LENGTH:]
+    return end[len(_SUMS) : -2] if end.startswith(_SUMS) else ""
+
+
+def _has_right_sum(record: CheckpointRecord) -> bool:
+    sums = _sums(record)
+    found = record.checkpoint_id, record.workflow_name, record.seq, record.timestamp, record.run_id
+    return not sums or sums[8:] == _sum_of(record.head[:-_SUMS_LENGTH], sums[:8], *found)
+
+
+def _sum_of(text: str, *more: object) -> str:
+    whole = "\0".join([text, *map(str, more)]) if more else text
+    return f"{crc32(whole.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
@@ -197,6 +216,7 @@ def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = 
     return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
 
 
+_WRONG_SUM = "It was damaged after it was saved: its sum is wrong. Delete it, or restore it from a copy."
 _HEAD_TYPES: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("version", "timestamp", "graph"), (str,)),
     **dict.fromkeys(("iteration", "messages", "requests", "bytes"), (int,)),

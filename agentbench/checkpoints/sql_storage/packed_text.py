@@ -50,5 +50,5 @@ def unpack(data: bytes) -> str:
             data = inflate.decompress(data[1:], _LONGEST)
             return data.decode("utf-8", "surrogatepass") if inflate.eof else repr(data[:100])
         return data.removeprefix(_PLAIN).decode("utf-8", "surrogatepass")
-    except (zlib.error, UnicodeDecodeError, AttributeError):
+    except (zlib.error, UnicodeDecodeError, AttributeError, TypeError):
         return repr(data)
