@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from base64 import b64decode, b64encode
 from typing import Any, Final
 
@@ -10,12 +11,14 @@ import numpy as np
 
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
+from agentbench.serialization.standard_types import of_kind
 
 #: Scalars that a number or text of Python represents exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
 
 #: Kinds of arrays that hold Python objects, or texts of any length.
 _ITEM_BY_ITEM: Final = frozenset({"O", "T"})
+_MOST_EMPTY: Final = 1 << 16
 
 
 def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -45,12 +48,17 @@ def _write_dtype(dtype: np.dtype[Any]) -> Any:
 
 
 def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
-    dtype, shape, order = _read_dtype(found["dtype"]), tuple(found["shape"]), found.get("order", "C")
+    dtype, order = _read_dtype(found["dtype"]), found.get("order", "C")
+    shape = tuple(of_kind(int, length) for length in of_kind(list, found["shape"]))
     if dtype.kind not in _ITEM_BY_ITEM:
-        buffer = bytearray(b64decode(found["bytes"], validate=True))
+        buffer = bytearray(b64decode(of_kind(str, found["bytes"]), validate=True))
         _require_size(len(buffer), dtype.itemsize * math.prod(shape))
-        return np.ndarray(shape, dtype, buffer, order=order)
-    items = found["items"]
+        if not dtype.itemsize:  # any number of such items take no room
+            _require_size(min(math.prod(shape), _MOST_EMPTY), math.prod(shape))
+        array = np.ndarray(shape, dtype, buffer, order=order)
+        _require_texts(array)
+        return array
+    items = of_kind(list, found["items"])
     _require_size(len(items), math.prod(shape))
     flat = np.empty(len(items), dtype)
     for place, item in enumerate(items):  # assigned at once, lists among them would be taken for rows
@@ -66,6 +74,17 @@ def _read_dtype(description: Any) -> np.dtype[Any]:
         message = f"an array of {dtype} is never written"
         raise ValueError(message)
     return dtype
+
+
+def _require_texts(array: np.ndarray[Any, Any]) -> None:
+    """Refuse numbers that are no characters, with which numpy makes broken texts."""
+    for name in array.dtype.names or ():
+        _require_texts(array[name])
+    if array.dtype.kind == "U" and array.size:
+        numbers = np.frombuffer(array.tobytes(), array.dtype.byteorder.replace("|", "=") + "u4")
+        if numbers.max() > sys.maxunicode:
+            message = "its texts hold what is no character"
+            raise ValueError(message)
 
 
 def _require_size(found: int, expected: int) -> None:
@@ -89,7 +108,7 @@ def _read_scalar(found: Any) -> Any:
     description, item = found
     if isinstance(item, dict):
         return _read_array({"dtype": description, "shape": [], **item})[()]
-    dtype = np.dtype(description)
+    dtype = np.dtype(of_kind(str, description))
     if dtype.char not in _PLAIN | {"U", "S"} or not isinstance(item, (bool, int, float, str, bytes)):
         message = f"a scalar of {dtype} is never written like this"
         raise ValueError(message)

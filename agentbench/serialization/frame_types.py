@@ -14,7 +14,9 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 import agentbench.serialization.array_types  # noqa: F401 - registers what frames are made of
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
-from agentbench.serialization.standard_types import zone_name
+from agentbench.serialization.standard_types import of_kind, require_spread, zone_name
+
+_LONGEST: Final = 1 << 40
 
 # ------------------------------------------------------------------------------------------------- frames and series
 
@@ -25,10 +27,11 @@ def _write_frame(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _read_frame(found: dict[str, Any]) -> pd.DataFrame:
-    index = found["index"]
-    columns = {place: pd.Series(_array(values), index, values.dtype) for place, values in enumerate(found["values"])}
-    frame = pd.DataFrame(columns, index)
-    frame.columns = found["columns"]
+    index, names = _index(found["index"]), _index(found["columns"])
+    values = [_array(each, len(index)) for each in of_kind(list, found["values"])]
+    _require(len(names) == len(values), "as many names as columns")
+    frame = pd.DataFrame({place: pd.Series(each, index, each.dtype) for place, each in enumerate(values)}, index)
+    frame.columns = names
     _add_extras(frame, found)
     return frame
 
@@ -38,8 +41,9 @@ def _write_series(series: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _read_series(found: dict[str, Any]) -> pd.Series[Any]:
-    values = _array(found["values"])
-    series = pd.Series(values, found["index"], values.dtype, found["name"])
+    index = _index(found["index"])
+    values = _array(found["values"], len(index))
+    series = pd.Series(values, index, values.dtype, found["name"])
     _add_extras(series, found)
     return series
 
@@ -53,10 +57,30 @@ def _values_of(owner: Any) -> Any:
     return owner.array
 
 
-def _array(values: Any) -> Any:
-    if not isinstance(values, (np.ndarray, ExtensionArray)):  # a single one would be repeated, without end
-        message = f"found a {type(values).__name__} in the place of an array"
-        raise TypeError(message)
+# Whatever pandas is called with is checked before: what it makes of other kinds is endless, or ends the process.
+
+
+def _require(is_right: bool, expected: str) -> None:
+    if not is_right:
+        message = f"expected {expected}"
+        raise ValueError(message)
+
+
+def _array(values: Any, length: int | None = None) -> Any:
+    _require(isinstance(values, (np.ndarray, ExtensionArray)) and values.ndim == 1, "an array of one dimension")
+    _require(length in (None, len(values)), f"an array of length {length}")
+    return values
+
+
+def _numbers(values: Any, kinds: str) -> np.ndarray[Any, Any]:
+    right = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in kinds
+    _require(right and values.dtype.isnative, f"a native numpy array of kind {kinds}")
+    found: np.ndarray[Any, Any] = values
+    return found
+
+
+def _index(values: Any) -> Any:
+    _require(isinstance(values, pd.Index), "an index")
     return values
 
 
@@ -93,14 +117,18 @@ def _write_index(index: Any) -> dict[str, Any]:
 
 
 def _read_index(found: dict[str, Any]) -> Any:
-    if "range" in found:
-        return pd.RangeIndex(range(*found["range"]), name=found["name"])
+    if "range" in of_kind(dict, found):
+        start, stop, step = [of_kind(int, each) for each in of_kind(list, found["range"])]
+        _require(len(range(start, stop, step)) <= _LONGEST, f"a range of at most {_LONGEST:,} numbers")
+        return pd.RangeIndex(start, stop, step, name=found["name"])
     if "levels" in found:
-        return pd.MultiIndex(found["levels"], found["codes"], names=found["names"])
+        levels = [_index(each) for each in of_kind(list, found["levels"])]
+        codes: Any = [_numbers(each, "iu") for each in of_kind(list, found["codes"])]
+        return pd.MultiIndex(levels, codes, names=of_kind(list, found["names"]))
     values = _array(found["values"])
     index: Any = pd.Index(values, values.dtype, name=found["name"])
     if "freq" in found:
-        index.freq = found["freq"]
+        index.freq = of_kind(str, found["freq"])
     return index
 
 
@@ -144,28 +172,52 @@ def _write_strings(array: Any) -> dict[str, Any]:
 
 
 def _read_zoned(found: dict[str, Any]) -> Any:
-    values, zone = found["values"], found["zone"]
+    values, zone = _numbers(found["values"], "M"), found["zone"]
     if zone is None:
         return pd.DatetimeIndex(values).array
     return pd.DatetimeIndex(values, tz="UTC").tz_convert(_read_zone(zone)).array
 
 
 def _read_masked(found: dict[str, Any]) -> Any:
-    values, mask = found["values"], found["mask"]
+    values, mask = _numbers(found["values"], "biuf"), _numbers(found["mask"], "b")
+    _require(len(values) == len(mask), "as many values as marks")
     make = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}.get(values.dtype.kind, pd.arrays.IntegerArray)
     return make(values, mask)
 
 
 def _read_strings(found: dict[str, Any]) -> Any:
     missing = {"na_value": float("nan")} if found["nan"] else {}
-    return pd.array(found["items"], dtype=pd.StringDtype(found["storage"], **missing))
+    items = of_kind(list, found["items"])
+    _require({str, type(None)}.issuperset(map(type, items)), "texts")
+    storage: Any = of_kind(str, found["storage"])
+    return pd.array(items, dtype=pd.StringDtype(storage, **missing))
+
+
+def _read_category(found: dict[str, Any]) -> Any:
+    names = _index(found["of"])
+    if names.dtype == object:
+        require_spread(list(names))
+    return pd.Categorical.from_codes(_numbers(found["codes"], "iu"), names, of_kind(bool, found["ordered"]))
+
+
+def _read_period(found: dict[str, Any]) -> Any:
+    ordinals = _numbers(found["ordinals"], "i")
+    _require(ordinals.dtype == np.int64, "numbers of 64 bits")
+    return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(of_kind(str, found["dtype"])))
+
+
+def _read_interval(found: dict[str, Any]) -> Any:
+    left, right = _index(found["left"]), _index(found["right"])
+    _require(len(left) == len(right), "as many left ends as right ends")
+    closed: Any = of_kind(str, found["closed"])
+    return pd.arrays.IntervalArray.from_arrays(left, right, closed)
 
 
 _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
-    "category": lambda found: pd.Categorical.from_codes(found["codes"], found["of"], found["ordered"]),
+    "category": _read_category,
     "zoned": _read_zoned,
-    "period": lambda found: pd.arrays.PeriodArray(found["ordinals"], dtype=pd.PeriodDtype(found["dtype"])),
-    "interval": lambda found: pd.arrays.IntervalArray.from_arrays(found["left"], found["right"], found["closed"]),
+    "period": _read_period,
+    "interval": _read_interval,
     "masked": _read_masked,
     "string": _read_strings,
 }
@@ -187,7 +239,7 @@ def _read_timestamp(utc: Any, zone: Any) -> Any:
 _SCALARS: Final[Mapping[str, Callable[..., Any]]] = {
     "timestamp": _read_timestamp,
     "timedelta": pd.Timedelta,
-    "period": lambda ordinal, freq: pd.Period(ordinal=ordinal, freq=freq),
+    "period": lambda ordinal, freq: pd.Period(ordinal=of_kind(int, ordinal), freq=of_kind(str, freq)),
     "interval": pd.Interval,
     "NaT": lambda: pd.NaT,
     "NA": lambda: pd.NA,

@@ -26,6 +26,7 @@ K = TypeVar("K")
 _FACTORIES: Final[Mapping[str, type]] = {
     cls.__name__: cls for cls in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
 }
+_MOST_OF_ONE_HASH: Final = 1000
 _ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 
@@ -110,17 +111,17 @@ def _write_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
 
 def _read_defaultdict(found: Any) -> defaultdict[Any, Any]:
     name, pairs = found
-    return defaultdict(None if name is None else _FACTORIES[name], _of_kind(list, pairs))
+    return defaultdict(None if name is None else _FACTORIES[name], _read_dict(pairs))
 
 
 def _read_deque(found: Any) -> deque[Any]:
     items, maxlen = found
-    return deque(_of_kind(list, items), maxlen)
+    return deque(of_kind(list, items), maxlen)
 
 
 def _read_counter(pairs: Any) -> Counter[Any]:
     counter: Counter[Any] = Counter()
-    dict.update(counter, pairs)
+    dict.update(counter, _read_dict(pairs))
     return counter
 
 
@@ -133,31 +134,47 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
 
 
 def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
-    return lambda found: make(*_of_kind(list, found))
+    return lambda found: make(*of_kind(list, found))
 
 
 def _of_items(make: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
-    return lambda found: make(_of_kind(list, found))
+    return lambda found: make(of_kind(list, found))
 
 
 def _of_text(make: Callable[[str], Any]) -> Callable[[Any], Any]:
-    return lambda found: make(_of_kind(str, found))
+    return lambda found: make(of_kind(str, found))
 
 
-def _of_kind(cls: type[K], found: Any) -> K:
-    # What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
+def of_kind(cls: type[K], found: Any) -> K:
+    """Return a value of exactly this class, or raise TypeError.
+
+    What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
+    """
     if type(found) is not cls:
         message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
         raise TypeError(message)
     return found
 
 
+def require_spread(keys: list[Any]) -> list[Any]:
+    """Return keys for a hash table, or raise ValueError where so many have one hash that it would take very long."""
+    if len(keys) > _MOST_OF_ONE_HASH and max(Counter(map(hash, keys)).values()) > _MOST_OF_ONE_HASH:
+        message = f"more than {_MOST_OF_ONE_HASH} keys have the same hash"
+        raise ValueError(message)
+    return keys
+
+
+def _read_dict(pairs: Any) -> dict[Any, Any]:
+    require_spread([key for key, _ in of_kind(list, pairs)])
+    return dict(pairs)
+
+
 _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(tuple, "tuple", list, _of_items(tuple)),
-    StateType(OrderedDict, "OrderedDict", _pairs, _of_items(OrderedDict)),
+    StateType(OrderedDict, "OrderedDict", _pairs, lambda pairs: OrderedDict(_read_dict(pairs))),
     StateType(defaultdict, "defaultdict", _write_defaultdict, _read_defaultdict),
     StateType(deque, "deque", lambda value: [list(value), value.maxlen], _read_deque),
-    StateType(Counter, "Counter", _pairs, _of_items(_read_counter)),
+    StateType(Counter, "Counter", _pairs, _read_counter),
     StateType(bytes, "bytes", lambda value: b64encode(value).decode(), _read_bytes),
     StateType(
         bytearray, "bytearray", lambda value: b64encode(value).decode(), lambda text: bytearray(_read_bytes(text))
@@ -177,7 +194,7 @@ _STANDARD: Final[tuple[StateType, ...]] = (
         Fraction,
         "Fraction",
         lambda value: list(value.as_integer_ratio()),
-        lambda found: Fraction(*[_of_kind(int, each) for each in _of_kind(list, found)]),
+        lambda found: Fraction(*[of_kind(int, each) for each in of_kind(list, found)]),
     ),
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
@@ -190,11 +207,11 @@ _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,
-    "dict": _of_items(dict),
+    "dict": _read_dict,
     "float": {text: float(text) for text in ("nan", "inf", "-inf")}.__getitem__,
-    "frozenset": _of_items(frozenset),
+    "frozenset": _of_items(lambda items: frozenset(require_spread(items))),
     "int": _of_text(lambda text: int(text, 16)),
     "registered": read_registered,
-    "set": _of_items(set),
+    "set": _of_items(lambda items: set(require_spread(items))),
     "type": find_type,
 }
