@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Seque
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
+from agentbench._secrets import without_secrets
 from agentbench.agents.arguments import check_mapping, constructor_keywords, describe, unexpected_keyword
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
@@ -288,10 +289,10 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
     # ------------------------------------------------------------------------------------------------------ as a value
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the public attributes by name, the additional properties among them."""
+        """Return the public attributes by name, the additional properties among them, without secrets."""
         found = super().to_dict(exclude=exclude, exclude_none=exclude_none)
         found.update({key: value for key, value in self.additional_properties.items() if key not in (exclude or ())})
-        return found
+        return cast("dict[str, Any]", without_secrets(found))
 
     def __repr__(self) -> str:
         model = getattr(self, "model", None)

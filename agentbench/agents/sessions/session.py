@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.arguments import describe
-from agentbench.agents.sessions.session_json import read_state, write_state
+from agentbench.agents.sessions.session_json import read_state, refuse_secrets, write_state
 from agentbench.agents.sessions.turn_lock import LOCKS
 from agentbench.serialization.registry import register_type
 
@@ -113,6 +114,20 @@ class AgentSession(Displayable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED, SETTLED)}
+
+    def __copy__(self) -> Self:
+        duplicate = object.__new__(type(self))
+        duplicate.__dict__.update(self.__getstate__())
+        return duplicate
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        duplicate = memo[id(self)] = object.__new__(type(self))
+        duplicate.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        return duplicate
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        refuse_secrets(self.state)  # a pickle is stored, as JSON is
+        return super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"

@@ -45,6 +45,7 @@ _RESERVED: Final = frozenset({_NAME, _FIELD_TYPE, _WHOLE})
 #: Tag of a dictionary of the user's that looks like one of ours.
 _PLAIN: Final = "plain"
 
+_SECRET: Final = "{} is a secret ({}). Keep secrets in the environment, not in a session."
 _AS_THEY_ARE: Final = frozenset({str, bool, type(None)})
 _LARGEST_INT: Final = 1 << 4096
 #: Their `to_dict()` is for something else.
@@ -146,13 +147,28 @@ def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     return _tagged(value, path)
 
 
+def refuse_secrets(value: Any, path: Any = "session.state", seen: set[int] | None = None) -> None:
+    """Raise a TypeError that names where in a state a secret is, if there is one."""
+    seen = set() if seen is None else seen
+    if is_secret_class(type(value)):
+        raise _unwritable(path, _SECRET.format("It", type(value).__qualname__))
+    if type(value) in _AS_THEY_ARE or isinstance(value, type) or id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        value = dict(enumerate(value))
+    parts = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+    for key, part in list(parts.items()):
+        refuse_secrets(part, (path, key), seen)
+
+
 def _tagged(value: Any, path: Any) -> Any:
     try:
         return json.loads(to_json(value))
     except UnstorableValueError as error:
         kind, it = error.value_type, f"Its part {error.path}" if error.path else "It"
         if is_secret_class(kind):
-            reason = f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session."
+            reason = _SECRET.format(it, kind.__qualname__)
         else:
             reason = (
                 f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "

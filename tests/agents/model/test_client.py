@@ -16,6 +16,7 @@ from agentbench import (
     Message,
     MiddlewareException,
     ResponseStream,
+    SecretString,
     SupportsChatGetResponse,
     SupportsWebSearchTool,
     agent_middleware,
@@ -158,6 +159,9 @@ def test_a_client_is_written_with_its_additional_properties_flat() -> None:
     assert EchoClient(additional_properties={"a": 1}).to_dict() == {"type": "echo_client", "a": 1}
     assert EchoClient(middleware=[], otel_provider_name="x", tokenizer=None).to_dict() == {"type": "echo_client"}
     assert Direct().to_dict() == {"type": "direct"}
+    secret = {"key": SecretString("hidden"), "api_key": "hidden", "more": [{"token": "hidden", "max_tokens": 1}]}
+    shown = {"type": "echo_client", "key": "SecretString('**********')", "more": [{"max_tokens": 1}]}
+    assert EchoClient(additional_properties=secret).to_dict() == shown
     assert EchoClient(additional_properties={"a": 1}).to_dict(exclude={"a"}) == {"type": "echo_client"}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import pickle
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -543,3 +545,16 @@ def test_a_form_that_raises_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"\['k'\].*to_dict\(\) of .*Broken raised ZeroDivisionError"):
         written(Broken([]))
+
+
+def test_a_session_with_a_secret_is_not_pickled_either() -> None:
+    session = AgentSession(session_id="s")
+    session.state["p"] = {"list": [1, "text"], "self": session.state}
+    assert pickle.loads(pickle.dumps(session)).state["p"]["list"] == [1, "text"]
+
+    session.state["p"]["list"].append(SecretString("hidden"))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match=r"session.state\['p'\]\['list'\]\[2\] cannot be written. It is a secret"):
+            pickle.dumps(session, protocol)
+    for duplicate in (copy.copy(session), copy.deepcopy(session)):
+        assert duplicate.state["p"]["list"] == [1, "text", "hidden"]
