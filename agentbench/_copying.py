@@ -214,10 +214,11 @@ def _is_plain(value: Any, cls: Any) -> bool:
 
 
 def slots_of(cls: type) -> tuple[str, ...]:
-    """Return the names of all slots of a class, those of its bases first."""
+    """Return the names of all slots of a class, those of its bases first; members of C objects are none."""
     return tuple(
         name
         for base in reversed(cls.__mro__)
+        if "__slots__" in vars(base)
         for name, member in vars(base).items()
         if isinstance(member, types.MemberDescriptorType)
     )

@@ -1,7 +1,7 @@
 """Every error that agentbench raises, in one tree: `help(agentbench.exceptions)` draws it.
 
-A class with a second base can be caught as that built-in error too. Messages never hold secrets: they are logged.
-The module imports no other module of the library.
+A class with a second base can be caught as that built-in error too. Facts that are passed to a class are attributes of
+the same names. Messages never hold secrets: they are logged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger.addHandler(logging.NullHandler())
 _E = TypeVar("_E", bound="AgentFrameworkException")
 
 
-def _restore(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> _E:
+def restore_error(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> _E:
     """Make a copied or unpickled error without its constructor, which would log it again."""
     error = cls.__new__(cls)
     error.args = args
@@ -46,7 +46,7 @@ class AgentFrameworkException(Exception):
         *args: Further `args`.
         **kwargs: Passed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
 
-    Attributes: `message`, `inner_exception` and `log_level`.
+    Attributes: The facts that were passed, in every class under the names of its arguments.
 
     Example:
         ```python
@@ -81,19 +81,18 @@ class AgentFrameworkException(Exception):
         return str(self.message)
 
     def __copy__(self) -> Self:
-        return _restore(type(self), self.args, self._facts())
+        return restore_error(type(self), self.args, self._facts())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self.inner_exception)] = self.inner_exception
-        return _restore(type(self), copy.deepcopy(self.args, memo), copy.deepcopy(self._facts(), memo))
+        return restore_error(type(self), copy.deepcopy(self.args, memo), copy.deepcopy(self._facts(), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
         inner, facts = self.inner_exception, self._facts()
         facts["inner_exception"] = written = None if inner is None else _as_written(inner)
-        return _restore, (type(self), tuple(written if arg is inner else arg for arg in self.args), facts)
+        return restore_error, (type(self), tuple(written if arg is inner else arg for arg in self.args), facts)
 
     def _facts(self) -> dict[str, Any]:
-        """Return all that an error holds besides `args`."""
         return self.__dict__.copy()
 
 
@@ -167,7 +166,7 @@ class ChatClientContentFilterException(ChatClientException):
 class OpenAIContentFilterException(ChatClientContentFilterException):
     """The content filter of an OpenAI-compatible service stopped the input or the answer.
 
-    Attributes:
+    Args:
         param: The part of the request that was stopped, such as `prompt`, if the service names it.
         content_filter_code: Why, as the service's code.
         content_filter_result: The findings by category, as the service reports them.
@@ -259,10 +258,7 @@ class ToolExecutionException(ToolException):
 
 
 class UserInputRequiredException(ToolException):
-    """The run cannot go on without a person. Not logged: it is a request, not a failure.
-
-    Attributes: `contents`, the requests as a list of contents.
-    """
+    """The run cannot go on without a person, who has the requests in `contents` to answer. Not logged: no failure."""
 
     def __init__(
         self, contents: Sequence[Any], message: str = "A person has to answer before this run can go on."
@@ -276,10 +272,7 @@ class MiddlewareException(AgentFrameworkException):
 
 
 class MiddlewareTermination(MiddlewareException):
-    """Raised by a middleware to end the call here. Not logged: it is a normal way out.
-
-    Attributes: `result`, that of the call instead of the model's or the tool's; `None` for none.
-    """
+    """Raised by a middleware to end the call here, with a `result` or none. Not logged: it is a normal way out."""
 
     def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None) -> None:
         self.result = result
@@ -287,10 +280,7 @@ class MiddlewareTermination(MiddlewareException):
 
 
 class EvalNotPassedError(AgentFrameworkException):
-    """An evaluation did not pass its gate.
-
-    Attributes: `results`, those of the evaluation.
-    """
+    """An evaluation did not pass its gate; it has the `results`."""
 
     def __init__(self, message: str, results: Any = None) -> None:
         self.results = results
@@ -313,8 +303,6 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         purpose: What it is needed for, as a verb phrase: "tabulate a run".
         problem: What is wrong, where that is not simply that the package is not installed.
         command: How to install it, where no extra does.
-
-    Attributes: `extra`, `package` (also `name`, as in every `ModuleNotFoundError`), `purpose` and `command`.
     """
 
     def __init__(
@@ -349,10 +337,7 @@ class WorkflowException(AgentFrameworkException):
 
 
 class ExecutorTimeoutError(WorkflowException, TimeoutError):
-    """An executor took longer than its policy allows.
-
-    Attributes: `executor_id`, and `timeout_s`, the allowed time in seconds.
-    """
+    """An executor took longer than the `timeout_s` seconds that its policy allows."""
 
     def __init__(self, executor_id: str, timeout_s: float) -> None:
         self.executor_id, self.timeout_s = executor_id, timeout_s
@@ -390,10 +375,7 @@ class WorkflowConvergenceException(WorkflowRunnerException):
 
 
 class MessageLimitError(WorkflowRunnerException):
-    """The executors of one superstep sent more messages than the next one may deliver; the superstep is undone.
-
-    Attributes: `workflow_name`, `superstep`, `max_messages`, and `queued`, the number of messages by the sender's id.
-    """
+    """One superstep `queued` more messages (by the sender's id) than the next one may deliver; it is undone."""
 
     def __init__(self, workflow_name: str, superstep: int, max_messages: int, queued: Mapping[str, int]) -> None:
         self.workflow_name, self.superstep, self.max_messages = workflow_name, superstep, max_messages
@@ -416,12 +398,7 @@ class WorkflowCheckpointException(WorkflowRunnerException):
 
 
 class CheckpointNotFoundError(WorkflowCheckpointException):
-    """No checkpoint has this id.
-
-    Args:
-        checkpoint_id: The requested id.
-        message: Replaces the usual message, for a storage that can say more.
-    """
+    """No checkpoint has this id; `message` replaces the usual text, for a storage that can say more."""
 
     def __init__(self, checkpoint_id: str, message: str | None = None) -> None:
         self.checkpoint_id = checkpoint_id
@@ -439,8 +416,6 @@ class UnstorableValueError(WorkflowCheckpointException, TypeError):
         value_type: The class of the value.
         reason: Why it cannot be stored and what to do, as one or more sentences.
         path: Where the value was found: `state['notes'][3].payload`; empty while that is not known.
-
-    Attributes: All arguments under their names.
     """
 
     def __init__(self, value_type: type, reason: str, *, path: str = "") -> None:
@@ -455,8 +430,6 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
     Args:
         type_name: The name of the class, as it was stored.
         problem: Why the class that is known by this name will not do, if there is one.
-
-    Attributes: `type_name`.
     """
 
     def __init__(self, type_name: str, problem: str | None = None) -> None:
@@ -530,10 +503,7 @@ class WorkflowValidationError(WorkflowException):
 
 
 class EdgeDuplicationError(WorkflowValidationError):
-    """An edge was added twice to a workflow. Raised by `build()`.
-
-    Attributes: `edge_id`, as `source->target`.
-    """
+    """An edge, `source->target`, was added twice to a workflow. Raised by `build()`."""
 
     def __init__(self, edge_id: str) -> None:
         self.edge_id = edge_id
@@ -545,10 +515,7 @@ class EdgeDuplicationError(WorkflowValidationError):
 
 
 class TypeCompatibilityError(WorkflowValidationError):
-    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`.
-
-    Attributes: `source_executor_id`, `target_executor_id`, `source_types` (sent) and `target_types` (taken).
-    """
+    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`."""
 
     def __init__(
         self,
@@ -598,10 +565,7 @@ class GraphError(WorkflowException):
         task_id: The activation of the node.
         step: The superstep.
         thread_id: The conversation.
-        inner_exception: As in every error here.
-        log_level: As in every error here.
-
-    Attributes: All arguments under their names; `message` is without the code.
+        inner_exception: As in every error here, like `log_level`.
     """
 
     default_code = "GRAPH_000"
@@ -639,10 +603,7 @@ class GraphError(WorkflowException):
 
 
 class GraphCompileError(GraphError, WorkflowValidationError):
-    """A state graph is built wrongly; found when it is compiled.
-
-    Attributes: `validation_type`, the rule of the engine that comes closest.
-    """
+    """A state graph is built wrongly; found when it is compiled. `validation_type` is the rule that comes closest."""
 
     def __init__(
         self,
@@ -726,14 +687,7 @@ class NotebookError(AgentFrameworkException):
 
 
 class RendererUnavailable(NotebookError, MissingExtraError):
-    """A renderer that was chosen by name is not installed.
-
-    Args:
-        renderer: Its name.
-        package: What is missing.
-        extra: The extra of agentbench that brings it.
-        command: How to install it, where no extra does.
-    """
+    """A renderer that was chosen by name is not installed; further arguments are those of `MissingExtraError`."""
 
     def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
         self.renderer = renderer
@@ -760,7 +714,7 @@ class WidgetsUnavailable(NotebookError, MissingExtraError):
 class RenderFailed(NotebookError):
     """A renderer ran and failed.
 
-    Attributes:
+    Args:
         renderer: Its name.
         reason: First line of its error output, or another cause.
         dot_line: The line of the DOT text that it complained about, if it named one.
@@ -775,13 +729,7 @@ class RenderFailed(NotebookError):
 
 
 class StepperStateError(NotebookError):
-    """A stepper cannot do this in its present state.
-
-    Attributes:
-        status: The state that it is in.
-        allowed: The calls that are allowed in it.
-        call: The refused call, if known.
-    """
+    """A stepper cannot do this `call` in its present `status`; `allowed` are the calls that it can do."""
 
     def __init__(self, status: str, allowed: Sequence[str], call: str | None = None) -> None:
         self.status, self.allowed, self.call = status, tuple(allowed), call
@@ -803,10 +751,7 @@ class StepperClosed(NotebookError):
 
 
 class InvalidEdit(NotebookError):
-    """An edited value does not fit its place in the state.
-
-    Attributes: `path`, the place, and `problem`, the message of the validator.
-    """
+    """An edited value does not fit its place in the state, the `path`; `problem` is the message of the validator."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path, self.problem = path, problem
@@ -814,10 +759,7 @@ class InvalidEdit(NotebookError):
 
 
 class RequestAlreadyAnswered(NotebookError, ValueError):
-    """A request was answered a second time.
-
-    Attributes: `request_id`, and `answered_at`, the time of the first answer as text, if known.
-    """
+    """A request was answered a second time; `answered_at` is the time of the first answer as text, if known."""
 
     def __init__(self, request_id: str, answered_at: str | None = None) -> None:
         self.request_id, self.answered_at = request_id, answered_at
@@ -826,10 +768,7 @@ class RequestAlreadyAnswered(NotebookError, ValueError):
 
 
 class RequestExpired(NotebookError, ValueError):
-    """An answer came after the request had ended.
-
-    Attributes: `request_id`, and `expired_at`, the time of its end as text, if known.
-    """
+    """An answer came after the request had ended; `expired_at` is the time of its end as text, if known."""
 
     def __init__(self, request_id: str, expired_at: str | None = None) -> None:
         self.request_id, self.expired_at = request_id, expired_at
@@ -841,10 +780,7 @@ class RequestExpired(NotebookError, ValueError):
 
 
 class FormInvalid(NotebookError):
-    """The value of a form was read while it is not valid.
-
-    Attributes: `errors`, the problems by path of the field.
-    """
+    """The value of a form was read while it is not valid; `errors` are the problems by path of the field."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
@@ -853,10 +789,7 @@ class FormInvalid(NotebookError):
 
 
 class UnsupportedSchema(NotebookError):
-    """A schema has a keyword without a form field; raised in strict mode only.
-
-    Attributes: `keyword`, and `path`, its place in the schema.
-    """
+    """A schema has a keyword, at a `path`, without a form field; raised in strict mode only."""
 
     def __init__(self, keyword: str, path: str) -> None:
         self.keyword, self.path = keyword, path
@@ -874,8 +807,6 @@ class WorkflowTextError(NotebookError, ValueError):
         line: From 1.
         column: From 1, in characters.
         source: The line itself; the message has a mark below the column.
-
-    Attributes: All arguments under their names.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, source: str | None = None) -> None:
@@ -903,8 +834,6 @@ class NestedLoopError(NotebookError, RuntimeError):
     Args:
         call: The call to await instead, such as `Workflow.run`.
         reason: Why it cannot block; the usual case if `None`.
-
-    Attributes: Both arguments under their names.
     """
 
     def __init__(self, call: str, reason: str | None = None) -> None:
@@ -914,10 +843,7 @@ class NestedLoopError(NotebookError, RuntimeError):
 
 
 class NoBlockingError(NotebookError, RuntimeError):
-    """This Python has no threads, so results are available by `await` only.
-
-    Attributes: `call`, the call to await instead.
-    """
+    """This Python has no threads, so results are available by `await` only; `call` is the one to await instead."""
 
     def __init__(self, call: str) -> None:
         self.call = call

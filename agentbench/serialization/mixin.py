@@ -12,6 +12,7 @@ from datetime import date, time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
+from agentbench._copying import slots_of
 from agentbench.serialization.plain import OMIT, to_plain
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _log = logging.getLogger("agentbench")
 _MISSING: Final = object()
 _UNCHANGING: Final = frozenset({type(None), str, bool, int, float, bytes})
 _Dependencies = Mapping[str, Mapping[str, Any]]
+_slots_of = lru_cache(maxsize=1024)(slots_of)  # bounded for the classes of notebook cells that are run again
 
 
 @runtime_checkable
@@ -155,7 +157,7 @@ class SerializationMixin:
         return duplicate
 
 
-@lru_cache(maxsize=1024)  # bounded for the classes of notebook cells that are run again
+@lru_cache(maxsize=1024)
 def type_identifiers(cls: type) -> tuple[str, ...]:
     """Return the texts that `"type"` may have for a class: first the one that is written, then former spellings."""
     values = [inspect.getattr_static(cls, name, None) for name in ("type", "TYPE")]  # not those of descriptors
@@ -170,18 +172,11 @@ def snake_case(name: str) -> str:
 
 
 def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    for name in _slots_of(type(instance)):  # type: ignore[arg-type]
+    for name in _slots_of(type(instance)):
         value = getattr(instance, name, _MISSING)
         if value is not _MISSING:
             yield name, value
     yield from list(getattr(instance, "__dict__", {}).items())
-
-
-@lru_cache(maxsize=1024)
-def _slots_of(cls: type) -> tuple[str, ...]:
-    declared = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
-    names = [name for slots in declared for name in ((slots,) if isinstance(slots, str) else slots)]
-    return tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
 
 
 def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

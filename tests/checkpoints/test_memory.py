@@ -1,6 +1,7 @@
 import asyncio
 import copy
 import pickle
+import sys
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,6 +151,7 @@ class HashableLock:
         ({"state": {"a": [1, {"b": (2, threading.Lock())}]}}, "state['a'][1]['b'][1]", "_thread.lock"),
         ({"state": {"a": Holder(threading.Lock())}}, "state['a'].inner", "_thread.lock"),
         ({"state": {"a": [SlottedHolder(threading.Lock())]}}, "state['a'][0].inner", "_thread.lock"),
+        ({"state": {"f": sys.__stderr__}}, "state['f']", "_io.TextIOWrapper"),
         ({"messages": {"e": [iter_of_nothing()]}}, "messages['e'][0]", "builtins.generator"),
         ({"pending_request_info_events": {"r": threading.Lock()}}, "pending_request_info_events['r']", "_thread.lock"),
         ({"metadata": {"tags": [threading.Lock()]}}, "metadata['tags'][0]", "_thread.lock"),

@@ -71,10 +71,7 @@ async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) ->
 
 
 def partial_answer(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
-    """Return the answer of a stream that was closed before its end; its last message is marked as partial.
-
-    Calls without results are left out: a service refuses a conversation that holds them.
-    """
+    """Return the answer of a stream that was closed early, marked as partial, without calls that have no result."""
     answer: ChatResponse[Any] = ChatResponse.from_updates(updates)
     contents = [each for message in answer.messages for each in message.contents]
     results = {each.call_id for each in contents if each.type == "function_result"}

@@ -37,10 +37,7 @@ def with_conversation(
 
 
 def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
-    """Return the input of an agent after a person answered: its conversation and the answers.
-
-    Where a session remembers the conversation, only the requests go before the answers.
-    """
+    """Return the input of an agent after a person answered: its conversation, or the requests; and the answers."""
     written = approvals.requests[0].additional_properties.get(_KEY)
     if written:
         before = [Message.from_dict(message) for message in written]
@@ -52,10 +49,7 @@ def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
 async def run_streamed(
     agent: Any, messages: Any, on_update: Callable[[Any], Awaitable[None] | None] | None = None, **extra: Any
 ) -> AgentResponse[Any]:
-    """Return the response of a streamed run, and call `on_update` with each update.
-
-    The stream of an agent of another library may be any async iterable, or an awaitable of one; its updates are folded.
-    """
+    """Return the response of a streamed run, also of an agent of another library; `on_update` gets each update."""
     stream = agent.run(messages, stream=True, **extra)
     if not hasattr(stream, "__aiter__"):
         stream = await stream

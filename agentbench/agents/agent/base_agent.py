@@ -68,20 +68,11 @@ class BaseAgent:
         warn_of_shared_sources(self.context_providers)
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        """Return a new conversation.
-
-        Args:
-            session_id: Its id; by default a new one.
-        """
+        """Return a new conversation, by default with a new id."""
         return AgentSession(session_id=session_id)
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        """Return a conversation that the model's service stores.
-
-        Args:
-            service_session_id: Its id at the service.
-            session_id: Its id here; by default a new one.
-        """
+        """Return a conversation that the model's service stores under an id; `session_id` is its id here."""
         return AgentSession(service_session_id=service_session_id, session_id=session_id)
 
     def as_tool(

@@ -17,6 +17,7 @@ from agentbench.exceptions import (
     ChatClientInvalidAuthException,
     ChatClientInvalidRequestException,
     ChatClientInvalidResponseException,
+    restore_error,
 )
 
 _AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
@@ -28,13 +29,11 @@ _AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
 
 
 def as_agent_error(error: ChatClientException) -> ChatClientException:
-    """Return an error of a chat client as one that is also an error of the agent, of a class derived from both.
-
-    Returns `error` itself if no `Agent...` class matches (rate limits, missing cassettes) or it is an agent's already.
-    """
-    cls: Any = type(error)
-    derived = _derived_class(cls)
-    return error if derived is None else _new(derived, error.args, error.__dict__).with_traceback(error.__traceback__)
+    """Return an error of a client as one of a class that is the agent's too; itself if agents have no such class."""
+    derived = _derived_class(type(error))
+    if derived is None:
+        return error
+    return restore_error(derived, error.args, error.__dict__).with_traceback(error.__traceback__)
 
 
 @cache
@@ -49,14 +48,6 @@ def _derived_class(cls: type[ChatClientException]) -> type[ChatClientException] 
     return None
 
 
-def _new(cls: type[ChatClientException], args: tuple[object, ...], attributes: dict[str, Any]) -> ChatClientException:
-    # Not through the constructor: it would log the error once more.
-    error = cls.__new__(cls)
-    error.args = args
-    error.__dict__.update(attributes)
-    return error
-
-
 def _reduce(error: Any) -> tuple[Any, ...]:
     _, (_, args, attributes) = AgentFrameworkException.__reduce__(error)
     return _restore, (error._client_class, args, attributes)  # noqa: SLF001 - of the class derived above
@@ -65,4 +56,4 @@ def _reduce(error: Any) -> tuple[Any, ...]:
 def _restore(
     cls: type[ChatClientException], args: tuple[object, ...], attributes: dict[str, Any]
 ) -> ChatClientException:
-    return as_agent_error(_new(cls, args, attributes))
+    return as_agent_error(restore_error(cls, args, attributes))

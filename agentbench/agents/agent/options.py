@@ -21,10 +21,7 @@ def merge_options(
     instructions: Sequence[str] = (),
     conversation_id: str | None = None,
 ) -> dict[str, Any]:
-    """Return the options of a run laid over those of its agent, without `None` and what is merged elsewhere.
-
-    Providers' instructions go between the agent's and the run's. Values are copied, since a client may change them.
-    """
+    """Return copies of a run's options laid over its agent's; providers' instructions go between those of the two."""
     merged = {
         key: value if type(value) in _IMMUTABLE else isolate_or_same(value)
         for key, value in defaults.items()

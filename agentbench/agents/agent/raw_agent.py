@@ -81,35 +81,15 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
 
     Args:
         client: The chat client that calls the model: any object with a method `get_response`.
-        instructions: What the model has to do, and how; one text or several.
-        id: Identifies the agent. By default a new one at each start of the program.
-        name: Signs the agent's messages; graphs and tools know the agent by it.
-        description: What the agent is good for, for people and for models that call it as a tool.
-        tools: What the model may call. Functions become tools.
-        default_options: Options of every run, such as `temperature`; those of a run override them. The arguments
-            `instructions` and `tools` override the options of these names.
-        context_providers: Called before each run in this order, and after it in reverse; histories among them.
         middleware: Has no effect here: put `AgentMiddlewareLayer` before this class, or use `Agent`.
-        require_per_service_call_history_persistence: Load and save the history around each call of the model.
-        function_invocation_configuration: Limits of the tool loop, instead of the client's.
-        compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
-        tokenizer: Counts tokens for it.
-        raise_on_user_input: A run that needs a person's answer raises `UserInputRequiredException`.
-        save_abandoned: A run that is closed or cancelled before its end stores what there is of it in the session.
-        additional_properties: Anything that the application wants to store with the agent.
-        chat_client: Another name for `client`.
-        otel_agent_provider_name: The name under which spans report the agent; by default `AGENT_PROVIDER_NAME`.
-        otel_provider_name: The same.
+        ...: The other arguments are those of `Agent`.
 
     Attributes:
         client: The chat client.
         default_options: A dict without `None`; it has `tools`, and `tool_choice`, by default `"auto"`.
         mcp_tools: Those of the tools that are connections to a server; connected at the first run that needs them.
 
-    Raises:
-        TypeError: If there is no client with a method `get_response`, or another argument is unknown or of a wrong
-            type.
-        ValueError: If two different tools have one name, or the configuration is not valid.
+    Raises: The errors of `Agent`.
 
     Example:
         ```python

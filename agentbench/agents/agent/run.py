@@ -33,11 +33,7 @@ _PATIENCE_S = 1.0
 
 
 class AgentRun:
-    """The state of one run; the agent itself holds nothing of its runs. The arguments are those of `RawAgent.run`.
-
-    In `respond()` and `updates()`, `_prepare()` runs the hooks of the providers and builds the request,
-    the client answers (with tools, where the model calls them), and `_finish()` stores the turn in the session.
-    """
+    """The state of one run: `_prepare()` builds the request, the client answers, `_finish()` stores the turn."""
 
     __slots__ = (
         "_agent",
@@ -87,10 +83,7 @@ class AgentRun:
     respond.__qualname__ = "Agent.run"  # what Python names when the await was forgotten
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
-        """Yield the updates; `final` has the response after the last one.
-
-        Closed or cancelled before its end, it closes the client's stream and stores the answer until then.
-        """
+        """Yield the updates, then `final` has the response; closed early, it stores the answer until then."""
         agent = self._agent
         author, agent_id = agent.name or UNNAMED, agent.id
         received: list[ChatResponseUpdate] = []
@@ -275,10 +268,7 @@ class AgentRun:
             await self._hooks.after()
 
     async def _store_abandoned(self, reason: BaseException, stream: Any, received: list[ChatResponseUpdate]) -> None:
-        """Store the input and the part of the answer of a closed or cancelled run, unless the agent is set not to.
-
-        A conversation that the service began meanwhile is not continued: its last answer is incomplete.
-        """
+        """Store the input and the part of the answer of a closed or cancelled run, unless the agent is set not to."""
         try:
             if self._agent.save_abandoned:
                 answer = partial_answer(received)
@@ -323,10 +313,7 @@ async def _close(stream: Any) -> None:
 
 
 async def _wait_briefly(storing: Coroutine[Any, Any, None]) -> None:
-    """Store a cancelled run. After a second the rest goes on in the background, and its errors are logged.
-
-    A task that cancels a run waits for its end, so that must not take long.
-    """
+    """Store a cancelled run, whose canceller waits: after a second it goes on in the background and logs errors."""
     task = asyncio.ensure_future(storing)
     _background.add(task)
     task.add_done_callback(_log_failure)

@@ -60,10 +60,7 @@ def _server_with(
 
 
 async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Return the text for a client, and whether it reports a failure.
-
-    Clients may be strangers: the text does not say what failed.
-    """
+    """Return the text for a client, maybe a stranger, who does not learn what failed; and whether it is a failure."""
     if name != tool.name:
         return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
     try:

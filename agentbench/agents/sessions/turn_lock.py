@@ -25,11 +25,7 @@ _PATIENCE_S: Final = 1.0
 
 
 class SessionTurn:
-    """Holds a session while it is read or written, as an async context manager.
-
-    A run takes it twice, around the hooks before the model is called and around those after it, never across the call
-    of the model. Runs on other event loops, in other threads, do not wait: their turns may be mixed.
-    """
+    """Holds a session while hooks read or write it, never while the model is called; other event loops do not wait."""
 
     def __init__(self, session: AgentSession) -> None:
         locks = vars(session).get(LOCKS)
@@ -85,10 +81,7 @@ _innermost: ContextVar[SessionTurn | None] = ContextVar("agentbench_session_turn
 
 
 async def after_abandoned_streams() -> None:
-    """Let the runs be stored whose streams their readers have just dropped.
-
-    A run inside a turn does not wait: storing them may need the session that it holds.
-    """
+    """Let runs be stored whose streams were just dropped; a run inside a turn does not wait, it holds the session."""
     turn = _innermost.get()
     if turn is None or not turn.is_open:
         await wait_for_abandoned_streams(timeout_s=_PATIENCE_S)

@@ -64,10 +64,7 @@ _RUN_KEY = otel_context.create_key("agentbench-run")
 
 
 class SpanAround(ABC):
-    """The span around one call; or around one stream, from the first pull until it ends, fails, is closed or collected.
-
-    Only a stream refers to its span, so that both are collected together. Subclasses name the attributes.
-    """
+    """The span around one call, or around one stream from the first pull until it ends, fails, is closed or dropped."""
 
     attributes: Attributes
     _span: Span | None = None

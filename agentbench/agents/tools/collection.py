@@ -26,10 +26,7 @@ _MCP_NAMES = ("is_connected", "connect", "functions")
 
 
 def is_mcp_tool(value: object) -> bool:
-    """Whether this is a connection to tools on a server: it has `is_connected`, `connect()` and `functions`.
-
-    The class is searched for the attributes, so that nothing is connected.
-    """
+    """Whether this is a connection to tools on a server: its class has `is_connected`, `connect` and `functions`."""
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
 
@@ -140,11 +137,7 @@ def tool_name(tool: Any) -> str | None:
 
 
 def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
-    """Add a tool under its name, if it has one, and return whether it is new: it has a new name, or none.
-
-    A copy with other additional properties is the same tool, and so is one that `normalize_tools` made of the same
-    function; a different tool is a `ValueError`.
-    """
+    """Add a tool under its name, if any, and return whether it is new; a different one of that name is an error."""
     name = tool_name(tool)
     if name is None:
         return True

@@ -25,11 +25,7 @@ class Counters:
 
 
 class BoundTools:
-    """The tools that the tool of a method was bound to, by owner.
-
-    The same owner gets the same tool as long as the tool is referred to, and the same counters as long as the owner
-    lives. Owners without weak references share the counters of the definition.
-    """
+    """The tools of a method by owner, with counters while it lives; those without weak references share the counters."""
 
     __slots__ = ("_counters", "_tools")
 

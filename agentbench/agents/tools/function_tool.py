@@ -382,10 +382,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @staticmethod
     def parse_result(result: object) -> list[Content]:
-        """Return a function's result as contents.
-
-        `None` is empty text, text and contents stay what they are, everything else becomes JSON.
-        """
+        """Return a function's result as contents; `None` is empty text, what is neither text nor content is JSON."""
         return parse_result(result)
 
     def _parse(self, parser: Any, result: Any) -> list[Content]:

@@ -28,12 +28,7 @@ SKIP_PARSING: Final = SkipParsing()
 
 
 def parse_result(result: object) -> list[Content]:
-    """Return a function's result as contents.
-
-    Text and contents stay what they are; of a list that holds contents, the other items become text. `None` is empty
-    text. Pydantic models, objects with `to_dict()` and plain values become JSON, also inside of others; an object with
-    only a `text` becomes that text.
-    """
+    """Return a function's result as contents: text and contents as they are, everything else as JSON or its `text`."""
     if isinstance(result, Content):
         return [result]
     if isinstance(result, list) and any(isinstance(item, Content) for item in result):

@@ -31,22 +31,14 @@ class ToolParameter(NamedTuple):
 
 
 class ToolSignature(NamedTuple):
-    """The parameters of a tool's function.
-
-    Attributes:
-        parameters: Those that the model fills, in order.
-        context: Name of the parameter that gets the `FunctionInvocationContext`, if there is one.
-        owner: `self` or `cls` for a method that is not bound yet.
-        pending: The function taken apart, while a name in its annotations is not known; else `None`, so that what was
-            read keeps no function alive.
-    """
+    """The parameters of a tool's function: those that the model fills, and the name of that for the context, if any."""
 
     parameters: tuple[ToolParameter, ...]
     context: str | None
-    owner: str | None
+    owner: str | None  # `self` or `cls` of a method that is not bound yet
     positional_only: tuple[str, ...]
     takes_any_keyword: bool
-    pending: Callee | None
+    pending: Callee | None  # only while a name in an annotation is not known, so that no function is kept alive
 
     @property
     def without_default(self) -> frozenset[str]:

@@ -15,17 +15,12 @@ _TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)
 
 
 class DerivedModel(NamedTuple):
-    """A model made from a signature.
-
-    Attributes:
-        parameter_of: Parameter names by field name, where the two differ.
-        own_defaults: Names of the fields whose parameters have a default, which the function fills in itself.
-    """
+    """A model made from a signature."""
 
     model: Any
     schema: dict[str, Any]
-    parameter_of: Mapping[str, str]
-    own_defaults: frozenset[str]
+    parameter_of: Mapping[str, str]  # by field name, where the two differ
+    own_defaults: frozenset[str]  # of the fields that the function fills in itself
 
 
 def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
