@@ -43,14 +43,7 @@ _open: set[EngineFuture[Any]] = set()
 
 
 class EngineFuture(Future[T]):
-    """The future of work on an event loop, usually that of the engine thread.
-
-    Unlike its base class it is cancelled like a task: `cancel()` requests it, and the future is done when the work has
-    really ended, clean-up included. So nothing of a cancelled run goes on behind the caller's back.
-
-    Attributes:
-        cancelling: Whether `cancel()` was called before the work had ended.
-    """
+    """The future of work on an event loop; it is cancelled like a task, and done when the work has really ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, work: Awaitable[T]) -> None:
         source: object = work
@@ -122,11 +115,7 @@ def _discard(work: object) -> None:
 
 
 class EngineThread:
-    """A daemon thread that runs one asyncio loop until it is closed.
-
-    Attributes:
-        loop: The loop, for objects that must be bound to it. Other threads may only use its thread-safe methods.
-    """
+    """A daemon thread that runs one asyncio loop, of which other threads may only use the thread-safe methods."""
 
     def __init__(self, *, loop: LoopName = "asyncio", name: str = "agentbench-engine") -> None:
         self.loop_name: LoopName = loop
@@ -148,10 +137,7 @@ class EngineThread:
         return threading.get_ident() == self._thread.ident
 
     def close(self, *, timeout_s: float = _CLOSE_LIMIT_S) -> bool:
-        """Cancel the running work, stop the loop and wait for the thread; `True` if it ended within `timeout_s`.
-
-        Work that ignores its cancellation is left behind: the thread is a daemon and keeps no process alive.
-        """
+        """Cancel the running work, stop the loop and wait for the thread; `True` if it ended within `timeout_s`."""
         if not self._closing:
             self._closing = True
             with contextlib.suppress(RuntimeError):  # the loop has ended already
@@ -188,10 +174,7 @@ class EngineThread:
 
 
 class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelled_with_caller():
-    """A block whose interrupt cancels the work that was submitted in it.
-
-    An interrupt may come at any instruction, also between submitting work and beginning to wait for it.
-    """
+    """A block whose interrupt, at any instruction, cancels the work that was submitted in it."""
 
     __slots__ = ("_futures", "_outer")
 
@@ -256,10 +239,7 @@ def on_engine_thread() -> bool:
 
 
 def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
-    """Start work on the engine thread, or on another `loop`, and return a future at once. Safe from any thread.
-
-    `coro` may be anything that can be awaited; it has a copy of the caller's context variables.
-    """
+    """Start work, anything that can be awaited, on the engine thread or another `loop`. Safe from any thread."""
     if loop is None:
         if not threads_available():
             _discard(coro)

@@ -42,11 +42,7 @@ _SHARED_BY_NAME = {
 
 
 def isolate(value: T) -> T:
-    """Return a copy of `value` that shares nothing mutable with it.
-
-    Equal to `copy.deepcopy(value)`, aliases and cycles included, but immutable values, and instances of classes passed
-    to `register_frozen`, are shared instead of copied. Foreign objects such as locks raise, usually `TypeError`.
-    """
+    """Return a copy as of `copy.deepcopy(value)`; immutable values, and those of `register_frozen`, are shared."""
     cls = type(value)
     if cls in SHARED_TYPES:
         return value
@@ -79,20 +75,13 @@ def isolate_or_same(value: T) -> T:
 
 
 def is_atomic(value: object) -> bool:
-    """Return by type alone whether `isolate` returns `value` as it is.
-
-    Containers are never atomic, not even a tuple of numbers, because their type says nothing about their items.
-    """
+    """Return by type alone whether `isolate` returns `value` as it is; containers are never atomic."""
     cls = type(value)
     return cls in SHARED_TYPES or isinstance(value, (Enum, type)) or _is_known_by_name(cls)
 
 
 def register_frozen(cls: type) -> None:
-    """Share the instances of `cls` instead of copying them.
-
-    For classes whose instances are not changed once they have been saved. Only exactly this class: a subclass may add
-    state that does change, and is registered on its own.
-    """
+    """Share the instances of exactly `cls`, which nothing changes once they have been saved, instead of copying."""
     SHARED_TYPES.add(cls)
 
 

@@ -26,12 +26,7 @@ class FolderLock:
         self.close()
 
     def acquire(self, *, patient: bool = True) -> None:
-        """Take the lock.
-
-        Raises:
-            BlockingIOError: Another process has it, and the caller is not patient.
-            TimeoutError: Another process has held it for too long.
-        """
+        """Take the lock, or raise: a `TimeoutError` after a wait, a `BlockingIOError` if the caller is not patient."""
         if self.attempt():
             return
         if not patient:

@@ -55,10 +55,7 @@ def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_result:
-    """Put a whole file in the place of a file or link in one step: readers see the old one or the new one.
-
-    With `fsync` the content reaches the disk before the file takes its place, and its name after it.
-    """
+    """Put a whole file in the place of a file or link in one step, with `fsync` only when its content is on disk."""
     folder = path[: path.rindex(os.sep)]
     temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)

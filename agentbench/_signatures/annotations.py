@@ -155,11 +155,7 @@ def holds_text(annotation: TypeLike) -> bool:
 
 
 def scope_of(callee: Callee, *, known: Mapping[str, object], fallbacks: Mapping[str, object]) -> Scope:
-    """Return the scope of a callable's annotations, with the calls around its definition that are still running.
-
-    Nearest first: the class bodies and functions around the definition, what the callable closes over, `known`, the
-    code outside this library that called it, the module, then `fallbacks` and the few names that are always known.
-    """
+    """Return the scope of a callable's annotations: what is around the definition, `known`, the caller, the module."""
     enclosing, caller = _running_scopes(callee)
     names = {**_ALWAYS_KNOWN, **fallbacks}
     names = {name: value for name, value in names.items() if name not in callee.module_names}

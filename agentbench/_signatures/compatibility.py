@@ -26,19 +26,13 @@ from agentbench._signatures.matching import is_instance_of
 def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
     """Return whether values declared as `source` may be passed where `target` is declared.
 
-    Every member of a source union must fit some member of a target union. Arguments are compared pairwise and
-    covariantly; where only one side has arguments the other one is trusted, as is `Any` on either side: messages are
-    checked again at run time. A class fits a `Literal` if it fits the class of one of its values.
+    Arguments are covariant. `Any` and missing arguments are trusted: messages are checked again at run time.
     """
     return _judge(source, target, trusting=True)
 
 
 def always_fits(source: TypeLike, target: TypeLike) -> bool:
-    """Return whether every value that matches `source` is certain to match `target`.
-
-    Stricter than `is_type_compatible`, which trusts types that say too little: `Any` fits `str` there, but not
-    always.
-    """
+    """Return whether every value that matches `source` is certain to match `target`; `Any` is not trusted here."""
     return _judge(source, target, trusting=False)
 
 
@@ -55,11 +49,7 @@ def _verdict(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
 
 
 class _Comparison:
-    """Compares two types, and the types within them.
-
-    A `type` alias may refer to itself, so a pair of types that comes up again while it is being compared is taken to
-    fit, as is usual for recursive types. With `trusting`, types that say too little fit.
-    """
+    """Compares two types and those within them; a pair that comes up again within itself fits: aliases may recur."""
 
     def __init__(self, *, trusting: bool) -> None:
         self._trusting = trusting

@@ -80,10 +80,7 @@ def is_type_form(value: object) -> bool:
 
 
 def unwrap(type_: TypeLike) -> TypeLike:
-    """Strip what does not matter for values: `Annotated`, `NewType`, `Required` and its kin, `type` aliases.
-
-    `None` becomes `NoneType`. An alias whose value cannot be evaluated counts as `Any`.
-    """
+    """Strip what does not matter for values: `Annotated`, `NewType`, `Required`, aliases (`Any` if not evaluable)."""
     while (inner := _one_layer_off(type_)) is not type_:
         type_ = inner
     return type_
@@ -119,11 +116,7 @@ def required_keys_of(typed_dict: TypeLike) -> frozenset[str]:
 
 
 def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
-    """Return the members of a union, each once, in the order written.
-
-    `Optional[X]` adds `NoneType`, `Never` and `NoReturn` give `()`, any other type gives itself. `Annotated` is
-    taken off; a `NewType` stays.
-    """
+    """Return the members of a union in the order written; `()` for `Never`, any other type alone. A `NewType` stays."""
     members: list[TypeLike] = []
     for member in _members(type_):
         if member not in members:

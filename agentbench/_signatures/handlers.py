@@ -25,22 +25,14 @@ class PendingSignature(NamedTuple):
     reading: Reading
 
     def resolve(self, owner: type) -> HandlerSignature:
-        """Look the names up again, also in the class that has the handler, and return the signature.
-
-        Raises:
-            NameError: A name passed to the decorator does not exist.
-            ValueError: A name in an annotation does not exist, or what it names breaks a rule of the decorator.
-        """
+        """Look names up again, also in the handler's class; `NameError` or `ValueError` if one is still not known."""
         return _complete(self.reading.with_names({**vars(owner), owner.__name__: owner}), self.read)
 
 
 def read_handler(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature | PendingSignature:
-    """Read a `@handler` method `(self, message, ctx)`, whose `ctx` is annotated with the context type.
-
-    With explicit types, which were passed to the decorator, `input` is needed and annotations give no types.
-    """
+    """Read a `@handler` method `(self, message, ctx)`: its annotations, or else only the decorator's explicit types."""
     reading = Reading("@handler", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(self, message, ctx)")
     return _start(reading, _handler)
@@ -58,10 +50,7 @@ def read_response_handler(
 def read_function(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature:
-    """Read an `@executor` function `(message)` or `(message, ctx)`; an explicit type beats its annotation.
-
-    Functions, bound methods, `functools.partial` and callable objects are understood.
-    """
+    """Read an `@executor` callable `(message)` or `(message, ctx)`; an explicit type beats its annotation."""
     reading = Reading("@executor", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(message)", "(message, ctx)")
     return _complete(reading, _function)

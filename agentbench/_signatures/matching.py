@@ -38,9 +38,7 @@ Check = Callable[[object], bool]
 def is_instance_of(value: object, type_: TypeLike) -> bool:
     """Return whether a value fits a type, contents of lists, sets, tuples and dicts included.
 
-    Empty containers fit every element type, `bool` fits `int`, `int` does not fit `float`. Generics other than
-    `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
-    that are not runtime-checkable, unbound type variables, unresolved names) accepts every value.
+    `bool` fits `int`, `int` does not fit `float`. What cannot be decided at run time accepts every value.
     """
     try:
         check = _compile(type_)
@@ -58,11 +56,7 @@ def check_for(type_: TypeLike) -> Check:
 
 
 def decided_by_class(type_: TypeLike) -> bool:
-    """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it.
-
-    True for classes, `Any`, and unions of those. False for generics, literals, typed dicts, protocols and classes
-    whose metaclass has an `isinstance` rule of its own (pydantic's rule is known to look at the class only).
-    """
+    """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it."""
     try:
         return _decide(type_)
     except TypeError:
@@ -229,11 +223,9 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
 
 
 def coerce_answer(value: object, type_: TypeLike) -> object:
-    """Convert an answer from outside to the requested type, where that is safe.
+    """Convert an answer from outside to the requested type, where that is safe; else it comes back unchanged.
 
-    A fitting value stays as it is. `int` becomes `float`; a `dict` becomes a dataclass, its fields coerced alike, or
-    a model with `model_validate`. Of a union the first member that fits wins. If nothing works the value comes back
-    unchanged, for the caller to refuse.
+    `int` becomes `float`, a `dict` a dataclass or a model. Of a union the first member that fits wins.
     """
     if is_instance_of(value, type_):
         return value

@@ -33,11 +33,7 @@ class ExplicitTypes(NamedTuple):
 
 
 class HandlerSignature(NamedTuple):
-    """What one handler takes, sends and yields.
-
-    The message type, which is that of the response for a response handler, is a union as one type; types to send and
-    to yield are the members of unions. Only response handlers have the last two.
-    """
+    """What one handler takes (of a response handler, the response), sends and yields, the last two as union members."""
 
     message_type: TypeLike
     send_types: tuple[TypeLike, ...] = ()
@@ -70,11 +66,7 @@ class ContextTypes(NamedTuple):
 
 
 class Reading:
-    """Reads the types of one callable.
-
-    An unknown name does not end the reading: its type counts as `Any` and the error is collected in `unknown`, so that
-    mistakes which no later reading can mend are reported at once.
-    """
+    """Reads the types of one callable. An unknown name counts as `Any`, and its error is collected in `unknown`."""
 
     def __init__(
         self,

@@ -73,10 +73,7 @@ def find_loaded_type(address: str) -> TypeLike:
 
 
 def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
-    """Return the type that `type_to_dict` described; `"module:qualname"` is understood, too.
-
-    `find` returns the type of a name, or raises TypeError; so does a malformed description.
-    """
+    """Return the type that `type_to_dict` or `"module:qualname"` described, by `find`; else raise a `TypeError`."""
     if isinstance(data, str):
         return Ellipsis if data == _ELLIPSIS else find(data)
     if isinstance(data, list):

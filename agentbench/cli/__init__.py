@@ -20,10 +20,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, by default that of the command line, and return the exit status.
-
-    0 if all went well, 1 for an error that was printed, 2 for wrong arguments, 130 where the person pressed Ctrl-C.
-    """
+    """Run a command, by default that of the command line, and return the exit status: 1 for errors, 130 for Ctrl-C."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

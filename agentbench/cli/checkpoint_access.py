@@ -86,10 +86,7 @@ async def _matching(storage: CheckpointStorage, reference: str) -> list[Checkpoi
 
 
 def import_classes(names: Sequence[str]) -> None:
-    """Import the modules that define what checkpoints hold; the current folder is searched first.
-
-    The classes of a script are those of a main program; its part under `if __name__ == "__main__"` does not run.
-    """
+    """Import the modules, or scripts without their main part, that define what checkpoints hold."""
     if names and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     for name in names:

@@ -6,16 +6,7 @@ from enum import Enum
 
 
 class OtelAttr(str, Enum):
-    """A name in telemetry; each member is the text that it stands for, also as `str()` and `repr()`.
-
-    Example:
-        ```python
-        from agentbench.observability import OtelAttr
-
-        attributes = {"gen_ai.operation.name": "chat"}  # as of a span
-        print(attributes[OtelAttr.OPERATION] == OtelAttr.CHAT_COMPLETION_OPERATION)  # True
-        ```
-    """
+    """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`."""
 
     # general
     OPERATION = "gen_ai.operation.name"

@@ -34,13 +34,6 @@ class ObservabilitySettings:
         SENSITIVE_DATA_ENABLED: Contents of messages may appear in spans.
         WORKFLOW_DEFINITION_ENABLED: The span of a build has the whole graph as JSON.
         is_user_disabled: Switched off for good by `disable_instrumentation()`.
-
-    Example:
-        ```python
-        from agentbench.observability import OBSERVABILITY_SETTINGS
-
-        OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED = False
-        ```
     """
 
     ENABLED: bool = field(default_factory=partial(_flag, "ENABLE_INSTRUMENTATION", default=True))

@@ -75,10 +75,7 @@ def module_of_library_class(name: str) -> str | None:
 
 
 def register_class(cls: type, name: str | None = None) -> None:
-    """Register a class by its qualified name, or by a name that remains when the class moves.
-
-    A later class of the same qualified name replaces it, as when a notebook's cell is run again.
-    """
+    """Register a class by a name, by default its qualified one; a later class of that name replaces it."""
     if name is not None:
         refuse_other(cls, name, _REGISTERED.get(name))
         _NAMES[cls] = name

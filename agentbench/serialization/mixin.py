@@ -172,7 +172,7 @@ def snake_case(name: str) -> str:
 
 
 def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    for name in _slots_of(type(instance)):
+    for name in _slots_of(type(instance)):  # type: ignore[arg-type]
         value = getattr(instance, name, _MISSING)
         if value is not _MISSING:
             yield name, value
@@ -191,11 +191,7 @@ def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, An
 
 
 def pydantic_schema(cls: Any) -> Any:
-    """Return how pydantic handles fields of a class with `to_dict` and `from_dict`.
-
-    Instances are accepted uncopied, dictionaries in the form of `to_dict` are read, and JSON holds that form. A value
-    that cannot be read is an error of its field.
-    """
+    """Return how pydantic handles fields of a class with `to_dict` and `from_dict`: instances pass, others are read."""
     from pydantic_core import core_schema as schemas  # noqa: PLC0415 - only users of pydantic need it
 
     def from_dict(data: dict[str, Any]) -> Any:

@@ -181,10 +181,7 @@ class OpenUnpickler(pickle.Unpickler):
 
 
 def _is_bomb(parts: list[Any]) -> bool:
-    """Return whether a call would make a huge value of a short pickle, such as `list(range(10**12))`.
-
-    An alias such as `list[int]` calls its class; pickles have no need to call it.
-    """
+    """Return whether a call would make a huge value of a short pickle, such as `list(range(10**12))`."""
     if type(parts[0]) is types.GenericAlias or any(isinstance(part, range) for part in parts):
         return True
     made = next((part for part in parts if isinstance(part, type)), None)

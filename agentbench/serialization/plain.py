@@ -21,11 +21,7 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def to_plain(value: Any, convert: Callable[[Any], Any] | None = None) -> Any:
-    """Return a value as texts, numbers, lists and dictionaries, which are all new.
-
-    `convert`, by default `object_to_plain`, returns the plain value of an object that is none of these or has a
-    `to_dict`, or `OMIT`. Subclasses of texts and numbers, such as enums, are passed to it too.
-    """
+    """Return a value as new texts, numbers, lists and dictionaries; `convert` returns that of an object, or `OMIT`."""
     cls = type(value)
     if cls in _SCALARS:
         return value
@@ -45,10 +41,7 @@ def to_plain(value: Any, convert: Callable[[Any], Any] | None = None) -> Any:
 def object_to_plain(
     value: Any, convert: Callable[[Any], Any] | None = None, other: Callable[[Any], Any] | None = None
 ) -> Any:
-    """Return an object as a plain value: an enum by its value, a set in order, an instance by fields; secrets masked.
-
-    `convert` is for what the object holds; `other` replaces an object without such a form, by default by its text.
-    """
+    """Return an object as a plain value, secrets masked; `other` is for one without such a form, else its text."""
     if isinstance(value, Enum):
         return to_plain(value.value, convert)
     if is_secret(value):

@@ -13,10 +13,7 @@ from agentbench.serialization.writer import TAG
 
 
 class JsonReader:
-    """Reads the text of a `JsonWriter`.
-
-    A subclass that stores some values elsewhere adds `decoders` of its own tags.
-    """
+    """Reads the text of a `JsonWriter`; a subclass that stores some values elsewhere adds `decoders` of its tags."""
 
     def __init__(self) -> None:
         self.decoders: dict[str, Callable[[Any], Any]] = dict(STANDARD_DECODERS)

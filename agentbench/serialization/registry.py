@@ -19,10 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StateType:
-    """How instances of a class, without its subclasses, are stored under a tag.
-
-    `encode` returns a simpler value for an instance, which is then written; `decode` returns an instance for it.
-    """
+    """How instances of a class, without its subclasses, are stored under a tag: `encode` returns a simpler value."""
 
     cls: type
     tag: str

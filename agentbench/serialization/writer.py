@@ -34,10 +34,7 @@ _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_
 
 
 class JsonWriter:
-    """Writes values as tagged JSON on one line.
-
-    A subclass that stores some values elsewhere overrides `write_text`, `write_list` or `write_pairs`.
-    """
+    """Writes values as tagged JSON on one line; subclasses that store some elsewhere override its `write_` methods."""
 
     #: Flat lists and dictionaries with a longer text are written entry by entry.
     longest_plain: int = sys.maxsize

@@ -39,14 +39,7 @@ MakeStorage: TypeAlias = Callable[[], "CheckpointStorage | Awaitable[CheckpointS
 
 @dataclass(frozen=True)
 class StorageCheck:
-    """One thing that a storage must do.
-
-    `await check(make_storage)` runs it; `storage_suite.checks()` returns all of them, with an example in the module.
-
-    Attributes:
-        function: Does it on a new, empty storage.
-        capability: The optional protocol that it is about; `None` for what every storage must do.
-    """
+    """One thing that a storage must do, or one with an optional `capability`; an example is in the module."""
 
     function: Callable[[CheckpointStorage], Awaitable[None]]
     capability: type | None = None
@@ -60,17 +53,10 @@ class StorageCheck:
         return self.name
 
     async def __call__(self, make_storage: MakeStorage) -> bool:
-        """Check a storage.
-
-        Args:
-            make_storage: Returns a new, empty storage, or an awaitable of one.
-
-        Returns:
-            Whether there was anything to check: `False` if the storage lacks the capability.
+        """Check a new, empty storage that a function returns; `False` if the storage lacks the capability.
 
         Raises:
             AssertionError: The storage does not do it; the text says what it did instead.
-            Exception: What else the storage raises where nothing should be raised.
         """
         made = make_storage()
         storage = await made if inspect.isawaitable(made) else made

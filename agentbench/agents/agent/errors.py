@@ -30,7 +30,8 @@ _AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
 
 def as_agent_error(error: ChatClientException) -> ChatClientException:
     """Return an error of a client as one of a class that is the agent's too; itself if agents have no such class."""
-    derived = _derived_class(type(error))
+    cls: Any = type(error)
+    derived = _derived_class(cls)
     if derived is None:
         return error
     return restore_error(derived, error.args, error.__dict__).with_traceback(error.__traceback__)

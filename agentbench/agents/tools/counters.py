@@ -25,7 +25,7 @@ class Counters:
 
 
 class BoundTools:
-    """The tools of a method by owner, with counters while it lives; those without weak references share the counters."""
+    """The tools of a method by owner, with counters while it lives; without weak references it shares them."""
 
     __slots__ = ("_counters", "_tools")
 

@@ -42,18 +42,7 @@ class Request(NamedTuple):
 
 
 class Cassette:
-    """A file of recorded calls, which is followed as it grows, and which of the calls were used.
-
-    Args:
-        path: The file; where it is does not change with the working directory.
-        match: Rewrites what is compared.
-        redaction: Replaces text before anything is compared or written.
-        repeat: Whether the last of equal requests is served again and again.
-        anew: Whether the file answers nothing, and the first call that is recorded starts it anew.
-
-    Attributes:
-        lines: What has been read of the file.
-    """
+    """A file of recorded calls, read as it grows; `anew`: it answers nothing, the first recording starts it anew."""
 
     def __init__(
         self,
@@ -188,14 +177,7 @@ class Cassette:
             raise ChatClientException(message) from error
 
     def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> RecordedCall:
-        """Write a call: all of its lines, or none.
-
-        Args:
-            request: The request.
-            answer: `{"updates": [...]}` or `{"response": {...}}`.
-            header: The first line, for a file that has none.
-            secrets: Text that must not get into the file: a `ChatClientException` refuses it.
-        """
+        """Write a call, `{"updates": [...]}` or `{"response": {...}}`: in whole, or not at all if it has secrets."""
         updates = answer.get("updates")
         answer = self._redaction.value(answer) if updates is None else {"updates": self._redaction.updates(updates)}
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]

@@ -39,17 +39,7 @@ _MOST_LISTED = 10
 
 
 class CassetteCall(NamedTuple):
-    """One call of the model.
-
-    Attributes:
-        messages: Copies of the messages that were sent, so that later changes do not show. Calls share those of equal
-            messages.
-        options: Of the call; tools are the objects themselves.
-        stream: Whether the answer was streamed.
-        client_kwargs: Arguments that are passed through to the client.
-        number: Of the recorded call that answered it, or that it became; `None` if it failed or goes on.
-        served: Whether the file answered.
-    """
+    """A `ModelCall` with the number of its recorded call, if there is one; `served`: the file answered."""
 
     messages: list[Message]
     options: dict[str, Any]
@@ -220,11 +210,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     async def _call_client(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> Any:
-        """Return the client's answer as one response or as a stream, in whichever form the client gives it.
-
-        A `BaseChatClient` is called at its own hook, below its layers, because those of the cassette's client already
-        run; any other client through `get_response`.
-        """
+        """Return the client's answer; layers of a `BaseChatClient` are left out, since they run around this client."""
         client = self._get_client()
         require_network(client)
         builder: BaseChatClient[Any] = client if isinstance(client, BaseChatClient) else self
@@ -326,11 +312,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return self._cassette.unused
 
     def assert_exhausted(self) -> None:
-        """Do nothing if every call of the file was served or recorded by this object.
-
-        Raises:
-            AssertionError: Some were not; they are listed.
-        """
+        """Raise an `AssertionError` that lists the calls which this object neither served nor recorded, if any."""
         left = self.unused()
         if left:
             listed = [f"  {call!r}" for call in left[:_MOST_LISTED]]
@@ -340,10 +322,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             raise AssertionError("\n".join([head, *listed, *more]))
 
     def prune(self) -> int:
-        """Rewrite the file with only what was served or recorded by this object; numbers stay.
-
-        Returns:
-            How many calls are gone.
+        """Rewrite the file with only what this object served or recorded, and return how many calls are gone.
 
         Raises:
             ChatClientException: `mode` is `replay`, which never writes.

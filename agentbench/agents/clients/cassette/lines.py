@@ -37,14 +37,9 @@ class BadLineError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class RecordedCall:
-    """A call of a model that is in a cassette: a request and its answer.
+    """A call of a model in a cassette, as plain JSON values; call and line are counted from 1.
 
-    Attributes:
-        number: Its number in the file, counted from 1.
-        line: The number of its line in the file, counted from 1.
-        request: `messages`, `tools` and `options` as they were sent, as plain JSON values.
-        response: The answer, if it was not streamed: a `ChatResponse` as its `to_dict()`.
-        updates: The answer, if it was streamed: every `ChatResponseUpdate` as its `to_dict()`.
+    A streamed answer is `updates`, any other one `response`, each as its `to_dict()`.
     """
 
     number: int
@@ -82,13 +77,7 @@ class RecordedCall:
 
 
 class CassetteLines:
-    """The lines that were read, and the names of messages and tools that later lines may use.
-
-    Attributes:
-        header: The first line, `None` before it was read.
-        calls: The calls, in the order of the file.
-        count: How many lines were read.
-    """
+    """The lines that were read, and the names of messages and tools that later lines may use."""
 
     def __init__(self) -> None:
         self.header: Plain | None = None
@@ -161,10 +150,7 @@ class CassetteLines:
         self.calls.append(call)
 
     def lines_for(self, request: Plain, answer: Plain, *, number: int | None = None) -> list[str]:
-        """Return the lines that a call adds, without line ends; they count once they have been read.
-
-        `answer` is `{"updates": [...]}` or `{"response": {...}}`; by default the call gets the next number.
-        """
+        """Return the lines that a call adds, by default with the next number; they count once they have been read."""
         lines: list[str] = []
         new: dict[tuple[str, str], str] = {}
 

@@ -33,10 +33,7 @@ _ABSENT = object()
 
 
 def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets: Collection[str]) -> CassetteMissError:
-    """Return the error, with the file, the nearest recorded call, the first difference and how to record again.
-
-    `reason` is why the request is not recorded now; `secrets` are masked.
-    """
+    """Return the error, with the nearest recorded call, the first difference and how to record; secrets are masked."""
     canonical = cassette.matcher.canonical
     sent, equal = canonical(request.sent), cassette.count(request)
     messages = len(sent.get("messages") or ())
@@ -84,10 +81,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def first_difference(recorded: Any, now: Any) -> str | None:
-    """Return the first difference of two plain values in reading order as a path and both values; `None` if equal.
-
-    A long text is cut to 200 characters around the difference. `1` and `1.0` are equal.
-    """
+    """Return the first difference of two plain values as a path and both values, cut around it; `None` if equal."""
     first = next(_differences(recorded, now, ""), None)
     if first is None:
         return None

@@ -136,11 +136,7 @@ def _options_without_secrets(options: Plain) -> Plain:
 
 
 class Matcher:
-    """Brings requests into the form in which they are compared, and makes keys that are equal where the forms are.
-
-    Ids of calls are numbered by first appearance, arguments of calls are parsed, and what only describes (usage, keys
-    of `additional_properties` that start with `_`) is gone.
-    """
+    """Makes the form in which requests are compared (ids as numbers, parsed arguments, no usage), and keys of forms."""
 
     def __init__(self, match: Match | None, redaction: Redaction) -> None:
         self._match = match

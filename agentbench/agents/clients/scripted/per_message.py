@@ -19,11 +19,7 @@ _stored = operator.attrgetter(*STORED)
 
 
 class PerMessage(Generic[T]):
-    """A function of messages with a cache: a conversation is long, and only its end is new.
-
-    The cache's key is all that a message holds, so one that was changed in place counts as another. For a message that
-    holds an object which may change unnoticed, the function is called each time.
-    """
+    """A function of messages with a cache, by all that they hold: a conversation is long, and only its end is new."""
 
     def __init__(self, make: Callable[[Message], T]) -> None:
         self._make = make

@@ -109,10 +109,7 @@ def _tool_name(tool: Any) -> Any:
 def read_entry(
     entry: ScriptEntry, *, messages: Sequence[Message], options: Mapping[str, Any], ids: Ids, model: str | None
 ) -> Reply:
-    """Return a response as an entry describes it, or updates where the entry holds these.
-
-    Ids and the model that the entry does not set are those of the client; usage is counted in words.
-    """
+    """Return a response as an entry describes it, or the updates that it holds; what it leaves out is the client's."""
     if isinstance(entry, ChatResponse):
         return copy.deepcopy(entry)
     items = list(entry) if isinstance(entry, (list, tuple)) else [entry]

@@ -150,15 +150,7 @@ def tools_disabled(options: Mapping[str, Any]) -> bool:
 
 
 class ModelCall(NamedTuple):
-    """One call of a model.
-
-    Attributes:
-        messages: Copies of the messages that were sent, so that later changes do not show. Calls share those of equal
-            messages.
-        options: Of the call; tools are the objects themselves.
-        stream: Whether the answer was streamed.
-        client_kwargs: Arguments that are passed through to the client.
-    """
+    """One call of a model, with copies of the messages that were sent; calls share those of equal messages."""
 
     messages: list[Message]
     options: dict[str, Any]
@@ -248,11 +240,7 @@ class ScriptedChatClient(AnsweringChatClient):
             self.calls.clear()
 
     def assert_exhausted(self) -> None:
-        """Do nothing if every entry was played.
-
-        Raises:
-            AssertionError: Some were not; they are listed.
-        """
+        """Raise an `AssertionError` that lists the entries which were not played, if there are any."""
         left = self._script[self._position :]
         if left:
             texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, left[:_MOST_LISTED])]
