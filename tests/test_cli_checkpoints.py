@@ -216,8 +216,10 @@ def test_an_unknown_chain_is_an_error_that_lists_those_there_are(form: list[str]
 
 
 def damage(folder: Path, checkpoint_id: str) -> None:
-    file = folder / f"{checkpoint_id}.json"
-    file.write_bytes(file.read_bytes()[:-20])
+    (file,) = folder.glob("flow-*.checkpoints")
+    lines = file.read_bytes().splitlines(keepends=True)
+    named = f'"key":["{checkpoint_id}"'.encode()
+    file.write_bytes(b"".join([line.replace(b"}}", b"} ") if named in line else line for line in lines]))
 
 
 def test_a_damaged_checkpoint_is_left_out_of_the_list_with_a_warning(
@@ -226,7 +228,7 @@ def test_a_damaged_checkpoint_is_left_out_of_the_list_with_a_warning(
     damage(folder, "flow-0002")
     assert "flow-0001" in shown("list", folder)
     assert "flow-0002" in caplog.text
-    assert "it was changed or damaged" in caplog.text
+    assert "its line was damaged after it was saved" in caplog.text
 
 
 # ----------------------------------------------------------------------------------------------------------------- show
@@ -460,8 +462,7 @@ def test_an_address_that_is_none_is_an_error_without_its_password(shown: Shown) 
 
 
 def test_a_damaged_checkpoint_is_an_error_of_one_line(folder: Path, shown: Shown) -> None:
-    (file,) = folder.glob("flow-0003*.json")
-    file.write_bytes(file.read_bytes()[:-20])
+    damage(folder, "flow-0003")
     assert "flow-0003" in shown.failure("show", folder, "flow-0003")
 
 

@@ -62,11 +62,8 @@ async def _chains(storage: Any) -> tuple[list[str], list[Row]]:
 
 def _can_be_listed(storage: Any) -> bool:
     """Whether listing asks no server and leaves nothing behind."""
-    if isinstance(storage, InMemoryCheckpointStorage):
+    if isinstance(storage, (InMemoryCheckpointStorage, FileCheckpointStorage)):
         return True
-    if isinstance(storage, FileCheckpointStorage):
-        # Without the log, which the first save writes, listing would write it.
-        return os.path.isfile(os.path.join(storage._path, ".agentbench.index"))  # noqa: SLF001 - the one folder
     if isinstance(storage, SQLCheckpointStorage):
         file = re.fullmatch(r"\w+\('sqlite:///([^?']+).*'\)", repr(storage))
         return file is not None and _holds_tables(file[1])

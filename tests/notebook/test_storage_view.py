@@ -50,9 +50,9 @@ def test_a_view_leaves_nothing_behind(tmp_path: Path):
     (tmp_path / "empty.db").touch()
     assert len(lines(SQLCheckpointStorage(tmp_path / "empty.db"))) == 1
     folder = FileCheckpointStorage(tmp_path / "folder")
-    assert lines(folder) == [repr(folder)]
+    assert lines(folder)[0] == f"{folder!r}: 0 chains"
     (tmp_path / "folder").rmdir()
-    assert lines(folder) == [repr(folder)]
+    assert lines(folder)[0] == f"{folder!r}: 0 chains"
     assert os.listdir(tmp_path) == ["empty.db"]
     assert (tmp_path / "empty.db").stat().st_size == 0
 
