@@ -117,6 +117,9 @@ class Calling:
 
     async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> tuple[bool, bool]:
         """Call the tool inside the middleware, and return whether a middleware ended the loop, and before the call."""
+        if not self._middleware:
+            context.result = await self._call(tool, call_id, context)
+            return False, False
         is_called = False
 
         async def innermost() -> None:
@@ -124,23 +127,18 @@ class Calling:
             is_called = True
             context.result = await self._call(tool, call_id, context)
 
-        if self._middleware:
-            ended = await run_pipeline(self._middleware, context, innermost)
-            return ended, ended and not is_called
-        context.result = await self._call(tool, call_id, context)
-        return False, False
+        ended = await run_pipeline(self._middleware, context, innermost)
+        return ended, ended and not is_called
 
     def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
-        keywords = {"in_thread": True} if self._threads else {}  # tools of another make may not know about that
-
-        def call() -> Any:
-            return tool.invoke(arguments=context.arguments, context=context, tool_call_id=call_id, **keywords)
-
+        keywords: dict[str, Any] = {"arguments": context.arguments, "context": context, "tool_call_id": call_id}
+        if self._threads:  # tools of another make may not know about that
+            keywords["in_thread"] = True
         if getattr(tool, "MAKES_OWN_SPANS", False) or not is_tracing():
-            return call()  # type: ignore[no-any-return]
+            return tool.invoke(**keywords)  # type: ignore[no-any-return]
         from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        return ToolSpan(tool, call_id, context.arguments).call(call)
+        return ToolSpan(tool, call_id, context.arguments).call(lambda: tool.invoke(**keywords))
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
         """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""

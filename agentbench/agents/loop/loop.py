@@ -425,7 +425,8 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
     """
     combined = list(messages)
     for role, contents in additions:
-        back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
+        is_call = role == "assistant"  # results are no calls
+        back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id} if is_call else {}
         used = set[str | None]()
         for index, message in enumerate(combined if back else ()):
             ids = back.keys() & {one.call_id for one in message.contents if one.type == "function_call"}

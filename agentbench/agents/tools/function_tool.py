@@ -6,7 +6,8 @@ import asyncio
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
@@ -327,23 +328,38 @@ class FunctionTool(SerializationMixin, Displayable):
             arguments = kwargs or (None if context is None else context.arguments) or {}
         valid = self._valid(arguments)
         args, named = self._call_arguments(valid, context, tool_call_id)
-
-        async def call() -> Any:
-            self._count_call(None if context is None else context.metadata)
-            try:
-                result = await _call(func, args, named, in_thread=in_thread)
-            except Exception as error:
-                self._count_exception(error)
-                raise
-            if skip_parsing or self.result_parser is SKIP_PARSING:
-                return result
-            return parse_result(result) if self.result_parser is None else self._parse(self.result_parser, result)
-
+        metadata = None if context is None else context.metadata
+        parser = SKIP_PARSING if skip_parsing else self.result_parser
+        pending = self._run(partial(func, *args, **named), metadata, parser, in_thread=in_thread)
         if not is_tracing():
-            return await call()
+            return await pending
         from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        return await ToolSpan(self, tool_call_id, valid).call(call)
+        return await ToolSpan(self, tool_call_id, valid).call(lambda: pending)
+
+    async def _run(
+        self,
+        call: Callable[[], Any],
+        metadata: Mapping[str, Any] | None,
+        parser: ResultParser | None,
+        *,
+        in_thread: bool,
+    ) -> Any:
+        """Count a call of the function, make it, and return its result as contents."""
+        self._count_call(metadata)
+        try:
+            if in_thread and not inspect.iscoroutinefunction(self.func):
+                result = await asyncio.to_thread(_call_to_end, call)
+            else:
+                result = call()
+            if type(result) not in _PLAIN:
+                result = await _whole(result)
+        except Exception as error:
+            self._count_exception(error)
+            raise
+        if parser is None:
+            return parse_result(result)
+        return result if parser is SKIP_PARSING else self._parse(parser, result)
 
     def _callable(self) -> Callable[..., Any]:
         if self.func is None:
@@ -463,14 +479,8 @@ def _check_limit(name: str, limit: int | None) -> int | None:
     return limit
 
 
-async def _call(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], *, in_thread: bool) -> Any:
+async def _whole(result: Any) -> Any:
     """Return the result of a function of any kind: awaited, and as a list if it came piece by piece."""
-    if in_thread and not inspect.iscoroutinefunction(func):
-        result = await asyncio.to_thread(_call_to_end, func, args, named)
-    else:
-        result = func(*args, **named)
-    if type(result) in _PLAIN:
-        return result
     if inspect.isawaitable(result):
         result = await result
     if inspect.isgenerator(result):
@@ -480,8 +490,8 @@ async def _call(func: Callable[..., Any], args: Sequence[Any], named: Mapping[st
     return result
 
 
-def _call_to_end(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    result = func(*args, **named)
+def _call_to_end(call: Callable[[], Any]) -> Any:
+    result = call()
     return list(result) if inspect.isgenerator(result) else result
 
 
