@@ -24,6 +24,7 @@ from agentbench.exceptions import (
     ChatClientInvalidAuthException,
     ChatClientInvalidRequestException,
     ChatClientInvalidResponseException,
+    ContentError,
     OpenAIContentFilterException,
 )
 
@@ -74,7 +75,7 @@ _RESPONSE = _Kind(
     "Check that base_url=... is the address of its API.",
     (
         *("APIResponseValidationError", "LengthFinishReasonError"),
-        *("DecodingError", "OverflowError", "RecursionError", "ValueError"),
+        *("ContentError", "DecodingError", "OverflowError", "RecursionError", "ValueError"),
     ),
 )
 _FILTER = _Kind(
@@ -123,8 +124,8 @@ def answer_errors() -> tuple[type[Exception], ...]:
     transport = tuple(library.HTTPError for library in libraries if library is not None)
     sdk = sys.modules.get("openai")
     own = (sdk.OpenAIError,) if sdk is not None else ()
-    # An answer may be no JSON, nested too deeply, or hold numbers that are too long.
-    return *own, *transport, ValueError, RecursionError, OverflowError, EOFError, TimeoutError
+    # An answer may be no JSON, nested too deeply, or hold numbers that are too long and addresses that are none.
+    return *own, *transport, ContentError, ValueError, RecursionError, OverflowError, EOFError, TimeoutError
 
 
 def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:

@@ -257,8 +257,8 @@ class EventReader:
         delta, item_id, item = text(event, "delta"), text(event, "item_id"), field(event, "item")
         index = number(event, "output_index") or 0
         match kind:
-            case "response.output_text.delta" if delta:
-                yield Content.from_text(delta)
+            case "response.output_text.delta" if words := answer_text(event, "delta"):
+                yield Content.from_text(words)
             case "response.refusal.delta" if delta:
                 yield Content.from_text(delta, additional_properties={"refusal": True})
             case "response.output_text.annotation.added":

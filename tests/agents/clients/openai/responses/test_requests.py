@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from agentbench.agents.tools.decorator import tool
-from agentbench.exceptions import ChatClientException, ChatClientInvalidRequestException
+from agentbench.exceptions import (
+    ChatClientException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+)
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient, OpenAIResponsesClient
@@ -274,6 +278,27 @@ def test_a_program_that_ends_within_a_stream_closes_it_without_a_complaint(
 
     asyncio.run(main())
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "message", "content": [{"type": "output_text", "text": {"value": "Hello."}}]},
+        {"type": "code_interpreter_call", "id": "c", "outputs": [{"type": "image", "url": "no address"}]},
+    ],
+)
+async def test_an_item_that_cannot_be_read_is_an_invalid_response(
+    server: OpenAIServer, item: dict[str, Any], *, streaming: bool
+) -> None:
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    if item["type"] == "message":
+        done = {"type": "response.output_text.delta", "delta": {"value": "Hello."}}
+    server.answer(streamed(done) if streaming else reply(wire.response(item)))
+    async with client_of(server) as client:
+        answer: Any = client.get_response("x", stream=streaming)
+        with pytest.raises(ChatClientInvalidResponseException):
+            await (answer.get_final_response() if streaming else answer)
 
 
 async def test_a_token_of_something_else_is_refused(server: OpenAIServer) -> None:
