@@ -276,12 +276,7 @@ def _as_tool_call(call: Content) -> dict[str, Any]:
 
 
 def as_contents(source: Any) -> list[Content]:
-    """Return one or several contents, texts or dictionaries as a new list of contents.
-
-    Raises:
-        TypeError: One is of no such kind.
-        ValueError: A dictionary has no type.
-    """
+    """Return one or several contents, texts or dictionaries with a type as a new list of contents."""
     if type(source) is list:
         for item in source:
             if type(item) is not Content:

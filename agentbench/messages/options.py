@@ -51,9 +51,7 @@ class _Options(TypedDict, total=False):
 
 if TYPE_CHECKING:
 
-    class ChatOptions(_Options, Generic[ResponseModelT], total=False):
-        """The options, typed by the form of the answer."""
-
+    class ChatOptions(_Options, Generic[ResponseModelT], total=False):  # noqa: D101 - as below
         response_format: type[ResponseModelT] | Mapping[str, Any] | None
 
 else:  # generic dictionaries came with Python 3.11; any dictionary type can be subscripted
@@ -122,10 +120,8 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
 def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
     """Merge two sets of options into a new one; neither is changed.
 
-    Args:
-        base: The options that apply where the other has none.
-        override: Its values win; `None` values and an empty tool choice are ignored. Instructions are
-            joined by a line break, tools are appended, dictionaries are merged.
+    Values of `override` win, but for `None` and an empty tool choice. Instructions are joined by a line break, tools
+    are appended, dictionaries are merged.
     """
     merged = {name: _copied(value) for name, value in (base or {}).items()}
     for name, value in (override or {}).items():

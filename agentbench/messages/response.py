@@ -74,7 +74,7 @@ class Response(Record, Generic[ValueT]):
 
         Args:
             updates: In their order. They are not changed.
-            output_format_type: The requested form, see `response_format`.
+            output_format_type: The requested form, the later `response_format`.
             value: The answer as a value; it wins over the text.
         """
         latest = [name for name in cls.FIELDS if name not in _FOLDED]
@@ -126,11 +126,7 @@ class Response(Record, Generic[ValueT]):
         return [content for message in self.messages for content in message.contents if content.user_input_request]
 
     def raise_for_user_input(self) -> Self:
-        """Return the response, unless it holds requests to a person.
-
-        Raises:
-            UserInputRequiredException: It does; the requests are its `contents`.
-        """
+        """Return the response; a `UserInputRequiredException` with the requests to a person, if it holds any."""
         requests = self.user_input_requests
         if requests:
             raise UserInputRequiredException(requests)

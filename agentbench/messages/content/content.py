@@ -358,13 +358,7 @@ class Content(ContentRecord):
         )
 
     def __add__(self, other: object) -> Self:
-        """Join with a content that continues this one, as in a stream.
-
-        Raises:
-            TypeError: The other is no content.
-            AdditionItemMismatch: They are of different kinds, or of different calls or thoughts.
-            ContentError: There is no sum of their kind.
-        """
+        """Join with a content that continues this one, as in a stream; a `ContentError` if it does not."""
         if not isinstance(other, Content):
             return NotImplemented
         return add_contents(self, cast("Self", other))

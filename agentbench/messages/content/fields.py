@@ -197,10 +197,7 @@ class ContentRecord(Displayable):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a content of a dictionary in the form of `to_dict`.
-
-        Unknown fields become additional properties; a content of an unknown kind has all fields that it came with.
-        """
+        """Make a content of a dictionary in the form of `to_dict`; unknown fields become additional properties."""
         source: object = data
         values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
         kind = values.pop("type", None)

@@ -86,11 +86,7 @@ def detect_media_type_from_base64(
 
 
 def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
-    """Return the kind of a URI, `"data"` or `"uri"`, and its media type: the argument, else its own.
-
-    Raises:
-        ContentError: It is empty, has no scheme, or is a `data:` URI without a comma or in a foreign encoding.
-    """
+    """Return the kind of a URI, `"data"` or `"uri"`, and its media type; a `ContentError` if it cannot be read."""
     scheme, colon, rest = uri.partition(":")
     if not colon:
         message = f"{uri!r} is no URI: it has no scheme. Expected something like https://... or data:...;base64,..."
