@@ -129,6 +129,9 @@ class Journal:
         except FileNotFoundError:
             self.close()
             return
+        if status.st_size == self._end:
+            self._is_torn = False
+            return
         try:
             self._read_on(status.st_size)
         except BaseException:

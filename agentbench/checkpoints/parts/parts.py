@@ -154,7 +154,8 @@ class _Runs:
         self.tail: list[str] = []
         self.written_tail: list[str] = []
         self.parts_in_tail = 0
-        #: What the full runs up to each one weigh, with all that they refer to; the same of the spine and of the tail.
+        #: What the full runs up to each one weigh, with all that they refer to; what the spine with its lists of runs
+        #: weighs; and each entry of the tail.
         self.weights: list[int] = [0]
         self.spine_weight = 0
         self.tail_weights: list[int] = []
@@ -162,8 +163,7 @@ class _Runs:
     @property
     def weight(self) -> int:
         """What the list weighs, with all that it refers to."""
-        lists = _LIGHT * sum(map(len, self.levels[1:]))
-        return self.weights[-1] + lists + self.spine_weight + sum(self.tail_weights)
+        return self.weights[-1] + self.spine_weight + sum(self.tail_weights)
 
     def cut_back(self, length: int) -> None:
         """Keep only the full runs of the first `length` entries."""
@@ -240,9 +240,16 @@ class _PartWriter(JsonWriter):
         self._append(runs, *self._write_each(value))
         return runs
 
-    def _write_each(self, items: Iterable[Any]) -> tuple[list[str], list[int]]:
+    def _write_pair(self, pair: tuple[Any, Any]) -> str:
+        return f"[{self.write(pair[0])},{self.write(pair[1])}]"
+
+    def _write_each(
+        self, items: Iterable[Any], write: Callable[[Any], str] | None = None
+    ) -> tuple[list[str], list[int]]:
         """Return the texts of items, and what the parts weigh that each refers to."""
-        texts, weights, write = [], [], self.write
+        texts: list[str] = []
+        weights: list[int] = []
+        write = write or self.write
         for item in items:
             before = self._weight
             texts.append(write(item))
@@ -252,13 +259,8 @@ class _PartWriter(JsonWriter):
     def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
             return super().write_pairs(value)
-        before, write = self._weight, self.write
-        runs, texts, weights = _Runs(), [], []
-        for key, item in value.items():
-            start = self._weight
-            texts.append(f"[{write(key)},{write(item)}]")
-            weights.append(self._weight - start)
-        self._append(runs, texts, weights)
+        before, runs = self._weight, _Runs()
+        self._append(runs, *self._write_each(value.items(), self._write_pair))
         return self.tagged("dict", self._written(runs, before))
 
     def _runs_of(self, value: list[Any]) -> _Runs | None:
@@ -346,7 +348,8 @@ class _PartWriter(JsonWriter):
                 taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
                 rest.append(f'"{"".join(level[taken:])}"')
             spine = f"[{','.join(rest)}]"
-            runs.spine, runs.spine_weight = self._part_id(spine), weight(spine)
+            runs.spine = self._part_id(spine)
+            runs.spine_weight = weight(spine) + _LIGHT * sum(map(len, levels[1:]))
         self._weight = before + runs.weight
         tail = _groups(runs)
         if runs.spine is not None:

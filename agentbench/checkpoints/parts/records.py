@@ -74,11 +74,11 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
         f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}'
     )
-    keys_of_record = checkpoint.checkpoint_id, checkpoint.workflow_name, seq, timestamp
     run_id = run_id if isinstance(run_id, str) else None
-    content_sum = _sum_of(text)
-    head = f'{head}{_SUMS}{content_sum}{_sum_of(head, content_sum, *keys_of_record, run_id)}"}}'
-    return CheckpointRecord(*keys_of_record, run_id, head, text), parts
+    checkpoint_id, chain, content_sum = checkpoint.checkpoint_id, checkpoint.workflow_name, _sum_of(text)
+    head_sum = _sum_of(f"{head}{content_sum}\0{checkpoint_id}\0{chain}\0{seq}\0{timestamp}\0{run_id}")
+    head = f'{head}{_SUMS}{content_sum}{head_sum}"}}'
+    return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, head, text), parts
 
 
 def to_info(record: CheckpointRecord) -> CheckpointInfo:
@@ -202,13 +202,14 @@ def _sums(record: CheckpointRecord) -> str:
 
 def _has_right_sum(record: CheckpointRecord) -> bool:
     sums = _sums(record)
-    found = record.checkpoint_id, record.workflow_name, record.seq, record.timestamp, record.run_id
-    return not sums or sums[8:] == _sum_of(record.head[:-_SUMS_LENGTH], sums[:8], *found)
+    if not sums:
+        return True
+    names = f"{record.checkpoint_id}\0{record.workflow_name}\0{record.seq}\0{record.timestamp}\0{record.run_id}"
+    return sums[8:] == _sum_of(f"{record.head[:-_SUMS_LENGTH]}{sums[:8]}\0{names}")
 
 
-def _sum_of(text: str, *more: object) -> str:
-    whole = "\0".join([text, *map(str, more)]) if more else text
-    return f"{crc32(whole.encode('utf-8', 'surrogatepass')):08x}"
+def _sum_of(text: str) -> str:
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
