@@ -217,5 +217,5 @@ def test_reading_finds_the_librarys_own_types_in_a_process_that_has_not_loaded_t
         "agentbench.workflows.executors.approval.Approval",
         "|",
         "list[agentbench.workflows.executors.approval.Approval]",
-        *["Approval(approved=True,", "reason='',", "edited=None)", "IDLE", "MessageType.RESPONSE"],
+        *["Approval(approved=True,", "reason='',", "edited=None)", "IDLE", "response"],
     ]
