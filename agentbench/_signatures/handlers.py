@@ -1,9 +1,7 @@
 """What a handler takes, sends and yields, read from its annotations or from explicit types.
 
-A type may be named before it exists: postponed annotations, text, classes defined further down. Where a later reading
-can still help, `read_handler` and `read_response_handler` return a `PendingSignature`. Both kinds of signature have
-`resolve(owner)`, to be called when the first executor of a class is constructed: by then every name is known, or the
-error is raised.
+A type may be named before it exists. Then a `PendingSignature` is read again by `resolve(owner)`, when the first
+executor of a class is constructed.
 """
 
 from __future__ import annotations

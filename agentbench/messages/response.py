@@ -70,12 +70,9 @@ class Response(Record, Generic[ValueT]):
         output_format_type: Any = None,
         value: Any = None,
     ) -> Self:
-        """Fold a stream's updates into the response that they make.
+        """Fold a stream's updates into the response that they make; they are not changed.
 
-        Args:
-            updates: In their order. They are not changed.
-            output_format_type: The requested form, the later `response_format`.
-            value: The answer as a value; it wins over the text.
+        `output_format_type` is the requested form, and `value` the answer in it, which wins over the text.
         """
         latest = [name for name in cls.FIELDS if name not in _FOLDED]
         make: Any = cls  # the classes below have the constructors

@@ -1,11 +1,5 @@
 """OpenTelemetry behind one boolean: free while it is off or no SDK is installed.
 
-```python
-from agentbench.observability import configure_otel_providers
-
-configure_otel_providers(enable_console_exporters=True)
-```
-
 A program that has set up OpenTelemetry already needs nothing of this: spans and metrics go to the installed providers.
 """
 

@@ -27,10 +27,7 @@ def prepend_agent_framework_to_user_agent(headers: dict[str, Any] | None = None)
     """Put the library's user agent before that of the headers, for the requests of a client of your own.
 
     Args:
-        headers: Changed in place; without any, new ones are made.
-
-    Returns:
-        The headers, unchanged where `AGENTBENCH_USER_AGENT_DISABLED` is `true` or `1`.
+        headers: Changed in place, unless `AGENTBENCH_USER_AGENT_DISABLED` is true; without any, new ones are made.
 
     Example:
         ```python

@@ -40,10 +40,7 @@ def mend_content(content: C) -> C:
 
 
 def mend_messages(messages: list[Any]) -> list[Any]:
-    """Return messages that services take: halves of surrogate pairs in texts are joined, and a half alone is replaced.
-
-    The list itself if there is nothing to mend, else with copies of the messages that change.
-    """
+    """Return messages, copied where they change, with halves of surrogate pairs joined, and a half alone replaced."""
     for at, message in enumerate(messages):
         for content in message.contents:
             if mend_content(content) is not content:

@@ -162,11 +162,7 @@ class Matcher:
         return {str(name): _canonical(value) for name, value in rewritten.items()}
 
     def key(self, request: Plain) -> str:
-        """Return the key of a request, whose messages must not change afterwards: their keys are cached.
-
-        A message alone does not know the numbers of its calls, which count from the first message on. Its own
-        numbering, and the numbers that these calls have in the request, say as much.
-        """
+        """Return the key of a request, whose messages must not change afterwards: their keys are cached."""
         if self._match is not None:
             return _hash(self.canonical(request))
         numbers: dict[str, int] = {}
