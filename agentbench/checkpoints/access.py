@@ -30,10 +30,7 @@ ResultT = TypeVar("ResultT")
 
 
 def makes_copies(storage: object) -> bool:
-    """Return whether a storage promises, by `keeps_copies = True` in its class, to copy what it saves and loads.
-
-    A subclass that saves or loads in its own way does not inherit the promise; it may repeat it.
-    """
+    """Return whether the class that saves and loads promises, by `keeps_copies = True`, to save and load copies."""
     for cls in type(storage).__mro__:
         own = vars(cls)
         if "keeps_copies" in own:

@@ -31,10 +31,7 @@ def _now() -> str:
 
 
 class _ReadLater(Displayable):
-    """A checkpoint whose larger fields are read at the first access: until then their slots are empty.
-
-    `_read` takes the name of the field and returns it, perhaps together with others.
-    """
+    """A checkpoint whose larger fields are read at the first access, by `_read(name)`; their slots are empty."""
 
     __slots__ = ("_read",)
 

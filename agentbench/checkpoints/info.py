@@ -109,11 +109,7 @@ def writers_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, str]:
-    """Return the sort key that puts the checkpoints of a chain into their order, oldest first.
-
-    By sequence number, those without one first, then by time; a stable sort leaves what is still equal in the order in
-    which it was saved. The number goes first because clocks may go back.
-    """
+    """Return the key that sorts a chain, oldest first: by sequence number, as clocks may go back, then by time."""
     seq = item.seq if isinstance(item, CheckpointInfo) else _seq_of(item.metadata)
     return seq, _comparable_time(item.timestamp)
 

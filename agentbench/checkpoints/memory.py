@@ -75,28 +75,15 @@ class InMemoryCheckpointStorage(ChainStorage):
         self._lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a copy of a checkpoint and return its id; a stored one of the same id is replaced.
-
-        Raises:
-            WorkflowCheckpointException: Something in it cannot be copied; nothing was changed.
-        """
+        """Store a copy and return its id. WorkflowCheckpointException: something in it cannot be copied."""
         return self._save(checkpoint, None)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
-
-        Raises:
-            WorkflowBusyError: It has another one; nothing was saved.
-            WorkflowCheckpointException: Something in the checkpoint cannot be copied; nothing was changed.
-        """
+        """Store a copy if the newest checkpoint of its chain has this number, 0: none, else `WorkflowBusyError`."""
         return self._save(checkpoint, expected_seq)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        """Return a copy of a checkpoint.
-
-        Raises:
-            CheckpointNotFoundError: The id is unknown.
-        """
+        """Return a copy of a checkpoint. CheckpointNotFoundError: The id is unknown."""
         checkpoint_id = id_of(checkpoint_id)
         entry = self._entries.get(checkpoint_id)
         if entry is None:

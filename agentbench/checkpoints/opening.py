@@ -56,10 +56,7 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
 
 
 def displayed_address(target: str | os.PathLike[str]) -> str:
-    """Return an address without what may be secret in it: what is before the host and after the question mark.
-
-    What only resembles a URL, because of a slash that is missing, may hold a password too.
-    """
+    """Return an address, or what resembles one, without what may be secret: before the host, after the `?`."""
     text = os.fspath(target)
     resembles = _LIKE_URL.match(text)
     if resembles is None:

@@ -57,7 +57,6 @@ class CheckpointStorage(Protocol):
         Raises:
             WorkflowCheckpointException: It cannot be stored; nothing was changed.
         """
-        ...
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a checkpoint.
@@ -65,23 +64,18 @@ class CheckpointStorage(Protocol):
         Raises:
             WorkflowCheckpointException: The id is unknown, or the stored checkpoint cannot be read.
         """
-        ...
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of exactly this name, oldest first."""
-        ...
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of exactly this name, oldest first."""
-        ...
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Remove a checkpoint, and return whether there was one."""
-        ...
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return the newest checkpoint of exactly this name, if there is one."""
-        ...
 
 
 @runtime_checkable
@@ -103,7 +97,6 @@ class SupportsCheckpointInfos(Protocol):
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
         """Do what the function `agentbench.list_infos` says."""
-        ...
 
 
 @runtime_checkable
@@ -116,7 +109,6 @@ class SupportsChainNames(Protocol):
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Do what the function `agentbench.list_workflow_names` says."""
-        ...
 
 
 @runtime_checkable
@@ -126,9 +118,7 @@ class SupportsHeadCheck(Protocol):
     Example:
         >>> head = (await storage.list_infos(workflow_name="report", limit=1))[-1]
         >>> checkpoint.metadata["seq"] = head.seq + 1
-        >>> await storage.save_if_head(
-        ...     checkpoint, expected_seq=head.seq
-        ... )  # WorkflowBusyError if another writer was faster
+        >>> await storage.save_if_head(checkpoint, expected_seq=head.seq)
     """
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
@@ -137,7 +127,6 @@ class SupportsHeadCheck(Protocol):
         Raises:
             WorkflowBusyError: It has another one; nothing was saved.
         """
-        ...
 
 
 @runtime_checkable
@@ -151,19 +140,13 @@ class SupportsPrune(Protocol):
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
         """Do what the function `agentbench.prune_chain` says."""
-        ...
 
     async def delete_chain(self, workflow_name: str) -> int:
         """Do what the function `agentbench.delete_chain` says."""
-        ...
 
 
 class ChainStorage(Displayable):
-    """What the storages of the library have in common: all capabilities over a few methods of each.
-
-    Args:
-        keep_last: How many checkpoints of each chain to keep; `None` keeps all.
-    """
+    """What the storages of the library have in common: all capabilities over a few methods of each."""
 
     def __init__(self, keep_last: int | None = None) -> None:
         if keep_last is not None:
@@ -187,11 +170,7 @@ class ChainStorage(Displayable):
         return select_infos([info for name in names for info in await self._infos(name)], **limits)
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Remove all but the `keep` newest checkpoints of a chain with all that only they need; return their number.
-
-        Raises:
-            ValueError: `keep` is less than 1.
-        """
+        """Remove all but the `keep` newest checkpoints of a chain, with all that only they need; return how many."""
         require_keep(keep)
         return await self._remove(workflow_name, keep)
 

@@ -12,10 +12,7 @@ _ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "exec
 
 
 def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
-    """Find the key or attribute that identifies the items of both lists: its name and the ids of all items.
-
-    `None` where no name is one that all items have, each list without doubles.
-    """
+    """Find the name and the ids of all items of both lists; `None` where no name is one that identifies all."""
     for name in _ID_NAMES:
         if all(_id(item, name) is not None for items in (before, after) for item in items):
             old, new = ([_id(item, name) for item in items] for items in (before, after))

@@ -38,11 +38,7 @@ _MOST_NOTED = 8
 class Comparison:
     """Compares values that do not change meanwhile. Types count: `1`, `1.0` and `True` differ; NaN equals NaN.
 
-    Parts that are the same object cost nothing, other equal parts one look each. Below the 80th level parts are
-    compared as a whole, and a part that is found in more than eight places is taken apart only in the first eight.
-
-    Args:
-        is_compared: Whether an attribute, of a class and with a name, is to be compared.
+    Parts below the 80th level, and those found in more than eight places, are compared as a whole.
     """
 
     def __init__(self, is_compared: Callable[[type, str], bool] = lambda cls, name: True) -> None:

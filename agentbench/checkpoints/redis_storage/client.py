@@ -25,7 +25,6 @@ class RedisClient(Protocol):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send a command and return the reply."""
-        ...
 
 
 def connect(url_or_client: str | RedisClient) -> tuple[RedisClient, str, bool]:

@@ -7,12 +7,7 @@ from typing import Final
 
 
 class Script:
-    """A script with what all of them share in front.
-
-    Attributes:
-        text: Lua 5.1.
-        sha: The name under which the server remembers it.
-    """
+    """A script in Lua 5.1 with what all of them share in front; the server remembers it by its `sha`."""
 
     __slots__ = ("sha", "text")
 

@@ -24,13 +24,7 @@ _PATIENCE_S: Final = 30.0
 
 
 class Database:
-    """A database with the tables of `tables.py`, which are created on first use.
-
-    Attributes:
-        place: The URL without its secrets.
-        is_sqlite: Whether it is an SQLite file.
-        statements: In the words of this database.
-    """
+    """A database with the tables of `tables.py`, which are created on first use; `place` is its URL without secrets."""
 
     def __init__(self, url: URL) -> None:
         self.place = display_text(url)
@@ -55,10 +49,7 @@ class Database:
         return self._attempt(work, lambda: False)
 
     def change(self, work: Callable[[Session], T], *, patient: bool = True) -> T:
-        """Run statements as one transaction, which is not repeated once the commit has begun.
-
-        With `patient` it waits for other programs that hold an SQLite file, and opens one that is not open.
-        """
+        """Run one transaction, not repeated once it commits; `patient`: it waits for others that hold the file."""
         is_committing = False
 
         def transact(session: Session) -> T:

@@ -39,11 +39,7 @@ def pack(text: str, shortest: int) -> bytes:
 
 
 def unpack(data: bytes) -> str:
-    """Return the text of which `pack` made the bytes.
-
-    What is damaged beyond that, or would be longer than 1 GiB, comes back as another text, which the reader of
-    the record refuses with an error that names the checkpoint.
-    """
+    """Return the text that `pack` packed; of damaged bytes, or more than 1 GiB, one that its reader refuses."""
     try:
         if data.startswith(_DEFLATED):
             inflate = zlib.decompressobj(-15)

@@ -40,13 +40,7 @@ _ABANDONED: Final[list[Connection]] = []
 
 
 class Session:
-    """A connection in use, in autocommit mode. It bypasses SQLAlchemy, which takes longer than SQLite itself does.
-
-    Attributes:
-        generation: What chains of this database begin with.
-        is_broken: Whether its state is unknown.
-        busy: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
-    """
+    """A connection in use, in autocommit mode. It bypasses SQLAlchemy, which takes longer than SQLite itself does."""
 
     def __init__(self, connection: Connection, file: Path | None) -> None:
         self._connection = connection
@@ -58,6 +52,7 @@ class Session:
         self.cursor: Any = self.raw.cursor()
         self.generation = 0
         self.is_broken = False
+        #: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
         self.busy = threading.Lock()
 
     def run(self, statement: Statement, values: Mapping[str, Any]) -> int:

@@ -67,12 +67,7 @@ parts = Table(
 
 
 class Statement:
-    """A statement in the words of one dialect, to be run by the driver without SQLAlchemy in between.
-
-    Attributes:
-        text: What the driver runs.
-        arguments: Returns values by name in the form that the driver takes.
-    """
+    """A statement in the words of one dialect, which the driver runs without SQLAlchemy in between."""
 
     __slots__ = ("arguments", "text")
 

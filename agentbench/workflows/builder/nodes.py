@@ -23,10 +23,7 @@ _MODULE_OF_CLASS: dict[str, str] = {}
 
 
 def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:
-    """Let builders take the instances of a class, and of its subclasses, as nodes.
-
-    `factory(obj, agent_mode="respond" | "turns")` is called once per object and builder; it returns the executor.
-    """
+    """Let `factory(obj, agent_mode=...)` make the nodes of a class and its subclasses, once per object and builder."""
     _factories[cls] = factory
 
 

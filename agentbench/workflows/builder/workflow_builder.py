@@ -180,9 +180,6 @@ class WorkflowBuilder:
             source: Sends.
             target: Receives.
             condition: Called with the message data, may be async; a falsy result drops the message.
-
-        Example:
-            >>> builder.add_edge(reader, archive, lambda mail: mail.is_spam)
         """
         self._groups.append(SingleEdgeGroup(self._nodes.add(source).id, self._nodes.add(target).id, condition))
         return self
@@ -192,11 +189,7 @@ class WorkflowBuilder:
         return self.add_edge(self._nodes.find(source), self._nodes.find(target), condition)
 
     def add_chain(self, executors: Sequence[Any]) -> Self:
-        """Connect two or more nodes one after the other. Naming one twice closes a cycle.
-
-        Example:
-            >>> builder.add_chain([read, summarise, publish])
-        """
+        """Connect two or more nodes one after the other. Naming one twice closes a cycle."""
         if len(executors) < 2:
             msg = f"A chain needs at least two executors; got {list(executors)!r}. Use add_executor() for one."
             raise ValueError(msg)
@@ -232,9 +225,6 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: Fewer than two targets, or one of them twice.
-
-        Example:
-            >>> builder.fan_out(question, [search, database], lambda text, ids: ids if len(text) > 20 else ids[:1])
         """
         source_id, target_ids = self._nodes.find(source).id, [self._nodes.find(target).id for target in targets]
         self._groups.append(
@@ -262,9 +252,6 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: Fewer than two sources, one of them twice, or an unknown mode.
-
-        Example:
-            >>> builder.fan_in([search, database], report, mode="barrier")
         """
         source_ids = [self._nodes.find(source).id for source in sources]
         self._groups.append(FanInEdgeGroup(source_ids, self._nodes.find(target).id, mode=mode))
@@ -284,9 +271,6 @@ class WorkflowBuilder:
         Raises:
             TypeError: An entry of `cases` is none of these.
             ValueError: Fewer than two cases, no default, or several.
-
-        Example:
-            >>> builder.switch(reader, [(lambda mail: mail.is_spam, archive), Default(inbox)])
         """
         return self._switch(source, cases, self._nodes.find)
 
@@ -356,10 +340,6 @@ class WorkflowBuilder:
             ValueError: There is no executor.
             WorkflowValidationError: The graph breaks a rule, see `agentbench.workflows.graph.validation`. One of its
                 subclasses for the first breach; all of them in its `all_errors`.
-
-        Example:
-            >>> workflow = builder.build()
-            >>> result = await workflow.run("hello")
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)

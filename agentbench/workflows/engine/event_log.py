@@ -56,12 +56,7 @@ _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoke
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """What a run found of earlier runs of the same workflow instance.
-
-    Attributes:
-        state_keys: keys of shared state that had a value.
-        request_ids: ids of requests that were open.
-    """
+    """What a run found of earlier runs of its workflow: keys of shared state with a value, ids of open requests."""
 
     state_keys: tuple[str, ...]
     request_ids: tuple[str, ...]

@@ -49,12 +49,7 @@ class SavesCheckpoints(Protocol):
 
 
 class SuperstepRunner:
-    """Runs the supersteps of one run.
-
-    Attributes:
-        writer: saves checkpoints; None while checkpointing is off.
-        abandoned: the run was abandoned; handlers that still unwind must not touch its state any more.
-    """
+    """Runs the supersteps of one run; `writer` saves checkpoints, once `abandoned`, handlers change nothing."""
 
     __slots__ = ("_deliveries", "_hook", "_plan", "_plan_error", "_router", "_tasks", "abandoned", "run", "writer")
 

@@ -31,14 +31,9 @@ class DeliveryView:
 
 
 class Delivery:
-    """A planned call of one handler.
+    """A planned call of one handler, None where none takes the data (only possible for the input of a run).
 
-    Attributes:
-        handler: None when none takes the data (only possible for the input of a run).
-        data: What the handler gets; for a barrier fan-in the list of all messages.
-        sources: Ids of the senders, in edge order.
-        messages: The envelopes behind `data`; empty for the input of a run.
-        request: The request that `data` answers, else None.
+    `data` of a barrier fan-in is the list of all messages, `messages` are the envelopes behind it: none for an input.
     """
 
     superstep = 0

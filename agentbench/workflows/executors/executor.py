@@ -214,7 +214,7 @@ class Executor(JsonForm):
         request, data = envelope.original_request_info_event, envelope.data
         spec = self.find_handler(data) if request is None else self.find_response_handler(request.data, data)
         delivery = Delivery(self, spec, data, tuple(source_executor_ids), (envelope,), request)
-        await by_hand().deliver(delivery, state, runner_context)
+        await by_hand().deliver([delivery], state, runner_context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return `{"id": ..., "type": ...}`."""

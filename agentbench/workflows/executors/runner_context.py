@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - said by InProcRunnerContext
 """`RunnerContext`: what holds the messages, events and requests of a run that is driven by hand."""
 
 from __future__ import annotations
@@ -18,43 +19,23 @@ if TYPE_CHECKING:
 class RunnerContext(Protocol):
     """What a `Runner`, an `Executor` and a `WorkflowContext` that are used by hand need of their context.
 
-    `InProcRunnerContext` is one; a class of your own with these methods is another backend.
+    `InProcRunnerContext` is one, and says what each method does; a class of your own with them is another backend.
 
     Example:
         >>> isinstance(InProcRunnerContext(), RunnerContext)
         True
     """
 
-    async def send_message(self, message: WorkflowMessage) -> None:
-        """Queue a message for the next superstep."""
-
-    async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
-        """Take all queued messages, by source id."""
-
-    async def has_messages(self) -> bool:
-        """Whether messages are queued."""
-
-    async def add_event(self, event: WorkflowEvent[Any]) -> None:
-        """Emit an event."""
-
-    async def drain_events(self) -> list[WorkflowEvent[Any]]:
-        """Take the events that were not read yet."""
-
-    async def has_events(self) -> bool:
-        """Whether there are events that were not read yet."""
-
-    async def next_event(self) -> WorkflowEvent[Any]:
-        """Wait for the next event and take it."""
-
-    def has_checkpointing(self) -> bool:
-        """Whether there is a storage."""
-
-    def set_runtime_checkpoint_storage(self, storage: CheckpointStorage) -> None:
-        """Use another storage for one run."""
-
-    def clear_runtime_checkpoint_storage(self) -> None:
-        """Go back to the storage that the context was made with."""
-
+    async def send_message(self, message: WorkflowMessage) -> None: ...
+    async def drain_messages(self) -> dict[str, list[WorkflowMessage]]: ...
+    async def has_messages(self) -> bool: ...
+    async def add_event(self, event: WorkflowEvent[Any]) -> None: ...
+    async def drain_events(self) -> list[WorkflowEvent[Any]]: ...
+    async def has_events(self) -> bool: ...
+    async def next_event(self) -> WorkflowEvent[Any]: ...
+    def has_checkpointing(self) -> bool: ...
+    def set_runtime_checkpoint_storage(self, storage: CheckpointStorage) -> None: ...
+    def clear_runtime_checkpoint_storage(self) -> None: ...
     async def create_checkpoint(
         self,
         workflow_name: str,
@@ -63,35 +44,14 @@ class RunnerContext(Protocol):
         previous_checkpoint_id: str | None,
         iteration_count: int,
         metadata: Mapping[str, Any] | None = None,
-    ) -> str:
-        """Save queued messages, open requests and committed state; returns the checkpoint's id."""
-
-    async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Load a checkpoint."""
-
-    async def apply_checkpoint(self, checkpoint: WorkflowCheckpoint) -> None:
-        """Replace messages and open requests by those of a checkpoint, and emit the requests again."""
-
-    async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
-        """Register and emit a request."""
-
-    async def send_request_info_response(self, request_id: str, response: Any) -> None:
-        """Answer a request: queues the RESPONSE message."""
-
-    async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
-        """Return the open requests by id."""
-
-    def reset_for_new_run(self) -> None:
-        """Drop messages and unread events of earlier runs."""
-
-    def set_streaming(self, streaming: bool) -> None:
-        """Set whether handlers see a streamed run."""
-
-    def is_streaming(self) -> bool:
-        """Whether handlers see a streamed run."""
-
-    def set_yield_output_classifier(self, classifier: Callable[[str], OutputKind | None] | None) -> None:
-        """Set what decides, by executor id, how a yielded value is emitted; None: always as `output`."""
-
-    def classify_yielded_output(self, executor_id: str) -> OutputKind | None:
-        """Return `output`, `intermediate`, or None for a yield that stays inside."""
+    ) -> str: ...
+    async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint: ...
+    async def apply_checkpoint(self, checkpoint: WorkflowCheckpoint) -> None: ...
+    async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None: ...
+    async def send_request_info_response(self, request_id: str, response: Any) -> None: ...
+    async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]: ...
+    def reset_for_new_run(self) -> None: ...
+    def set_streaming(self, streaming: bool) -> None: ...
+    def is_streaming(self) -> bool: ...
+    def set_yield_output_classifier(self, classifier: Callable[[str], OutputKind | None] | None) -> None: ...
+    def classify_yielded_output(self, executor_id: str) -> OutputKind | None: ...

@@ -83,11 +83,7 @@ class Graph:
         return [e for e in self.executors.values() if e.keeps_state]
 
     def fresh(self) -> Graph:
-        """Return the graph for another run: its executors are `executor.fresh()` of these.
-
-        Raises:
-            TypeError: a `fresh()` returned something other than an executor with the same id.
-        """
+        """Return the graph of another run, over `executor.fresh()` of each; `TypeError` if that has another id."""
         executors = {key: executor.fresh() for key, executor in self.executors.items()}
         if all(executors[key] is executor for key, executor in self.executors.items()):
             return self

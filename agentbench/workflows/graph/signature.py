@@ -26,10 +26,7 @@ def graph_signature(
     *,
     within: tuple[object, ...] = (),
 ) -> dict[str, Any]:
-    """Return everything of a graph that a checkpoint depends on, as a JSON-able dict; `within` are outer workflows.
-
-    The order of building does not matter: edge groups are sorted. Internal ones are not part of it.
-    """
+    """Return what of a graph a checkpoint depends on, in JSON values, whatever the order of building."""
     starts = sorted(start_executor_ids)
     groups = [_describe(group, executors) for group in edge_groups if not isinstance(group, InternalEdgeGroup)]
     signature: dict[str, Any] = {

@@ -38,8 +38,7 @@ def as_list_types(outputs: _Types) -> _Types:
 def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]) -> ResolvedFanInMode | None:
     """Return the mode that fits the declared types, or `None` if nothing is known before the first message.
 
-    The target decides: it takes single messages, or lists of them. Where it takes both or neither, the preference of
-    the group decides. Sources that send `Any` or declare nothing have no say.
+    Where the target takes both messages and lists, or neither, the preference of the group decides.
     """
     if group.resolved_mode is not None:
         return group.resolved_mode

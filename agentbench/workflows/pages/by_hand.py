@@ -149,39 +149,28 @@ class ContextWriter:
         )
 
 
-async def deliver(delivery: Delivery, state: State, context: RunnerContext) -> None:
-    """Call the handler of a delivery; what it sends, emits and requests goes to the context."""
+async def deliver(deliveries: Sequence[Delivery], state: State, context: RunnerContext) -> None:
+    """Call the handlers of deliveries; what they send, emit and request goes to the context."""
     run = HandRun(context, state)
     sent: list[WorkflowMessage] = []
 
     async def call() -> None:
-        sent.extend(await invoke(delivery, run))
+        for messages in await run_all(lambda delivery: invoke(delivery, run), deliveries):
+            sent.extend(messages)
 
-    await _finish(run, call())
+    async with aclosing(run.follow(call())) as turns:
+        async for _ in turns:
+            pass
     await run.forward(sent)
 
 
 async def route(edge_runner: EdgeRunner, message: WorkflowMessage, state: State, context: RunnerContext) -> bool:
     """Route one message over an edge group and call the handlers that it reaches; False if no target takes it."""
-    run = HandRun(context, state)
     holder: Any = context if isinstance(context, RunState) else edge_runner
     buffers = copy_buffers(getattr(holder, "buffers", {}))
     routed = edge_runner.route(message, await edge_runner.decide(message), buffers)
     holder.buffers = buffers
     if isinstance(routed, EdgeGroupDeliveryStatus):
         return routed in (BUFFERED, CONDITION_FALSE)
-    sent: list[WorkflowMessage] = []
-
-    async def call() -> None:
-        for messages in await run_all(lambda delivery: invoke(delivery, run), routed):
-            sent.extend(messages)
-
-    await _finish(run, call())
-    await run.forward(sent)
+    await deliver(routed, state, context)
     return True
-
-
-async def _finish(run: HandRun, work: Coroutine[Any, Any, Any]) -> None:
-    async with aclosing(run.follow(work)) as turns:
-        async for _ in turns:
-            pass

@@ -29,10 +29,7 @@ async def migrate_checkpoint(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
-    """Save a copy of a checkpoint without what this graph lacks; return it, and a line for each part left out.
-
-    A checkpoint whose graph is the same is not copied.
-    """
+    """Save a copy without what this graph lacks, unless it fits; return it, and a line for each part left out."""
     storage = require_storage(storage)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, id_of(checkpoint))

@@ -70,11 +70,7 @@ class WorkflowDefinition(Displayable):
         return list(self.executors.values())
 
     def get_output_executors(self) -> list[Executor]:
-        """Return the executors whose yields are outputs; without a designation all that declare yields.
-
-        Raises:
-            WorkflowValidationError: A designated id is none of an executor.
-        """
+        """Executors whose yields are outputs, by default all that yield. WorkflowValidationError: an id is unknown."""
         if self.graph.output_kinds is None:
             return [e for e in self.executors.values() if e.workflow_output_types]
         return self._executors(self.graph.output_from)

@@ -75,11 +75,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return list(self._status)
 
     def get_final_state(self) -> WorkflowRunState:
-        """State of the last status event.
-
-        Raises:
-            RuntimeError: the result holds no status event, as one built by hand may.
-        """
+        """State of the last status event. RuntimeError: the result holds no status event, as one built by hand may."""
         status = self.status_timeline()
         if not status or status[-1].state is None:
             msg = "This result holds no status event. Pass status_events= when you build a result by hand."

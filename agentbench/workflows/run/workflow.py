@@ -197,13 +197,6 @@ class Workflow(WorkflowDefinition):
             RuntimeError: by the call: the instance runs already; when awaited: no request is open to be answered, or
                 messages of an unconverged run are left.
             Exception: what a handler raised, as is.
-
-        Example:
-            >>> result = await workflow.run("to be")
-            >>> result.get_outputs()
-            [2]
-            >>> async for event in workflow.run("or not to be", stream=True):
-            ...     print(event.type)
         """
         message = _data_of(message)
         _check_combination(message, responses, checkpoint_id)
@@ -296,13 +289,6 @@ class Workflow(WorkflowDefinition):
         Raises:
             ValueError: neither input, resume_from nor responses is there, or responses have no open requests.
             RuntimeError: with `keep_state`, the instance runs already.
-
-        Example:
-            >>> run = workflow.start("to be")
-            >>> report = await run.step()
-            >>> report.invoked
-            ['split']
-            >>> result = await run.result()
         """
         from agentbench.workflows.run.run import WorkflowRun  # noqa: PLC0415 - plain runs need no handle
 
