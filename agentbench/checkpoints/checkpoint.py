@@ -121,11 +121,7 @@ class WorkflowCheckpoint(_ReadLater):
         return checkpoint
 
     def to_json(self) -> str:
-        """Return the checkpoint as JSON text on one line, which `from_json` reads back in any process.
-
-        Raises:
-            UnstorableValueError: Something in it has no stored form; `register_state_type` gives it one.
-        """
+        """Return one line of JSON, which `from_json` reads. UnstorableValueError: register_state_type() helps."""
         from agentbench.serialization.search import explain_unstorable  # noqa: PLC0415 - most checkpoints stay in memory
         from agentbench.serialization.writer import JsonWriter  # noqa: PLC0415 - as above
 

@@ -52,18 +52,10 @@ class CheckpointStorage(Protocol):
     """
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a checkpoint and return its id; a stored one of the same id is replaced.
-
-        Raises:
-            WorkflowCheckpointException: It cannot be stored; nothing was changed.
-        """
+        """Store a checkpoint, in place of one with its id, which is returned; else `WorkflowCheckpointException`."""
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        """Return a checkpoint.
-
-        Raises:
-            WorkflowCheckpointException: The id is unknown, or the stored checkpoint cannot be read.
-        """
+        """Return a checkpoint. WorkflowCheckpointException: the id is unknown, or it cannot be read."""
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of exactly this name, oldest first."""
@@ -122,11 +114,7 @@ class SupportsHeadCheck(Protocol):
     """
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Save a checkpoint only if the newest one of its chain has the expected sequence number (0: an empty chain).
-
-        Raises:
-            WorkflowBusyError: It has another one; nothing was saved.
-        """
+        """Save a checkpoint if its chain's newest has this number (0: an empty chain), else `WorkflowBusyError`."""
 
 
 @runtime_checkable

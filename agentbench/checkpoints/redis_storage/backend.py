@@ -12,18 +12,8 @@ from typing import Any, Final, TypeAlias
 from agentbench._extras import require
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import live_parts
+from agentbench.checkpoints.redis_storage import scripts
 from agentbench.checkpoints.redis_storage.client import RedisClient, connect
-from agentbench.checkpoints.redis_storage.scripts import (
-    CONTENTS,
-    GENERATION,
-    GET,
-    HEADS,
-    LATEST,
-    PUT,
-    REMOVE,
-    SWEEP,
-    Script,
-)
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
@@ -58,7 +48,7 @@ class RedisBackend:
 
     def generation(self, workflow_name: str) -> int:
         """See `StorageBackend`. A restarted server has another one: it may have lost what came last."""
-        run, _, counter = self._run(GENERATION, workflow_name).decode().partition(":")
+        run, _, counter = self._run(scripts.GENERATION, workflow_name).decode().partition(":")
         return int(run, 16) << 64 | int(counter)
 
     def put(
@@ -72,7 +62,7 @@ class RedisBackend:
     ) -> None:
         """See `StorageBackend`."""
         answer: bytes = self._run(
-            PUT,
+            scripts.PUT,
             record.workflow_name,
             record.checkpoint_id,
             secrets.token_hex(8),
@@ -92,13 +82,13 @@ class RedisBackend:
         """See `StorageBackend`."""
         wanted = list(dict.fromkeys(ids))
         if not sweep:
-            return int(self._run(REMOVE, workflow_name, *wanted)) if wanted else 0
+            return int(self._run(scripts.REMOVE, workflow_name, *wanted)) if wanted else 0
         unused = {name.decode() for name in self._send("HKEYS", self._key("parts", workflow_name))}
         since = "-1"
         for _ in range(_SWEEP_ATTEMPTS):
-            state, since, *contents = self._run(CONTENTS, workflow_name, since, *wanted)
+            state, since, *contents = self._run(scripts.CONTENTS, workflow_name, since, *wanted)
             unused -= live_parts(map(_decoded_or_empty, contents), lambda ids: self.parts(workflow_name, ids))
-            removed = int(self._run(SWEEP, workflow_name, state, str(len(wanted)), *wanted, *unused))
+            removed = int(self._run(scripts.SWEEP, workflow_name, state, str(len(wanted)), *wanted, *unused))
             if removed >= 0:
                 return removed
         return self.delete(workflow_name, wanted, sweep=False)
@@ -107,18 +97,18 @@ class RedisBackend:
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """See `StorageBackend`."""
-        return _whole(self._run(GET, checkpoint_id))
+        return _whole(self._run(scripts.GET, checkpoint_id))
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """See `StorageBackend`."""
-        return _whole(self._run(LATEST, workflow_name))
+        return _whole(self._run(scripts.LATEST, workflow_name))
 
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
         """See `StorageBackend`. A record without a readable head is listed with an empty one."""
         found = self._run(
-            HEADS,
+            scripts.HEADS,
             workflow_name,
             "" if before is None else f"={before}",
             "inf" if limit is None else str(limit),
@@ -163,7 +153,7 @@ class RedisBackend:
     def _key(self, kind: str, workflow_name: str) -> bytes:
         return self._root + _encode(f"{kind}:{workflow_name}")
 
-    def _run(self, script: Script, *arguments: str | bytes) -> Any:
+    def _run(self, script: scripts.Script, *arguments: str | bytes) -> Any:
         """Run a script by its name, and send it only where the server does not know it."""
         values = (1, self._root, *arguments)
         try:

@@ -157,12 +157,7 @@ class WorkflowBuilder:
     # ---- nodes -----------------------------------------------------------------------------------
 
     def add_executor(self, executor: Any) -> Self:
-        """Add a node. Naming it in an edge does the same; adding it again changes nothing.
-
-        Raises:
-            ValueError: Another node has its id.
-            TypeError: It is no executor, and its class has no adapter.
-        """
+        """Add a node, as naming it in an edge does. ValueError: its id is another's. TypeError: it is no executor."""
         self._nodes.add(executor)
         return self
 
@@ -174,13 +169,7 @@ class WorkflowBuilder:
     # ---- edges -----------------------------------------------------------------------------------
 
     def add_edge(self, source: Any, target: Any, condition: EdgeCondition | None = None) -> Self:
-        """Connect two nodes.
-
-        Args:
-            source: Sends.
-            target: Receives.
-            condition: Called with the message data, may be async; a falsy result drops the message.
-        """
+        """Connect two nodes. With a condition, which may be async, a falsy result drops the message."""
         self._groups.append(SingleEdgeGroup(self._nodes.add(source).id, self._nodes.add(target).id, condition))
         return self
 
@@ -218,13 +207,10 @@ class WorkflowBuilder:
 
         Args:
             source: Sends. A node, or the id of an added one.
-            targets: Two or more nodes or ids.
-            selection_func: Called with the message data and the ids of the targets, may be async; returns the ids that
-                get the message.
+            targets: Two or more nodes or ids, else `ValueError`.
+            selection_func: Called with the message data and all ids, may be async; returns some of them.
             selection_func_name: Recorded name of the function; by default its own.
 
-        Raises:
-            ValueError: Fewer than two targets, or one of them twice.
         """
         source_id, target_ids = self._nodes.find(source).id, [self._nodes.find(target).id for target in targets]
         self._groups.append(
@@ -233,10 +219,7 @@ class WorkflowBuilder:
         return self
 
     def add_fan_in_edges(self, sources: Sequence[Any], target: Any) -> Self:
-        """Join several nodes in one, which gets a list with the messages of all of them.
-
-        A target that takes only single messages gets each by itself.
-        """
+        """Join nodes in one, which gets a list with a message of each; each by itself if it takes no lists."""
         group = FanInEdgeGroup([self._nodes.add(source).id for source in sources], self._nodes.add(target).id)
         group.prefers_barrier = True
         self._groups.append(group)
@@ -246,12 +229,10 @@ class WorkflowBuilder:
         """Join several nodes in one, which gets each message by itself.
 
         Args:
-            sources: Two or more nodes, or ids of added ones.
+            sources: Two or more nodes, or ids of added ones, else `ValueError`.
             target: Receives. If it takes only lists, it gets one list when all sources have sent.
             mode: `"independent"` or `"barrier"` forces one of the two.
 
-        Raises:
-            ValueError: Fewer than two sources, one of them twice, or an unknown mode.
         """
         source_ids = [self._nodes.find(source).id for source in sources]
         self._groups.append(FanInEdgeGroup(source_ids, self._nodes.find(target).id, mode=mode))
@@ -266,11 +247,8 @@ class WorkflowBuilder:
 
         Args:
             source: Sends. A node, or the id of an added one.
-            cases: `Case` and `Default`, `(condition, target)` pairs, or descriptors with ids; exactly one default.
+            cases: `Case`, `Default` or `(condition, target)`, exactly one default: else `TypeError` or `ValueError`.
 
-        Raises:
-            TypeError: An entry of `cases` is none of these.
-            ValueError: Fewer than two cases, no default, or several.
         """
         return self._switch(source, cases, self._nodes.find)
 

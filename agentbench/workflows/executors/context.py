@@ -178,11 +178,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.state.get(key, default)
 
     def set_state(self, key: str, value: Any) -> None:
-        """Write `key`; other handlers of this superstep read it at once, a superstep that ends well commits it.
-
-        Raises:
-            ValueError: The key starts with an underscore; those are the engine's.
-        """
+        """Write `key`; others read it at once, the end of the superstep commits it. ValueError: it begins with `_`."""
         if key.startswith("_"):
             msg = f"State key {key!r} is reserved: keys that start with '_' belong to the engine. Use another name."
             raise ValueError(msg)

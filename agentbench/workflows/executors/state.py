@@ -70,11 +70,7 @@ class State:
         return value is not _DELETED
 
     def delete(self, key: str) -> None:
-        """Remove a key: a committed one when the superstep ends, a pending one at once.
-
-        Raises:
-            KeyError: The key is unknown, or was deleted before.
-        """
+        """Remove a key: a committed one when the superstep ends, a pending one at once. KeyError: there is none."""
         if key in self.committed:
             if self.pending.get(key) is _DELETED:
                 raise KeyError(key)
@@ -83,10 +79,7 @@ class State:
             raise KeyError(key)
 
     def pending_changes(self) -> dict[str, tuple[Any, Any]]:
-        """Return the committed and the pending value of each written key, in the order of the first writes.
-
-        `ABSENT` is the value of a key that is not committed yet, or that is going to be deleted.
-        """
+        """Return committed and pending value of each written key, in the order of writing; `ABSENT` is none."""
         committed = self.committed
         return {
             key: (committed.get(key, ABSENT), ABSENT if value is _DELETED else value)

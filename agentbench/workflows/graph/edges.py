@@ -143,11 +143,7 @@ class Edge(_Part):
         return self.condition is not None and not isinstance(self.condition, MissingCallable)
 
     async def should_route(self, data: Any) -> bool:
-        """Return whether the edge carries this message data.
-
-        Raises:
-            RuntimeError: A condition is recorded by name, but no callable is attached.
-        """
+        """Return whether the edge carries this data. RuntimeError: the condition is known by its name only."""
         try:
             return self.condition is None or bool(await settle(self.condition(data)))
         except Exception as error:

@@ -83,11 +83,7 @@ class FanOutEdgeGroup(EdgeGroup):
         return self._selection_func
 
     async def select(self, data: Any) -> list[str]:
-        """Return the ids that get this message data, each once, in the order chosen.
-
-        Raises:
-            RuntimeError: The selection function chose an unknown id, returned no list, or is known by name only.
-        """
+        """Return the ids that get this data, each once. RuntimeError: the function returned no list, or unknown ids."""
         if self._selection_func is None:
             return list(self._target_ids)
         name = self.selection_func_name or callable_name(self._selection_func)

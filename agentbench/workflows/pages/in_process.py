@@ -51,9 +51,7 @@ class InProcessExecution:
     ) -> WorkflowRun:
         """Return a handle on a run that goes on from a checkpoint, also of another instance of the same graph.
 
-        Raises:
-            GraphMismatchError: the checkpoint belongs to another graph.
-            WorkflowCheckpointException: it cannot be loaded.
+        WorkflowCheckpointException: it cannot be loaded, or is of another graph (`GraphMismatchError`).
         """
         handle = workflow.start(resume_from=checkpoint_info, checkpoint_storage=checkpoint_manager)
         try:

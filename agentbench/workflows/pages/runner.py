@@ -134,9 +134,7 @@ class Runner:
     async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
         """Put context, shared state and executors back to a checkpoint; `storage` is for a context without one.
 
-        Raises:
-            GraphMismatchError: it was saved with another graph hash.
-            WorkflowCheckpointException: there is no storage, the id is unknown, or it cannot be restored.
+        WorkflowCheckpointException: it is of another graph (`GraphMismatchError`), unknown, or cannot be restored.
         """
         from agentbench.checkpoints.access import checkpoint_error, load_checkpoint  # noqa: PLC0415 - most runs load none
         from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above

@@ -120,12 +120,9 @@ class WorkflowRun(RunStatus):
         self._read_only = True
 
     async def watch_stream(self) -> AsyncIterator[WorkflowEvent[Any]]:
-        """Yield events as they come, until the run is idle, pauses, ends or fails.
+        """Yield events as they come until the run is idle, pauses, ends or fails; then a handler's exception is raised.
 
         May be called again after more input, answers, a pause or a restore.
-
-        Raises:
-            Exception: what a handler raised, as is, after the last event.
         """
         await self._prepare()
         while True:
@@ -161,11 +158,7 @@ class WorkflowRun(RunStatus):
         return events
 
     async def result(self) -> WorkflowRunResult:
-        """Go on until the run is idle, pauses or ends, and return the result of all its events.
-
-        Raises:
-            Exception: what a handler raised, as is.
-        """
+        """Go on until the run is idle, pauses or ends; return the result of all its events, or raise its error."""
         if not self._execution.ended or self._has_work:
             async for _ in self.watch_stream():
                 pass
@@ -174,11 +167,7 @@ class WorkflowRun(RunStatus):
         return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
-        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there.
-
-        Raises:
-            WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
-        """
+        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there."""
         if not self._execution.begun and self._input.starts_fresh:
             return self.plan_without_conditions()
         if self._read_only or (self._execution.ended and not self._has_work):
@@ -270,10 +259,7 @@ class WorkflowRun(RunStatus):
     def pause_when(self, predicate: Predicate) -> Callable[[], None]:
         """Call `predicate(report, plan)` after each boundary; a `PauseReason`, text or True pauses the drivers.
 
-        None and False go on. What else it returns or raises pauses too, with the error on `pause_reason`.
-
-        Returns:
-            A function that removes the breakpoint.
+        None and False go on, what else it returns or raises pauses too. Returns a function that removes the breakpoint.
         """
         return self._breakpoints.add(predicate)
 
@@ -322,13 +308,12 @@ class WorkflowRun(RunStatus):
     # ---- back and sideways -----------------------------------------------------------------------
 
     async def restore_checkpoint(self, info: CheckpointInfo | str) -> None:
-        """Put the same instance back to a checkpoint, ready to be driven on.
-
-        What comes after is a new branch, linked to `info`; stored checkpoints are not touched.
+        """Put the run back to a checkpoint, ready to be driven on, on a new branch; stored ones are not touched.
 
         Raises:
             RuntimeError: a superstep is being executed.
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
+
         """
         self._steps.require_none("restore")
         if self._storage is None:
@@ -346,12 +331,9 @@ class WorkflowRun(RunStatus):
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
 
     async def retry(self) -> None:
-        """Put a run that failed or was cancelled back to its last checkpoint, or to its input where it has none.
+        """Put a run that failed or was cancelled, else `WorkflowRunnerException`, back to its last checkpoint.
 
-        Then it is ready to be driven on. At its input the state is empty again, but with `keep_state=True`.
-
-        Raises:
-            WorkflowRunnerException: the run has neither failed nor been cancelled.
+        Without one back to its input, with empty state but for `keep_state=True`. Then it is ready to be driven on.
         """
         if self.status not in _OVER:
             msg = f"Nothing to retry: the run is {self.status}. retry() is for runs that failed or were cancelled."

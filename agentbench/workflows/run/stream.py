@@ -182,11 +182,7 @@ class WorkflowStream:
         return self
 
     async def get_final_response(self) -> WorkflowRunResult:
-        """Consume the remaining events and return the result of the whole run, the same object each time.
-
-        Raises:
-            Exception: what the run failed with, each time.
-        """
+        """Consume the remaining events; return the result of the run, or raise its error, the same each time."""
         async for _ in self:
             pass
         if self._error is not None:

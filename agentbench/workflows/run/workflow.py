@@ -311,11 +311,7 @@ class Workflow(WorkflowDefinition):
         return WorkflowRun(self, run_input, _check_options(options), keep_state=keep_state)
 
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
-        """Return the notebook panel that steps this workflow; see `agentbench.notebook.stepper`.
-
-        Raises:
-            MissingExtraError: the notebook extra is not installed.
-        """
+        """Return the notebook panel that steps this workflow; `MissingExtraError` without the notebook extra."""
         return call_view("agentbench.notebook.stepper:stepper", self, input, **settings)
 
     # ---- one at a time ---------------------------------------------------------------------------
@@ -359,11 +355,7 @@ class Workflow(WorkflowDefinition):
         return self.run_state.state
 
     def reset(self) -> None:
-        """Drop messages, open requests, buffers, shared state and counters. Executor fields stay.
-
-        Raises:
-            RuntimeError: the instance is running.
-        """
+        """Drop messages, requests, buffers, shared state and counters, not executor fields. RuntimeError: it runs."""
         self.require_free()
         self.run_state.reset()
 
