@@ -28,7 +28,7 @@ OuterFinalT = typing.TypeVar("OuterFinalT")
 StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 
 _UNSET: Final[Any] = object()
-_ABANDONED: Final[dict[ResponseStream[Any, Any], asyncio.Task[None] | None]] = {}
+abandoned_streams: Final[dict[ResponseStream[Any, Any], asyncio.Task[None] | None]] = {}
 """Streams that their readers dropped, until they are closed, each with the task that closes it."""
 
 
@@ -417,7 +417,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if asyncio.get_running_loop() is loop:
                 _close_abandoned(self)  # now: it begins before a loop that ends cancels its tasks
                 return
-        _ABANDONED[self] = None
+        abandoned_streams[self] = None
         loop.call_soon_threadsafe(_close_abandoned, self)
 
     async def _aclose_abandoned(self) -> None:
@@ -444,19 +444,14 @@ def _read_twice() -> RuntimeError:
 
 
 def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
-    _ABANDONED[stream] = closing = asyncio.ensure_future(stream._aclose_abandoned())  # noqa: SLF001 - a part of the class
-    closing.add_done_callback(lambda _: _ABANDONED.pop(stream, None))
-
-
-def has_abandoned_streams() -> bool:
-    """Whether readers dropped streams that are not closed yet."""
-    return bool(_ABANDONED)
+    abandoned_streams[stream] = closing = asyncio.ensure_future(stream._aclose_abandoned())  # noqa: SLF001 - a part of the class
+    closing.add_done_callback(lambda _: abandoned_streams.pop(stream, None))
 
 
 async def wait_for_abandoned_streams(*, timeout_s: float) -> None:
     """Wait until the streams that readers on this event loop dropped are closed, at most for a time."""
     await asyncio.sleep(0)  # the loop starts the tasks that close them
     loop = asyncio.get_running_loop()
-    closing = [task for task in _ABANDONED.values() if task is not None and task.get_loop() is loop]
+    closing = [task for task in abandoned_streams.values() if task is not None and task.get_loop() is loop]
     if closing:
         await asyncio.wait(closing, timeout=timeout_s)

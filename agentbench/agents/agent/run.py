@@ -23,7 +23,7 @@ from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
-from agentbench.messages.stream import has_abandoned_streams
+from agentbench.messages.stream import abandoned_streams
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
 logger = logging.getLogger("agentbench")
@@ -130,7 +130,7 @@ class AgentRun:
         provided_tools: list[Any] = []
         if self._hooks is not None and session is not None:
             context = self._context
-            if has_abandoned_streams():
+            if abandoned_streams:
                 await after_abandoned_streams()
             async with SessionTurn(session):
                 await self._hooks.before()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.messages.message import Message
 
 
@@ -49,12 +48,3 @@ class Settled:
         del known[length:]
         replaced = (at for first, last, _ in self.replacements for at in range(first, last))
         return is_same and all(known[at] is messages[at] for at in replaced)
-
-
-def take_settled(session: Any, messages: Any) -> Settled | None:
-    """Take from a session what is settled of a conversation; `None` where it is another one.
-
-    Requests that overlap do not share it: the later one reads everything.
-    """
-    found = vars(session).pop(SETTLED, None) if isinstance(session, AgentSession) else None
-    return found if found is not None and type(messages) is list and found.begins(messages) else None

@@ -22,6 +22,7 @@ from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
+from agentbench.observability import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
             TypeError: An argument is of a wrong type.
             ValueError: Two tools have one name, or the configuration is not valid.
         """
-        configuration = self.function_invocation_configuration
+        is_traced = is_tracing()
         arguments = sort_arguments(
             self.chat_middleware,
             self.function_middleware,
@@ -251,7 +252,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         loop = tool_loop(
             messages,
             arguments,
-            configuration,
+            self.function_invocation_configuration,
             enabled=self.FUNCTION_INVOCATION_ENABLED,
             own_messages=strategy is not None or tokenizer is not None,
         )
@@ -263,6 +264,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
             arguments.for_tools,
             compaction_strategy=strategy,
             tokenizer=tokenizer,
+            is_traced=is_traced,
         )
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 

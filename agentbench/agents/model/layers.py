@@ -71,7 +71,7 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
             arguments.function,
             has_layer=_is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer),
         )
-        calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat, is_traced=False)
+        calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat)
         loop = tool_loop(messages, arguments, None, enabled=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
@@ -128,7 +128,7 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         keywords = _keywords_for_next(arguments, other, arguments.chat, has_layer=has_layer)
         configuration = self.function_invocation_configuration
         loop = tool_loop(messages, arguments, configuration, enabled=self.FUNCTION_INVOCATION_ENABLED)
-        calls = ModelCalls(self, _as_hook(inner, keywords), is_traced=False)
+        calls = ModelCalls(self, _as_hook(inner, keywords))
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 

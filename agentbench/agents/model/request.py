@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.projection import apply_compaction
-from agentbench.agents.history.settled import take_settled
+from agentbench.agents.history.settled import Settled
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -23,6 +23,7 @@ from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hook
 from agentbench.agents.model.network import require_network
 from agentbench.agents.model.replies import BuildStream, ChatStream, response_of, stream_of
 from agentbench.agents.model.settings import Middleware, sort_client_middleware
+from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
@@ -30,7 +31,6 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
-from agentbench.observability import is_tracing
 
 logger = logging.getLogger("agentbench")
 
@@ -110,7 +110,11 @@ def tool_loop(
         checked = normalize_function_invocation_configuration({**checked, **arguments.configuration})
     if not enabled:
         checked = {**checked, "enabled": False}
-    settled = take_settled(None if arguments.options.get("conversation_id") else arguments.session, messages)
+    settled: Settled | None = None
+    if isinstance(arguments.session, AgentSession) and not arguments.options.get("conversation_id"):
+        settled = vars(arguments.session).pop(SETTLED, None)  # of requests that overlap the later one reads everything
+        if settled is not None and not (type(messages) is list and settled.begins(messages)):
+            settled = None
     count = 0 if settled is None else len(settled.messages)  # of messages that need no check
     own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
     if count:
@@ -145,7 +149,7 @@ class ModelCalls:
     for_tools: Mapping[str, Any] = field(default_factory=dict)
     compaction_strategy: Any = None
     tokenizer: Any = None
-    is_traced: bool = field(default_factory=is_tracing)
+    is_traced: bool = False
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
         """Return an answer; neither the list nor the options are changed by middleware or compaction."""
