@@ -202,12 +202,12 @@ def _is_plain(value: Any, cls: Any) -> bool:
     return True
 
 
-def slots_of(cls: type) -> tuple[str, ...]:
-    """Return the names of all slots of a class, those of its bases first; members of C objects are none."""
+def slots_of(cls: type, *, c_members: bool = False) -> tuple[str, ...]:
+    """Return the names of all slots of a class, those of its bases first; with `c_members` also those of C classes."""
     return tuple(
         name
         for base in reversed(cls.__mro__)
-        if "__slots__" in vars(base)
+        if c_members or "__slots__" in vars(base)
         for name, member in vars(base).items()
         if isinstance(member, types.MemberDescriptorType)
     )

@@ -79,7 +79,7 @@ def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and values: the declared fields, or all attributes, slots included. What is not set is left out."""
     names = declared_fields(value)
     if names is None:
-        names = [*slots_of(type(value)), *getattr(value, "__dict__", ())]
+        names = [*slots_of(type(value), c_members=True), *getattr(value, "__dict__", ())]
     for name in names:
         item = getattr(value, name, _ABSENT)
         if item is not _ABSENT:
