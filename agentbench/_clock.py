@@ -36,11 +36,9 @@ class Clock(Protocol):
 
     def time_ns(self) -> int:
         """Return nanoseconds since 1970-01-01T00:00:00Z, for time stamps. May go back when the clock is set."""
-        ...
 
     def perf_ns(self) -> int:
         """Return nanoseconds since an arbitrary point in time, for durations. Never goes back."""
-        ...
 
 
 @runtime_checkable
@@ -62,7 +60,6 @@ class IdSource(Protocol):
             kind: What the id is for: `run`, `cp` (checkpoint), `request`, `workflow`, `group` (of edges), `message`,
                 `agent`, `session` or `call`.
         """
-        ...
 
 
 class SystemClock:

@@ -32,12 +32,10 @@ class SerializationProtocol(Protocol):
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return the object as a dictionary."""
-        ...
 
     @classmethod
     def from_dict(cls, data: MutableMapping[str, Any], /, **kwargs: Any) -> Any:
         """Make an object of a dictionary."""
-        ...
 
 
 class SerializationMixin:

@@ -35,7 +35,6 @@ class TokenizerProtocol(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text."""
-        ...
 
 
 @runtime_checkable
@@ -47,7 +46,6 @@ class CompactionStrategy(Protocol):
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Mark messages of the list and return whether anything changed."""
-        ...
 
 
 class CharacterEstimatorTokenizer:

@@ -71,11 +71,7 @@ class FileHistoryProvider(HistoryProvider):
     Args:
         storage_path: The folder; a new one is made with its parents.
         source_id: The id of the provider, unique in an agent.
-        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
-        store_inputs: Whether to store the input of runs.
-        store_context_messages: Whether to store the messages that other providers add to runs.
-        store_context_from: The source ids of the providers whose messages are stored; by default all others.
-        store_outputs: Whether to store the answers of the model.
+        load_messages, store_inputs, store_context_messages, store_context_from, store_outputs: See `HistoryProvider`.
         skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
         dumps: Writes a dictionary as one line, text or UTF-8; by default `json.dumps`.
         loads: Reads such a line; by default `json.loads`.

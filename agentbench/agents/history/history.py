@@ -123,11 +123,7 @@ class InMemoryHistoryProvider(HistoryProvider):
 
     Args:
         source_id: The id of the provider, unique in an agent; by default `in_memory`.
-        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
-        store_inputs: Whether to store the input of runs.
-        store_context_messages: Whether to store the messages that other providers add to runs.
-        store_context_from: The source ids of the providers whose messages are stored; by default all others.
-        store_outputs: Whether to store the answers of the model.
+        load_messages, store_inputs, store_context_messages, store_context_from, store_outputs: See `HistoryProvider`.
         skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
 
     Example:

@@ -1,6 +1,6 @@
 """Calls of a conversation that wait for a result, and the conversation in the form that model services accept.
 
-Services refuse a call without a result right behind it, and a result without its call. Hence these rules:
+Services refuse a call without a result right behind it, and a result without its call:
 
 - An answer to an approval request counts until the model speaks again; its result goes right behind the call. A call
   without an answer by then gets the result `UNANSWERED`.
@@ -9,11 +9,8 @@ Services refuse a call without a result right behind it, and a result without it
 - What runs is the call in the conversation. An answer that names another tool or other arguments is refused.
 - A call runs once: further answers and results are left out.
 
-All of this is read from the messages and not from a record in the session, because callers may pass a conversation
-without a session, and its messages have to be put into this form anyway. `ToolLoop` records in the session
-only what the messages do not show.
-
-Pure: no message is changed; messages that have to differ are copied.
+All of this is read from the messages, since callers may pass them without a session; `ToolLoop` records in it only what
+the messages do not show. No message is changed; those that have to differ are copied.
 """
 
 from __future__ import annotations
@@ -56,15 +53,11 @@ class PendingCall:
     """A call of a conversation with its approval requests, their answers and its result.
 
     Attributes:
-        content: The `function_call`.
         at: Index of the message that holds it, or in front of which it is repeated.
-        is_repeated: Whether the conversation lacks it, so that it goes in front of that message.
         requests: The approval requests; of several rounds of requests only the last.
-        answers: The answers to these.
         is_about_another: Whether an answer names another call than its request.
         result: The `function_result`; `None` while the call waits, and while it has yet to be made.
-        source: Index of the message with the result, or with the first answer.
-        stored_at: Index of the message in front of which a history stores the result.
+        source: Index of the message with the result, or with the first answer; a history stores it before `stored_at`.
     """
 
     content: Content
@@ -94,9 +87,7 @@ class PendingCall:
 
 
 class PendingCalls:
-    """Reads a conversation up to the next answer of the model, with the calls that its session recorded, oldest first.
-
-    It begins to read at `start`, where every earlier call has its result.
+    """Reads a conversation with the calls that its session recorded, from `start`: earlier calls have their results.
 
     Attributes:
         approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
@@ -334,10 +325,7 @@ class PendingCalls:
 
 
 def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
-    """Whether a conversation holds approval requests, answers to them, or a call without one result right behind it.
-
-    Only messages from `start` on are read, where every earlier call has its result.
-    """
+    """Whether messages from `start` on hold approval requests, answers, or a call without one result behind it."""
     messages = messages[start:]
     kinds = {content.type for message in messages for content in message.contents}
     if not kinds.isdisjoint(_QUESTIONS):

@@ -69,10 +69,7 @@ class PerCallHistory(ChatMiddleware):
             await self._save_answer(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
-        """Save what no call of the model followed: the last results, and the part of an abandoned answer.
-
-        A result that a middleware made up to end the loop is not saved: the service has no part in it.
-        """
+        """Save what no call of the model followed, but no result that a middleware made up to end the loop."""
         if self._unsaved is not None:
             last: list[Message] = []
             for message in answer.messages:

@@ -35,10 +35,7 @@ class RunHooks:
             self._entered += 1
 
     async def after(self) -> None:
-        """Call `after_run` of the entered providers in reverse order, also when one fails.
-
-        The first error is raised at the end; a cancellation goes before other errors.
-        """
+        """Call `after_run` in reverse order, and raise the first error at the end; a cancellation goes before it."""
         first: BaseException | None = None
         for provider in reversed(self._providers[: self._entered]):
             try:

@@ -18,11 +18,7 @@ class Replacement(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Settled:
-    """The beginning of a conversation in which every call has its result, and what the model gets instead of parts.
-
-    A session notes it, for its next request. It counts only for the very messages that it was read from, so that a
-    history may be changed at any time.
-    """
+    """The beginning of a conversation in which every call has its result; its session notes it for later requests."""
 
     messages: list[Message] = field(default_factory=list)
     replacements: list[Replacement] = field(default_factory=list)

@@ -19,10 +19,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Toolbox:
-    """The tools of one request by name; `additional` ones are known, but never run here.
-
-    `taken_away` has the names of tools that failed too often, with the reason.
-    """
+    """The tools of one request by name; `taken_away` ones failed too often, `additional` ones are never run here."""
 
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
         self.tools: dict[str, Any] = {}
@@ -103,10 +100,7 @@ def _approval_request(call: Content) -> Content:
 async def run_batch(
     calls: Sequence[ToolCall], toolbox: Toolbox, calling: Calling, *, room: int | None = None
 ) -> list[Outcome]:
-    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls.
-
-    What a tool raises that is no `Exception` cancels the other calls of the batch.
-    """
+    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls."""
     running = [_run(call, toolbox, calling) for call in calls[:room]]
     if len(running) == 1:
         outcomes = [await running[0]]

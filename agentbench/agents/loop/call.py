@@ -62,10 +62,7 @@ class Outcome(NamedTuple):
 
 
 class Calling:
-    """What all calls of one request share.
-
-    `middleware` is that of functions, outermost first; the tools get `arguments` besides those that the model wrote.
-    """
+    """What all calls of one request share; tools get `arguments` besides those that the model wrote."""
 
     def __init__(
         self,

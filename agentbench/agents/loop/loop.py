@@ -49,13 +49,11 @@ class Model(Protocol):
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
         """Return its answer."""
-        ...
 
     async def open(
         self, messages: list[Message], options: dict[str, Any]
     ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         """Return the stream of its answer."""
-        ...
 
 
 class Addition(NamedTuple):
@@ -68,14 +66,8 @@ class Addition(NamedTuple):
 class ToolLoop:
     """One request; messages and options of the caller are never changed.
 
-    `middleware` is that of functions, and `arguments` are for tools. With `own_messages` the working list is made of
-    copies, since compaction marks messages in it.
-
-    Attributes:
-        messages: The working list: the messages for the next call of the model.
-        settled: The beginning of the messages that need not be read again, if any.
-        options: The options of the next call.
-        done: Whether the model is not called again.
+    `messages` and `options` are for the next call of the model; `settled` messages need not be read again. With
+    `own_messages` they are copies, since compaction marks them.
     """
 
     def __init__(
@@ -97,7 +89,7 @@ class ToolLoop:
         self._rounds = self._executed = self._errors = 0  # an error counts until a batch has none
         self._most_errors = max(configuration["max_consecutive_errors_per_request"], 1)
         self._errors_of: dict[str, int] | None = {} if configuration.get("error_scope") == "tool" else None
-        self._begin_ns = 0 if configuration.get("max_duration_s") is None else _now_ns()
+        self._begin_ns = 0 if configuration.get("max_duration_s") is None else _clock.runtime_defaults().clock.perf_ns()
         self._calling: Calling | None = None
         self.done = False
         self._answer: list[Message] = []
@@ -273,7 +265,7 @@ class ToolLoop:
             name = "max_function_calls"
         elif self._errors >= self._most_errors:
             name = "max_consecutive_errors_per_request"
-        elif duration_s is not None and _now_ns() >= self._begin_ns + duration_s * 1e9:
+        elif duration_s is not None and _clock.runtime_defaults().clock.perf_ns() >= self._begin_ns + duration_s * 1e9:
             name = "max_duration_s"
         else:
             return None
@@ -361,10 +353,7 @@ async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
 
 
 def stream_answer(loop: ToolLoop, model: Model) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-    """Return the stream of a request; nothing happens before its first pull.
-
-    Its final response is put together from those of the calls, since result hooks of a call may have changed them.
-    """
+    """Return the stream of a request, whose final response is put together from those of the calls."""
     return ResponseStream(_updates(loop, model), finalizer=lambda _: loop.response(is_streamed=True))
 
 
@@ -408,10 +397,6 @@ def own_copy(message: Message) -> Message:
 def mode_of(tool_choice: Any) -> Any:
     """Return the mode of a tool choice, however it is written."""
     return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
-
-
-def _now_ns() -> int:
-    return _clock.runtime_defaults().clock.perf_ns()
 
 
 def _requests_of(outcomes: Iterable[Outcome]) -> list[Content]:

@@ -5,7 +5,7 @@ They take further attributes; nothing here reads those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,8 +34,28 @@ class InnerApprovals(NamedTuple):
     answers: tuple[Content, ...]
 
 
+class _Context:
+    messages: Any
+    stream: bool
+    result: Any
+
+    def __post_init__(self) -> None:
+        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
+        for name in ("options", "metadata", "kwargs", "client_kwargs", "function_invocation_kwargs"):
+            if getattr(self, name, ()) is None:
+                setattr(self, name, {})
+        if self.messages is None:
+            self.messages = []
+        for name in ("stream_transform_hooks", "stream_result_hooks", "stream_cleanup_hooks"):
+            setattr(self, name, list(getattr(self, name) or ()))
+
+    def _state(self) -> str:
+        count = len(self.messages) if hasattr(self.messages, "__len__") else "?"
+        return f"messages={count}, stream={self.stream}, {_outcome(self.result)}"
+
+
 @dataclass(eq=False, kw_only=True)
-class AgentContext:
+class AgentContext(_Context):
     """One run of an agent, for agent middleware. All attributes may be changed; the arguments have the same names.
 
     Attributes:
@@ -82,18 +102,13 @@ class AgentContext:
     stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
     stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
-        _fill(self, ("options", "metadata", "kwargs", "client_kwargs", "function_invocation_kwargs"))
-        _make_lists(self)
-
     def __repr__(self) -> str:
         agent = getattr(self.agent, "name", None) or type(self.agent).__name__
-        return f"AgentContext(agent={agent!r}, {_state(self.messages, stream=self.stream, result=self.result)})"
+        return f"AgentContext(agent={agent!r}, {self._state()})"
 
 
 @dataclass(eq=False)
-class ChatContext:
+class ChatContext(_Context):
     """One call of a model, for chat middleware. All attributes may be changed; the arguments have the same names.
 
     Attributes:
@@ -130,14 +145,8 @@ class ChatContext:
     stream_result_hooks: MutableSequence[Any] = field(default_factory=list)
     stream_cleanup_hooks: MutableSequence[Any] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
-        _fill(self, ("options", "metadata", "kwargs", "function_invocation_kwargs"))
-        _make_lists(self)
-
     def __repr__(self) -> str:
-        state = _state(self.messages, stream=self.stream, result=self.result)
-        return f"ChatContext(client={type(self.client).__name__}, {state})"
+        return f"ChatContext(client={type(self.client).__name__}, {self._state()})"
 
 
 class FunctionInvocationContext:
@@ -182,24 +191,6 @@ class FunctionInvocationContext:
         name = getattr(self.function, "name", None) or repr(self.function)
         names = ", ".join(map(str, self.arguments)) if isinstance(self.arguments, Mapping) else "..."
         return f"FunctionInvocationContext({name}({names}), {_outcome(self.result)})"
-
-
-def _fill(context: Any, names: Sequence[str]) -> None:
-    for name in names:
-        if getattr(context, name) is None:
-            setattr(context, name, {})
-
-
-def _make_lists(context: Any) -> None:
-    if context.messages is None:
-        context.messages = []
-    for name in ("stream_transform_hooks", "stream_result_hooks", "stream_cleanup_hooks"):
-        setattr(context, name, list(getattr(context, name) or ()))
-
-
-def _state(messages: Any, *, stream: bool, result: object) -> str:
-    count = len(messages) if hasattr(messages, "__len__") else "?"
-    return f"messages={count}, stream={stream}, {_outcome(result)}"
 
 
 def _outcome(result: object) -> str:

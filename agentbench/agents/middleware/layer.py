@@ -96,8 +96,7 @@ def run_with_middleware(
     context = AgentContext(agent=agent, messages=normalize_messages(messages), stream=stream, kwargs=others, **named)
     if not stream:
         return _respond(chain, context, run)
-    streamed = _StreamedRun(chain, context, run)
-    return ResponseStream(streamed.updates(), finalizer=streamed.final)
+    return _stream(chain, context, run)
 
 
 @contextmanager
@@ -133,39 +132,36 @@ async def _respond(chain: _Chain, context: AgentContext, inner: Callable[..., An
     raise TypeError(message)
 
 
-class _StreamedRun:
-    """A streamed run with middleware around it, which begins with the first update."""
+def _stream(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> ResponseStream[Any, Any]:
+    """Return the stream of a run with middleware around it, which begins with the first update."""
+    stream: ResponseStream[Any, Any] | None = None
 
-    def __init__(self, chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> None:
-        self._chain, self._context, self._inner = chain, context, inner
-        self._stream: ResponseStream[Any, Any] | None = None
+    async def innermost() -> None:
+        result = inner(context.messages, stream=True, **_inner_arguments(context))
+        if hasattr(result, "__aiter__"):
+            own = isinstance(result, ResponseStream)
+            context.result = result if own else ResponseStream(result, finalizer=AgentResponse.from_updates)
+        else:
+            context.result = ResponseStream.from_awaitable(result)
 
-    async def updates(self) -> AsyncIterator[Any]:
-        context = self._context
-
-        async def innermost() -> None:
-            result = self._inner(context.messages, stream=True, **_inner_arguments(context))
-            if hasattr(result, "__aiter__"):
-                own = isinstance(result, ResponseStream)
-                context.result = result if own else ResponseStream(result, finalizer=AgentResponse.from_updates)
-            else:
-                context.result = ResponseStream.from_awaitable(result)
-
-        stream: ResponseStream[Any, Any] | None = None
+    async def updates() -> AsyncIterator[Any]:
+        nonlocal stream
         try:
             with _raising_errors_of(context.agent):
-                await run_pipeline(self._chain, context, innermost)
+                await run_pipeline(chain, context, innermost)
                 if context.result is None:
                     return
-                self._stream = stream = with_stream_hooks(context.result, context)
+                stream = with_stream_hooks(context.result, context)
                 async for update in stream:
                     yield update
         finally:
             if stream is not None:
                 await stream.aclose()
 
-    async def final(self, _: object) -> Any:
-        return AgentResponse() if self._stream is None else await self._stream.get_final_response()
+    async def final(_: object) -> Any:
+        return AgentResponse() if stream is None else await stream.get_final_response()
+
+    return ResponseStream(updates(), finalizer=final)
 
 
 def _inner_arguments(context: AgentContext) -> dict[str, Any]:

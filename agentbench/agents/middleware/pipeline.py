@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 async def run_pipeline(
     middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
 ) -> bool:
-    """Run a call with its middleware around it, and return whether a `MiddlewareTermination` of theirs ended it.
-
-    The result of the exception is then in `context.result`, unless there was one already.
-    """
+    """Run a call inside its middleware, and return whether a `MiddlewareTermination` of theirs ended it."""
     raised_by_call: MiddlewareTermination | None = None
 
     async def call() -> None:

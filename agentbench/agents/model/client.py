@@ -145,8 +145,6 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         if otel_provider_name is not None:
             self.otel_provider_name = otel_provider_name
 
-    # -------------------------------------------------------------------------------------------------- for subclasses
-
     @abstractmethod
     def _inner_get_response(
         self, *, messages: Sequence[Any], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -188,8 +186,6 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
     async def _validate_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return a checked copy of options; see `validate_chat_options`."""
         return await validate_chat_options(options)
-
-    # --------------------------------------------------------------------------------------------------- for callers
 
     @overload
     def get_response(
@@ -287,8 +283,6 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not the reverse
 
         return Agent(self, **arguments)
-
-    # ------------------------------------------------------------------------------------------------------ as a value
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the public attributes by name, the additional properties among them, without secrets."""

@@ -157,7 +157,6 @@ class SupportsGetEmbeddings(Protocol[InputContraT, EmbeddingT, OptionsT]):
         self, values: Sequence[InputContraT], *, options: OptionsT | None = None
     ) -> Awaitable[GeneratedEmbeddings[EmbeddingT, OptionsT]]:
         """Return the embeddings of values, in their order."""
-        ...
 
 
 class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):

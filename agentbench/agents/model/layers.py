@@ -14,12 +14,7 @@ from agentbench.agents.loop.configuration import (
 )
 from agentbench.agents.loop.loop import answer, stream_answer
 from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.request import (
-    ModelCalls,
-    RequestArguments,
-    sort_arguments,
-    tool_loop,
-)
+from agentbench.agents.model.request import ModelCalls, RequestArguments, sort_arguments, tool_loop
 from agentbench.agents.model.settings import ClientSettings
 from agentbench.messages.options import OptionsCoT
 
@@ -65,12 +60,8 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
         arguments, other = _sort_keywords(self.chat_middleware, (), options, more)
-        keywords = _keywords_for_next(
-            arguments,
-            other,
-            arguments.function,
-            has_layer=_is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer),
-        )
+        has_layer = _is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer)
+        keywords = _keywords_for_next(arguments, other, arguments.function, has_layer=has_layer)
         calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat)
         loop = tool_loop(messages, arguments, None, enabled=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)

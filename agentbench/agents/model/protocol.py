@@ -68,7 +68,6 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
         Returns:
             An awaitable of the response; with `stream=True` a stream of its updates.
         """
-        ...
 
 
 @runtime_checkable
@@ -78,7 +77,6 @@ class SupportsCodeInterpreterTool(Protocol):
     @staticmethod
     def get_code_interpreter_tool(**kwargs: Any) -> Any:
         """Return the tool, for the `tools` of an agent or of a request."""
-        ...
 
 
 @runtime_checkable
@@ -88,7 +86,6 @@ class SupportsWebSearchTool(Protocol):
     @staticmethod
     def get_web_search_tool(**kwargs: Any) -> Any:
         """Return the tool, for the `tools` of an agent or of a request."""
-        ...
 
 
 @runtime_checkable
@@ -98,7 +95,6 @@ class SupportsImageGenerationTool(Protocol):
     @staticmethod
     def get_image_generation_tool(**kwargs: Any) -> Any:
         """Return the tool, for the `tools` of an agent or of a request."""
-        ...
 
 
 @runtime_checkable
@@ -108,7 +104,6 @@ class SupportsMCPTool(Protocol):
     @staticmethod
     def get_mcp_tool(**kwargs: Any) -> Any:
         """Return the tool, for the `tools` of an agent or of a request."""
-        ...
 
 
 @runtime_checkable
@@ -118,4 +113,3 @@ class SupportsFileSearchTool(Protocol):
     @staticmethod
     def get_file_search_tool(**kwargs: Any) -> Any:
         """Return the tool, for the `tools` of an agent or of a request."""
-        ...

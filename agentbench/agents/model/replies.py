@@ -44,10 +44,7 @@ async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
 
 
 async def _await_reply(reply: Any) -> Any:
-    """Return the response, stream or async iterable that a reply is, or that awaiting it gives.
-
-    Streams are awaitable too, so they are recognised first.
-    """
+    """Return the response, stream or async iterable that a reply is, or that awaiting it gives; streams are both."""
     while not (isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__")):
         if not isinstance(reply, Awaitable):
             raise _invalid(reply)

@@ -41,9 +41,6 @@ _DEFAULT_CONFIGURATION = normalize_function_invocation_configuration()
 _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
-# ------------------------------------------------------------------------------------------------------------ arguments
-
-
 class RequestArguments(NamedTuple):
     """The arguments of a request, sorted: middleware outermost first, options with normalised tools."""
 
@@ -132,15 +129,9 @@ def tool_loop(
     return loop
 
 
-# ------------------------------------------------------------------------------------------------- calls of the model
-
-
 @dataclass(slots=True, eq=False)
 class ModelCalls:
-    """Calls the model of one request, once per round of the loop.
-
-    From outside to inside: chat middleware, the span, compaction, the check for the network, the client's hook.
-    """
+    """Calls the model inside middleware, the span, compaction and the check for the network."""
 
     client: Any
     hook: Callable[..., Any]
@@ -184,16 +175,14 @@ class ModelCalls:
         if context.result is None:
             _warn_of_no_result()
             context.result = ResponseStream(_no_updates(), finalizer=ChatResponse.from_updates)
-        transforms, stream = context.stream_transform_hooks, context.result
-        if transforms and isinstance(stream, ResponseStream):
+        stream = context.result
+        if context.stream_transform_hooks and isinstance(stream, ResponseStream):
             # The response is made of the transformed updates: it says what the reader has read.
-            for transform in transforms:
+            for transform in context.stream_transform_hooks:
                 stream.with_transform_hook(transform)
             context.stream_transform_hooks = []
             context.result = stream.with_finalizer(self._finalizer(options))
         return with_stream_hooks(context.result, context)
-
-    # ------------------------------------------------------------------------------------------- inside the middleware
 
     def _respond(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
@@ -256,8 +245,6 @@ class ModelCalls:
             return partial(ChatResponse.from_updates, output_format_type=response_format)
         return partial(own, response_format=response_format)
 
-    # -------------------------------------------------------------------------------------------------- the middleware
-
     def _context(self, messages: list[Message], options: dict[str, Any], *, stream: bool) -> ChatContext:
         return ChatContext(
             self.client,
@@ -271,8 +258,8 @@ class ModelCalls:
     def _arguments_of(self, context: ChatContext, working: list[Message]) -> tuple[list[Message], dict[str, Any], Any]:
         """Return messages, options and keywords as middleware passes them on.
 
-        With compaction the messages are the working list itself as long as middleware changed nothing, so that marks
-        and summaries hold for later rounds; messages that middleware brought are copied before they are marked.
+        With compaction the messages are the working list itself unless middleware changed them: marks hold for later
+        rounds.
         """
         messages = list(context.messages)
         if self._has_compaction:

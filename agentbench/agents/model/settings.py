@@ -20,15 +20,7 @@ Middleware = tuple[Callable[..., Any], ...]
 
 
 class ClientSettings:
-    """Settings that may be edited at any time; each request reads them when it begins.
-
-    They are made when they are first used, since the class of a client need not call this constructor.
-
-    Attributes:
-        function_invocation_configuration: The limits of the tool loop, with all main keys.
-        chat_middleware: Around each call of the model, outermost first.
-        function_middleware: Around each call of a tool, outermost first.
-    """
+    """Settings that may be edited at any time; made at first use, since clients need not call a constructor."""
 
     function_invocation_configuration: FunctionInvocationConfiguration = cast(
         "Any", cached_property(lambda _: normalize_function_invocation_configuration())
@@ -52,11 +44,7 @@ class ClientSettings:
 def sort_client_middleware(
     chat: Sequence[Any], function: Sequence[Any], *middleware: Any
 ) -> tuple[Middleware, Middleware]:
-    """Return the chat and the function middleware of a request: the two lists of its client, then the others by kind.
-
-    Raises:
-        MiddlewareException: A list of the client has a member of another kind, or something is no middleware for it.
-    """
+    """Return the chat and the function middleware of a request: the lists of its client, then the others by kind."""
     kinds = _sort_for_client(*middleware)
     return (*_members("chat", chat), *kinds.chat), (*_members("function", function), *kinds.function)
 

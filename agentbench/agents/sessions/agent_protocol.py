@@ -86,15 +86,12 @@ class SupportsAgentRun(Protocol):
             function_invocation_kwargs: For the agent's tools.
             client_kwargs: For the client of its model.
         """
-        ...
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
         """Return a new conversation."""
-        ...
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
         """Return the conversation that the model's service stores under this id."""
-        ...
 
 
 def resolve_agent_id(agent: Any) -> str:

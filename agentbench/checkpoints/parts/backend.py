@@ -46,11 +46,9 @@ class StorageBackend(Protocol):
     @property
     def is_local(self) -> bool:
         """Whether a small `put` only writes to files of this machine: asks no server, waits for no disk as a rule."""
-        ...
 
     def generation(self, workflow_name: str) -> int:
         """Return a number that changes whenever parts of the chain may have been removed, by whomever."""
-        ...
 
     def put(
         self,
@@ -78,15 +76,12 @@ class StorageBackend(Protocol):
             StalePartsError: The chain has another generation by now.
             WorkflowBusyError: The chain ends elsewhere (see `checkpoints.storage.require_head`).
         """
-        ...
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a record with its content."""
-        ...
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """Return the last record of a chain with its content, by one indexed read."""
-        ...
 
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
@@ -98,23 +93,18 @@ class StorageBackend(Protocol):
         Raises:
             CheckpointNotFoundError: The chain holds no record `before`.
         """
-        ...
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
         """List the records of a chain as `heads` does; where heads are dear to read, without those: empty texts."""
-        ...
 
     def ids(self, workflow_name: str) -> list[str]:
         """List the ids of a chain in order, oldest first."""
-        ...
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         """Return parts of a chain by id; those that are not there are left out."""
-        ...
 
     def chains(self, prefix: str = "") -> list[str]:
         """List the names of all chains that hold a record, sorted by code point."""
-        ...
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """Remove records of a chain, and return how many were there; unknown ids are passed over.
@@ -122,8 +112,6 @@ class StorageBackend(Protocol):
         With `sweep` also all parts that no record of the chain needs any more (`parts.live_parts`); that changes the
         generation.
         """
-        ...
 
     def close(self) -> None:
         """Let go of files and connections; a later call opens them again."""
-        ...
