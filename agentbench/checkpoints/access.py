@@ -67,8 +67,7 @@ async def save_checkpoint(
 ) -> CheckpointID:
     """Save a checkpoint that the caller may change afterwards, and return its id.
 
-    With `expected_seq` only if the newest checkpoint of the chain has this sequence number, 0 for an empty chain. Where
-    the storage lacks `SupportsHeadCheck` another writer may save between the check and the save.
+    With `expected_seq` only if that is the number of the chain's newest, in one step where the storage has that.
     """
     own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:

@@ -33,10 +33,9 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
 ) -> CheckpointInfo:
     """Save an edited sibling of a checkpoint, from which a run can go on in another direction.
 
-    The fork is a new checkpoint with a new id and the present time. It follows the original
-    (`previous_checkpoint_id`), keeps its superstep number, its waiting messages and its open requests, and becomes the
-    newest one of its chain. Its metadata are those of the original without what only one run or superstep has; its
-    `source` is `fork`, with edits `update`, and `forked_from` names the original.
+    The fork has a new id and the present time, follows the original (`previous_checkpoint_id`) and keeps its superstep,
+    messages and requests; it is the newest one of its chain. Its metadata are the original's without what only one run
+    has; its `source` is `fork`, with edits `update`, and `forked_from` names the original.
 
     Args:
         storage: Any; the original is there, and the fork goes there.

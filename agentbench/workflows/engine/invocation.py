@@ -21,10 +21,7 @@ from agentbench.workflows.executors.options import NO_POLICY
 
 
 async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = False) -> list[WorkflowMessage]:
-    """Call the handler of a delivery; returns what it sent, and for a boundary hook sets `delivery.result`.
-
-    Emits `executor_invoked`, then `executor_completed` or `executor_failed`; a handler's exception is re-raised as is.
-    """
+    """Call the handler of a delivery and emit its events; return what it sent, re-raise what it raised."""
     spec = delivery.handler
     if spec is None:
         accepted = ", ".join(type_name(t) for t in delivery.executor.input_types) or "nothing"

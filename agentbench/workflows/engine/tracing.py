@@ -55,10 +55,7 @@ def traced_build(
 
 
 class RunTracer:
-    """Spans of one run: the run, each executor, each message, each edge group.
-
-    What is done by hand, without a `workflow_id`, has no span of a run; its spans belong to the current one.
-    """
+    """Spans of one run, executors, messages and edge groups; without a `workflow_id` none of a run, as by hand."""
 
     def __init__(self, graph: Graph, workflow_id: str | None, run_id: str) -> None:
         self._tracer = get_tracer()

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 
 class HandRun(ActiveRun):
-    """A run whose messages, events and requests go to a context, with a log and a run state only in between.
-
-    `run_state` is that of a `Runner`, which goes on from call to call.
-    """
+    """A run whose messages, events and requests go to a context; `run_state`: of a `Runner`, from call to call."""
 
     def __init__(
         self, context: RunnerContext, state: State, graph: Graph | None = None, run_state: RunState | None = None

@@ -57,10 +57,7 @@ class CheckpointWriter:
         began_ns: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
-        """Save the state at this boundary; None when that failed and the run is not strict.
-
-        `source` says why there is a checkpoint, `writers` which executors ran since `began_ns`.
-        """
+        """Save the state at this boundary, made by `writers` since `began_ns`; None when that failed."""
         log = self._run.log
         try:
             facts = self._metadata.copy()

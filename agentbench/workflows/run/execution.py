@@ -51,10 +51,9 @@ class RunInput(NamedTuple):
 
 
 class Execution:
-    """Drives the supersteps of a run, which begins from `run_state` and leaves it behind.
+    """Drives the supersteps of a run, which begins from `run_state`; `traced_as` is the workflow's id in spans.
 
-    `traced_as` is the id of the workflow in spans, None while tracing is off. With `pausing`, the run waits where the
-    boundary hook pauses, instead of ending. `begun` is set with the first event.
+    With `pausing`, the run waits where the boundary hook pauses, instead of ending. `begun`: the first event is out.
     """
 
     def __init__(  # noqa: PLR0913 - what makes a run, by name

@@ -167,7 +167,10 @@ class WorkflowRun(RunStatus):
         return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
-        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there."""
+        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there.
+
+        WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
+        """
         if not self._execution.begun and self._input.starts_fresh:
             return self.plan_without_conditions()
         if self._read_only or (self._execution.ended and not self._has_work):
