@@ -69,11 +69,7 @@ class ChatMiddleware(ABC):
 
     @abstractmethod
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
-        """Act before and after `await call_next()`, or set `context.result` instead of calling it.
-
-        `call_next()` goes on to the next middleware, at last to the model; it may be called again, to retry.
-        Everything in `context` may be changed. A `MiddlewareTermination` ends the call here, with its `result`.
-        """
+        """Act around `await call_next()`, which goes on to the model at last; see `AgentMiddleware.process`."""
 
 
 class FunctionMiddleware(ABC):
@@ -93,10 +89,9 @@ class FunctionMiddleware(ABC):
 
     @abstractmethod
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
-        """Act before and after `await call_next()`, or set `context.result` instead of calling it.
+        """Act around `await call_next()`, which goes on to the tool at last; see `AgentMiddleware.process`.
 
-        `call_next()` goes on to the next middleware, at last to the tool; it may be called again, to retry.
-        Everything in `context` may be changed. A `MiddlewareTermination` ends the loop with its `result` for this call.
+        A `MiddlewareTermination` ends the loop of model and tools, with its `result` for this call.
         """
 
 

@@ -120,9 +120,7 @@ class ChatContext(_Context):
         result: `None` until there is one; then a `ChatResponse`, or a `ResponseStream` when streaming.
         kwargs: All other keywords of the call.
         function_invocation_kwargs: For the tools.
-        stream_transform_hooks: Called with every streamed update; a result that is not `None` replaces it.
-        stream_result_hooks: Called with the response at the end of the stream; a result that is not `None` replaces it.
-        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
+        stream_transform_hooks, stream_result_hooks, stream_cleanup_hooks: As in `AgentContext`.
 
     Example:
         ```python

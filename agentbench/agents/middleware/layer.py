@@ -36,9 +36,8 @@ class AgentMiddlewareLayer:
     `client_kwargs["middleware"]`: the agent's, then the run's.
 
     Args:
-        *args: For the next class.
         middleware: Of every run, outermost first.
-        **kwargs: For the next class.
+        *args, **kwargs: For the next class.
 
     Raises:
         MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.

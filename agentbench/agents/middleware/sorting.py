@@ -21,11 +21,7 @@ from agentbench.exceptions import MiddlewareException
 
 _AGENT, _CHAT, _FUNCTION = MiddlewareType.AGENT, MiddlewareType.CHAT, MiddlewareType.FUNCTION
 _CLASSES: dict[type, MiddlewareType] = {AgentMiddleware: _AGENT, ChatMiddleware: _CHAT, FunctionMiddleware: _FUNCTION}
-_CONTEXTS: dict[type, MiddlewareType] = {
-    AgentContext: _AGENT,
-    ChatContext: _CHAT,
-    FunctionInvocationContext: _FUNCTION,
-}
+_CONTEXTS: dict[type, MiddlewareType] = {AgentContext: _AGENT, ChatContext: _CHAT, FunctionInvocationContext: _FUNCTION}
 _CONTEXT_NAMES = {cls.__name__: cls for cls in _CONTEXTS}
 
 _HOW = (

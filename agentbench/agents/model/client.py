@@ -158,8 +158,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
             **kwargs: `client_kwargs` of the request.
 
         Returns:
-            A `ChatResponse`, a `ResponseStream`, an async iterable of `ChatResponseUpdate`, or an awaitable of one of
-            them; any of them for both values of `stream`.
+            For either `stream`, a `ChatResponse`, a stream of `ChatResponseUpdate`, or an awaitable of one of them.
         """
 
     def service_url(self) -> str:
@@ -268,12 +267,8 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         """Return an agent with this client.
 
         Args:
-            **arguments: Those of `Agent` besides the client: `instructions`, `name`, `description`, `id`, `tools`,
-                `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
-
-        Raises:
-            TypeError: An argument is unknown or of a wrong type.
-            ValueError: Two different tools have one name, or the configuration is not valid.
+            **arguments: Those of `Agent` besides the client, with its errors: `instructions`, `name`, `description`,
+                `id`, `tools`, `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
 
         Example:
             ```python

@@ -32,9 +32,8 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
     """Chat middleware around each `get_response` of the class that comes next.
 
     Args:
-        *args: For the next class.
         middleware: Chat middleware, outermost first.
-        **kwargs: For the next class.
+        *args, **kwargs: For the next class.
 
     Raises:
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.
@@ -71,10 +70,9 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
     """The loop between a model and its tools, around the `get_response` of the class that comes next.
 
     Args:
-        *args: For the next class.
         middleware: Function middleware, outermost first; and chat middleware, for a `ChatMiddlewareLayer`.
         function_invocation_configuration: Limits of the loop; see `FunctionInvocationConfiguration`.
-        **kwargs: For the next class.
+        *args, **kwargs: For the next class.
 
     Raises:
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.
