@@ -65,7 +65,8 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
     edited; each request reads them when it begins.
 
     Args:
-        middleware: Chat and function middleware, outermost first.
+        middleware: Chat and function middleware, outermost first; then in the lists `chat_middleware` and
+            `function_middleware`.
         function_invocation_configuration: Limits of the loop between the model and its tools; see
             `FunctionInvocationConfiguration`.
         compaction_strategy: Shortens long conversations for the model.
@@ -73,11 +74,6 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         additional_properties: Anything that the application wants to store with the client.
         otel_provider_name: The name of the service in spans; by default `OTEL_PROVIDER_NAME`.
         **unknown: Any other keyword is an error that proposes a known one.
-
-    Attributes:
-        function_invocation_configuration: The limits of the tool loop, a dict with all main keys.
-        chat_middleware: A list, outermost first.
-        function_middleware: A list, outermost first.
 
     Raises:
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.

@@ -54,19 +54,9 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        """Answer messages. Callers pass only arguments that have a value.
+        """Answer messages with an awaitable of the response; with `stream=True` a stream of its updates.
 
-        Args:
-            messages: The conversation.
-            stream: Whether to return a stream of updates.
-            options: Of the model, as in `ChatOptions`.
-            compaction_strategy: Shortens long conversations for the model.
-            tokenizer: Counts tokens for it.
-            function_invocation_kwargs: For tools.
-            client_kwargs: For the client.
-
-        Returns:
-            An awaitable of the response; with `stream=True` a stream of its updates.
+        The arguments are those of `BaseChatClient.get_response`; callers pass only those that have a value.
         """
 
 
