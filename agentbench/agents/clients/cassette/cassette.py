@@ -103,8 +103,6 @@ class Cassette:
         """Return how often a request was recorded."""
         return len(self._by_key.get(request.key, []))
 
-    # --------------------------------------------------------------------------------------------------------- reading
-
     def read(self) -> None:
         """Read what was added to the file; a `ValueError` names a line that is not one of a cassette."""
         if self._answers:
@@ -155,8 +153,6 @@ class Cassette:
         for call in self.lines.calls[self._indexed :]:
             self._by_key.setdefault(self.matcher.key(call.request), []).append(self._indexed)
             self._indexed += 1
-
-    # --------------------------------------------------------------------------------------------------------- writing
 
     def require_writable(self) -> None:
         """Raise a `ChatClientException` if a call could not be recorded, before the model is called."""
@@ -283,8 +279,7 @@ def _status(status: os.stat_result) -> tuple[int, ...]:
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR_AWAY = 0x7FFF_FFF0
-    """Locked bytes cannot be read by others there, so one is locked that no cassette has."""
+    _FAR_AWAY = 0x7FFF_FFF0  # others cannot read locked bytes there, so one is locked that no cassette has
 
     @contextmanager
     def _locked(descriptor: int) -> Iterator[None]:

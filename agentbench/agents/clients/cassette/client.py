@@ -147,8 +147,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             raise FileNotFoundError(message)
         self._cassette.read()
 
-    # -------------------------------------------------------------------------------------------- facts of the client
-
     @property
     def _header(self) -> Plain:
         return self._cassette.lines.header or {}
@@ -176,8 +174,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         """The address of the client, `Unknown` while there is none."""
         url = getattr(self._client, "service_url", None)
         return str(url()) if callable(url) else super().service_url()
-
-    # -------------------------------------------------------------------------------------------------------- answering
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -295,8 +291,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     def _secrets(self) -> frozenset[str]:
         return self._find_secrets(self._client, self._factory, self.additional_properties)
 
-    # ---------------------------------------------------------------------------------------------------- inspection
-
     @property
     def last_call(self) -> CassetteCall | None:
         """The last call of the model, `None` before the first one."""
@@ -337,8 +331,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         served = sum(call.served for call in done)
         counts = f"calls={len(self.recorded_calls)}, served={served}, recorded={len(done) - served}"
         return f"CassetteChatClient({self.path!r}, mode={self.mode!r}, model={self.model!r}, {counts})"
-
-    # ---------------------------------------------------------------------------------------------------------- closing
 
     async def close(self) -> None:
         """Close the client, if there is one that can be closed."""

@@ -28,7 +28,6 @@ _FORMAT = 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_CHARACTERS = 60
 _UNREADABLE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
-"""The errors of a line that is JSON, and yet holds something else than the parts of a call."""
 
 
 class BadLineError(ValueError):

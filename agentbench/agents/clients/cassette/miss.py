@@ -24,11 +24,9 @@ _REMEDIES: dict[Reason, str] = {
     "offline": "unset AGENTBENCH_OFFLINE, since recording needs the network",
 }
 
-_MOST_COMPARED = 400
-"""How many characters of two prompts are compared."""
+_MOST_COMPARED = 400  # characters of two prompts
 _MOST_CHARACTERS = 200
-_LEAD = 40
-"""How many of the common characters of two long texts are in the text before the first difference."""
+_LEAD = 40  # common characters of two long texts that are in the text before the first difference
 _ABSENT = object()
 
 

@@ -22,9 +22,6 @@ _WITH_IDS_OF_CALLS = frozenset({"function_call", "function_approval_request", "f
 _FUNCTION = frozenset({"name", "description", "parameters"})
 
 
-# ------------------------------------------------------------------------------------------------------------- written
-
-
 def plain_message(message: Any) -> Plain:
     """Return role, author and contents of a message of a request; not its id, times, usage or properties."""
     plain: Plain = {"role": str(message.role)}
@@ -130,9 +127,6 @@ def _options_without_secrets(options: Plain) -> Plain:
         for name, value in options.items()
         if not is_secret_name(name)
     }
-
-
-# ------------------------------------------------------------------------------------------------------------ compared
 
 
 class Matcher:

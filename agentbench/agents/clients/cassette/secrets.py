@@ -23,8 +23,7 @@ REDACTED = "[redacted]"
 _SHORTEST_PLAIN = 8
 _DEEPEST = 6
 _MOST_OBJECTS = 20_000
-_QUOTINGS = 3
-"""How often a text may be quoted: in the line, in the arguments of a call before that, in a text within those."""
+_QUOTINGS = 3  # in the line, in the arguments of a call before that, in a text within those
 
 # Under these keys, these words say what something is, and are never replaced.
 _WORDS: dict[str, Collection[object]] = {
@@ -35,10 +34,7 @@ _WORDS: dict[str, Collection[object]] = {
 
 
 class SecretFinder:
-    """Finds each `SecretString` that objects hold at any depth, and longer text under names like `api_key`, `headers`.
-
-    A client that records its calls holds copies of all messages, which do not change: each is searched once.
-    """
+    """Finds each `SecretString` that objects hold at any depth, and longer text under names like `api_key`."""
 
     def __init__(self) -> None:
         # By id, depth and name of a copy: the copy itself, so that nothing else gets its id, and the secrets in it.

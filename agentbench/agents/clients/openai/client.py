@@ -173,13 +173,7 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
 class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
     """An `OpenAIChatClient` that returns calls of tools to its caller, unless a `FunctionInvocationLayer` is over it.
 
-    Args:
-        *args: As for `OpenAIChatClient`.
-        **kwargs: As for `OpenAIChatClient`.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
+    Arguments and errors are those of `OpenAIChatClient`.
 
     Example:
         ```python
@@ -240,13 +234,7 @@ class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
 class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
     """An `OpenAIChatCompletionClient` that returns calls of tools to its caller.
 
-    Args:
-        *args: As for `OpenAIChatCompletionClient`.
-        **kwargs: As for `OpenAIChatCompletionClient`.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
+    Arguments and errors are those of `OpenAIChatCompletionClient`.
 
     Example:
         ```python
@@ -266,24 +254,8 @@ class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
     Args:
         model: The model, or the deployment; by default `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`.
         api: The API; only one is possible here.
-        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
-            this machine or in a private network need none.
-        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
-        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A `.env` file with these settings, which is read before the environment.
-        env_file_encoding: Of that file.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
-            `tokenizer`, `additional_properties`, `otel_provider_name`.
 
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none, or `api` is not one of the client's.
+    The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
         ```python
@@ -304,24 +276,8 @@ class OpenAIResponsesClient(OpenAIClient[OptionsT], HostedTools):
         model: The model, or the deployment; by default `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else
             `OPENAI_MODEL`.
         api: The API; only one is possible here.
-        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
-            this machine or in a private network need none.
-        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
-        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A `.env` file with these settings, which is read before the environment.
-        env_file_encoding: Of that file.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
-            `tokenizer`, `additional_properties`, `otel_provider_name`.
 
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none, or `api` is not one of the client's.
+    The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
         ```python

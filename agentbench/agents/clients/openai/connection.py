@@ -39,10 +39,7 @@ TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
 
 
 class Connection:
-    """Sends requests to one service. Arguments that are `None` leave the choice to the SDK.
-
-    `model_fields` are the settings that may name the model; for the other `settings` see `find_target`.
-    """
+    """Sends requests to one service; for `model_fields` and `settings` see `find_target`."""
 
     def __init__(
         self,
@@ -132,10 +129,7 @@ class Connection:
 
     @contextmanager
     def translate_errors(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> Iterator[None]:
-        """Raise errors of the SDK, and of reading what it returns, as errors of ours that show no header that was sent.
-
-        Cancellation and everything else passes.
-        """
+        """Raise errors of the SDK, and of reading its answer, as ours, which show no header that was sent."""
         try:
             yield
         except ReportedFailureError as failure:

@@ -44,26 +44,12 @@ class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
 class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], OptionsT], Generic[OptionsT]):
     """Calls embedding models of OpenAI, and of every service that is compatible with it.
 
-    The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
-    finds them.
-
     Args:
-        model: The model.
-        api_key: The key, or a function that returns it before each request.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
+        model: The model; by default `OPENAI_EMBEDDING_MODEL`.
         additional_properties: Other data that belongs to the client.
         otel_provider_name: The name of the service in spans; by default `openai`.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
 
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
+    The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
         ```python
@@ -114,15 +100,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
     async def get_embeddings(
         self, values: Sequence[str], *, options: OptionsT | None = None
     ) -> GeneratedEmbeddings[list[float], OptionsT]:
-        """Return the vectors of texts, in order.
-
-        Args:
-            values: The texts; also a single one.
-            options: `model`, `dimensions`, and others that the service knows.
-
-        Raises:
-            ChatClientException: It went wrong; see its subclasses.
-        """
+        """Return the vectors of texts, also of a single one, in order; a `ChatClientException` says what went wrong."""
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
         transport = await self._connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})

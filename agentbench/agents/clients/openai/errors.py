@@ -1,8 +1,4 @@
-"""Errors of the SDK as errors of ours.
-
-The names of their classes decide, so that neither the SDK nor its HTTP library has to be loaded, and it does not
-matter in which module a version of them has these classes.
-"""
+"""Errors of the SDK as errors of ours, by the names of their classes: so nothing has to be loaded."""
 
 from __future__ import annotations
 
@@ -253,15 +249,11 @@ def _mask_error(error: BaseException, secrets: re.Pattern[str]) -> None:
 
 
 def _mask(value: Any, secrets: re.Pattern[str]) -> Any:
-    try:
-        return _masked(value, secrets)
-    except RecursionError:
-        return _HIDDEN
-
-
-def _masked(value: Any, secrets: re.Pattern[str]) -> Any:
     if isinstance(value, str):
         return secrets.sub(_HIDDEN, value)
-    if isinstance(value, dict):
-        return {_masked(key, secrets): _masked(item, secrets) for key, item in value.items()}
-    return [_masked(item, secrets) for item in value] if isinstance(value, list) else value
+    try:
+        if isinstance(value, dict):
+            return {_mask(key, secrets): _mask(item, secrets) for key, item in value.items()}
+        return [_mask(item, secrets) for item in value] if isinstance(value, list) else value
+    except RecursionError:
+        return _HIDDEN

@@ -8,11 +8,7 @@ from typing import Any
 
 
 class Events:
-    """Yields the events of a stream and releases its connection when it is closed.
-
-    The HTTP library's timeout begins again with every byte, also with those of comments that only keep the connection
-    alive; here it is the time until the next event. The time that a reader takes between two events does not count.
-    """
+    """Yields the events of a stream; unlike the HTTP library's, its timeout does not begin again with a comment."""
 
     def __init__(self, stream: Any, timeout_s: Any) -> None:
         self._stream = stream

@@ -28,10 +28,7 @@ def responses_text_format(response_format: Any) -> dict[str, Any]:
 
 
 def _named_schema(response_format: Any) -> dict[str, Any] | None:
-    """The name and schema of a pydantic model class or a bare JSON schema, and whether it is strict.
-
-    `None` for a form that is sent as it is.
-    """
+    """The name and schema of a model class or a JSON schema, and whether it is strict; `None` for a ready form."""
     if isinstance(response_format, Mapping):
         if response_format.get("type") in _READY:
             return None

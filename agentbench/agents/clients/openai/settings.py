@@ -56,11 +56,7 @@ class Target:
 
 
 def find_target(model: str | None, model_fields: Sequence[str], *, connected: bool = False, **arguments: Any) -> Target:
-    """Return model, address and credentials: from arguments of the client, else a `.env` file, else the environment.
-
-    `model_fields` are the settings that may name the model, in order. With a connection that there is already, neither
-    key nor address is needed.
-    """
+    """Return model, named by one of `model_fields`, address and credentials; these two only if not `connected`."""
     settings = load_settings(OpenAISettings, env_prefix=PREFIX, model=model, **arguments)
     chosen = model or next((name for name in map(settings.get, model_fields) if name), None)
     if not isinstance(chosen, str):

@@ -1,8 +1,4 @@
-"""Requests to a service, and readers of its answers, which come as objects of the SDK or as plain JSON.
-
-Compatible servers leave fields out, send `null`, or add fields of their own. A reader here returns the field if it is
-of the right kind, else nothing.
-"""
+"""Requests to a service, and readers of its answers: objects of the SDK or JSON, whose fields may be missing."""
 
 from __future__ import annotations
 

@@ -103,12 +103,7 @@ def _properties(source: Any) -> dict[str, Any]:
 
 
 class ChunkReader:
-    """Reads the chunks of one stream, in order.
-
-    Attributes:
-        ended: Whether a finish reason came.
-        failure: What the service reports in place of an answer; the SDK raises it here.
-    """
+    """Reads the chunks of one stream, in order."""
 
     def __init__(self) -> None:
         self._calls = CallSlots()
