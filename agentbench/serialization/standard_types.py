@@ -137,12 +137,8 @@ def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda found: make(*of_kind(list, found))
 
 
-def _of_items(make: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
-    return lambda found: make(of_kind(list, found))
-
-
-def _of_text(make: Callable[[str], Any]) -> Callable[[Any], Any]:
-    return lambda found: make(of_kind(str, found))
+def _of(cls: type[K], make: Callable[[K], Any]) -> Callable[[Any], Any]:
+    return lambda found: make(of_kind(cls, found))
 
 
 def of_kind(cls: type[K], found: Any) -> K:
@@ -170,7 +166,7 @@ def _read_dict(pairs: Any) -> dict[Any, Any]:
 
 
 _STANDARD: Final[tuple[StateType, ...]] = (
-    StateType(tuple, "tuple", list, _of_items(tuple)),
+    StateType(tuple, "tuple", list, _of(list, tuple)),
     StateType(OrderedDict, "OrderedDict", _pairs, lambda pairs: OrderedDict(_read_dict(pairs))),
     StateType(defaultdict, "defaultdict", _write_defaultdict, _read_defaultdict),
     StateType(deque, "deque", lambda value: [list(value), value.maxlen], _read_deque),
@@ -182,23 +178,23 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(complex, "complex", lambda value: [value.real, value.imag], _star(complex)),
     StateType(range, "range", lambda value: [value.start, value.stop, value.step], _star(range)),
     StateType(slice, "slice", lambda value: [value.start, value.stop, value.step], _star(slice)),
-    StateType(date, "date", date.isoformat, _of_text(date.fromisoformat)),
+    StateType(date, "date", date.isoformat, _of(str, date.fromisoformat)),
     StateType(time, "time", _with_zone, _reader_with_zone(time.fromisoformat)),
     StateType(datetime, "datetime", _with_zone, _reader_with_zone(datetime.fromisoformat)),
     StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
     StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
     StateType(ZoneInfo, "ZoneInfo", _write_zone, lambda key: ZoneInfo(zone_name(key))),
-    StateType(UUID, "UUID", str, _of_text(UUID)),
-    StateType(Decimal, "Decimal", str, _of_text(Decimal)),
+    StateType(UUID, "UUID", str, _of(str, UUID)),
+    StateType(Decimal, "Decimal", str, _of(str, Decimal)),
     StateType(
         Fraction,
         "Fraction",
         lambda value: list(value.as_integer_ratio()),
         lambda found: Fraction(*[of_kind(int, each) for each in of_kind(list, found)]),
     ),
-    StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
-    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
-    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of_text(PureWindowsPath)),
+    StateType(type(Path()), "path", lambda value: value.as_posix(), _of(str, Path)),
+    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of(str, PurePosixPath)),
+    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of(str, PureWindowsPath)),
     StateType(re.Pattern, "pattern", lambda value: [value.pattern, value.flags], _read_pattern),
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
@@ -209,9 +205,9 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **CLASS_DECODERS,
     "dict": _read_dict,
     "float": {text: float(text) for text in ("nan", "inf", "-inf")}.__getitem__,
-    "frozenset": _of_items(lambda items: frozenset(require_spread(items))),
-    "int": _of_text(lambda text: int(text, 16)),
+    "frozenset": _of(list, lambda items: frozenset(require_spread(items))),
+    "int": _of(str, lambda text: int(text, 16)),
     "registered": read_registered,
-    "set": _of_items(lambda items: set(require_spread(items))),
+    "set": _of(list, lambda items: set(require_spread(items))),
     "type": find_type,
 }

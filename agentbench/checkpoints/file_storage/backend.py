@@ -35,18 +35,7 @@ _SETTLED_NS = 1_000_000_000
 
 
 class FileBackend:
-    """Stores records in files of a folder; any number of processes of one machine may use it at the same time.
-
-    Writing takes the lock of the folder and costs the same however much the folder holds. Reading takes no lock.
-
-    Args:
-        folder: made now, with its parents, if it does not exist.
-        fsync: whether what is saved has reached the disk when `put` returns.
-        pickled: reads and writes whole records; without it they are refused.
-
-    Raises:
-        WorkflowCheckpointException: the folder does not exist and cannot be made.
-    """
+    """Stores records in files of a folder; any number of processes of one machine may use it at the same time."""
 
     def __init__(self, folder: str, *, fsync: bool = False, pickled: PickledFormat | None = None) -> None:
         self._folder = CheckpointFolder(folder, _LOCK, fsync=fsync)
@@ -177,20 +166,14 @@ class FileBackend:
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """See `StorageBackend.latest`; UnreadableCheckpointError where the newest is damaged: no older one for it."""
-        while entries := self._entries(workflow_name):
-            entry = entries[-1]
-            if isinstance(entry, LooseFile):
-                record = self._loose.get(entry.checkpoint_id)
-            else:
-                record = self._journal(workflow_name).get(entry.checkpoint_id)
-            if record is not None:
-                break
-        else:
-            record = None
-        damage = self._journal(workflow_name).newest_damage()
+        journal, record = self._journal(workflow_name), None
+        while record is None and (entries := self._entries(workflow_name)):
+            holder = self._loose if isinstance(entries[-1], LooseFile) else journal
+            record = holder.get(entries[-1].checkpoint_id)
+        damage = journal.newest_damage()
         if damage is not None and not isinstance(record, WholeRecord):
             raise damage
-        _warn([*self._journal(workflow_name).problems.values(), *self._loose.problems.values()])
+        _warn([*journal.problems.values(), *self._loose.problems.values()])
         return record
 
     def heads(

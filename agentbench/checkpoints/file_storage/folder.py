@@ -12,10 +12,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 
 class CheckpointFolder:
-    """A folder for its owner only; made, with its parents, if it is not there.
-
-    With `fsync` its name survives a power cut. A folder that cannot be made is a `WorkflowCheckpointException`.
-    """
+    """A folder for its owner only; made, with its parents, if it is not there."""
 
     def __init__(self, path: str, lock_name: str, *, fsync: bool = False) -> None:
         self.path = path

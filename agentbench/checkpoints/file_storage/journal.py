@@ -17,6 +17,7 @@ import os
 import re
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 from zlib import crc32
 
@@ -37,13 +38,7 @@ _START = len(_SUM) + len('01234567",')
 
 
 class JournalEntry(NamedTuple):
-    """A checkpoint of a journal; entries sort as the checkpoints of the chain do.
-
-    Attributes:
-        seq, timestamp: first and second sort key.
-        place, length: where its line lies, in bytes, without the line break.
-        head: what lists show of it.
-    """
+    """A checkpoint of a journal; entries sort as the checkpoints of the chain do."""
 
     seq: int
     timestamp: str
@@ -58,17 +53,6 @@ class Journal:
     """Follows what others append to the file of a chain or put in its place, and appends itself.
 
     Who appends or rewrites must hold the lock of the folder and have followed; reading needs no lock.
-
-    Args:
-        path: the file; it need not exist.
-        workflow_name: the chain.
-        index: which journal holds a checkpoint, by its id; shared by the journals of a folder.
-        fsync: whether a line has reached the disk when `append` returns.
-
-    Attributes:
-        generation: drawn anew whenever parts are removed; None without a file, or when its first line is damaged.
-        entries: the checkpoints in order.
-        problems: checkpoints whose line is damaged, by id (or by place, where the id is damaged too).
     """
 
     def __init__(
@@ -245,18 +229,9 @@ class Journal:
         if line[:_START] != _sum_of(line[_START:]):
             self._add_problem(line.decode("latin-1"), entry.place)
             raise self.problems[checkpoint_id]
-        content = line[
-            line.index(b"]" + _HEAD.encode()) + 1 + len(_HEAD) + len(entry.head.encode()) + len(_CONTENT) : -1
-        ]
-        return CheckpointRecord(
-            checkpoint_id,
-            self.workflow_name,
-            entry.seq,
-            entry.timestamp,
-            entry.run_id,
-            entry.head,
-            content.decode(),
-        )
+        start = line.index(f"]{_HEAD}".encode()) + len(f"]{_HEAD}{entry.head}{_CONTENT}".encode())
+        content = line[start:-1]
+        return replace(self.record(entry), content=content.decode())
 
     def newest_damage(self) -> UnreadableCheckpointError | None:
         """Return what is wrong with a checkpoint that was saved after the newest one that can be read."""
@@ -268,11 +243,9 @@ class Journal:
 
     def parts(self, ids: Collection[str]) -> dict[str, str]:
         """Return parts by id, without those that are not there."""
-        parts = self._parts
-        if not parts.keys() >= set(ids):
+        if not self._parts.keys() >= set(ids):
             self.follow()
-            parts = self._parts
-        return {each: self._text(each) for each in ids if each in parts}
+        return {each: self._text(each) for each in ids if each in self._parts}
 
     def _text(self, part_id: str) -> str:
         return read_at(self._open(), *self._parts[part_id]).decode(errors="replace")

@@ -37,14 +37,7 @@ class WholeRecord(CheckpointRecord):
 
 
 class LooseFile(NamedTuple):
-    """What is known of a file without its content; files sort as the checkpoints of a chain do.
-
-    Attributes:
-        seq, timestamp: first and second sort key.
-        saved: third one, in nanoseconds.
-        size, mtime_ns: of the file when it was read.
-        is_whole: whether it is in the pickled format.
-    """
+    """What is known of a file without its content; files sort as the checkpoints of a chain do."""
 
     seq: int
     timestamp: str
@@ -59,15 +52,7 @@ class LooseFile(NamedTuple):
 
 
 class LooseFiles:
-    """The files `<id>.json` of a folder. Reading needs no lock.
-
-    Args:
-        folder: where they are.
-        pickled: reads whole checkpoints; without it they are refused.
-
-    Attributes:
-        problems: files that cannot be read, by id.
-    """
+    """The files `<id>.json` of a folder. Reading needs no lock."""
 
     def __init__(self, folder: str, pickled: PickledFormat | None) -> None:
         self.problems: dict[str, UnreadableCheckpointError] = {}
@@ -150,9 +135,7 @@ class LooseFiles:
     def remove(self, workflow_name: str, checkpoint_id: str) -> bool:
         """Remove the file of a checkpoint of a chain, and return whether there was one."""
         file = self._files.get(checkpoint_id)
-        if file is None or file.workflow_name != workflow_name:
-            return False
-        return self.discard(checkpoint_id)
+        return file is not None and file.workflow_name == workflow_name and self.discard(checkpoint_id)
 
     def discard(self, checkpoint_id: str) -> bool:
         """Remove a file whatever it holds, and return whether there was one."""

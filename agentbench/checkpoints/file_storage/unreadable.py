@@ -6,17 +6,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 
 class UnreadableCheckpointError(WorkflowCheckpointException):
-    """A file, or a line of one, should hold a checkpoint and does not, or not one that can be read here.
-
-    Args:
-        checkpoint_id: the checkpoint.
-        path: the file.
-        reason: what is wrong with it, as a clause about "it", and what to do about it.
-
-    Attributes:
-        checkpoint_id, path, reason: as above.
-        holds: id of the other checkpoint that the file holds, if it holds one.
-    """
+    """A file, or a line of one, should hold a checkpoint and does not, or not one that can be read here."""
 
     def __init__(self, checkpoint_id: str, path: str, reason: str, *, holds: str | None = None) -> None:
         self.checkpoint_id, self.path, self.reason, self.holds = checkpoint_id, path, reason, holds

@@ -14,15 +14,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """A checkpoint as it is stored; ids and names may be any text.
-
-    Attributes:
-        seq: First sort key along a chain, 0 or more.
-        timestamp: Second sort key, in a form that compares as text. What is still equal stays in the order of saving.
-        head: JSON on one line: all that a list shows, the metadata included.
-        content: JSON on one line with references to parts: what the head leaves out. Empty where only heads are
-            listed.
-    """
+    """A checkpoint as it is stored, sorted by `seq`, then `timestamp`; `head` is JSON of what lists show."""
 
     checkpoint_id: str
     workflow_name: str
@@ -34,10 +26,7 @@ class CheckpointRecord:
 
 
 class StalePartsError(Exception):
-    """Parts of the chain were removed since the writer last looked, perhaps some that it relies on: it starts afresh.
-
-    Never leaves a storage.
-    """
+    """Parts of the chain were removed since the writer last looked; it starts afresh, and no storage raises this."""
 
 
 class StorageBackend(Protocol):
@@ -61,20 +50,8 @@ class StorageBackend(Protocol):
     ) -> None:
         """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step.
 
-        Parts that are there already are left alone: a part of the same id has the same text. A record of the same id is
-        replaced, also one of another chain.
-
-        Args:
-            record: With content.
-            parts: Texts on one line each, by id.
-            generation: What `generation` returned when the writer last started afresh.
-            expected_seq: Only if the newest record of the chain has this `seq` (0: there is none).
-            patient: Wait for others that are writing. Only local backends get `False`.
-
-        Raises:
-            BlockingIOError: Others are writing, and it was not to wait for them; nothing was changed.
-            StalePartsError: The chain has another generation by now.
-            WorkflowBusyError: The chain ends elsewhere (see `checkpoints.storage.require_head`).
+        Raises BlockingIOError where others write and it is not `patient`, StalePartsError in another `generation`,
+        WorkflowBusyError where the newest record has not the `expected_seq` (0: there is none).
         """
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
@@ -86,13 +63,7 @@ class StorageBackend(Protocol):
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """List records of a chain without content, in order, oldest first; those that cannot be read are left out.
-
-        Only those of a run; only those that come before the record of an id; only the last so many, 0 or more.
-
-        Raises:
-            CheckpointNotFoundError: The chain holds no record `before`.
-        """
+        """List readable records of a chain without content, oldest first; an unknown `before` is an error."""
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
         """List the records of a chain as `heads` does; where heads are dear to read, without those: empty texts."""
@@ -107,11 +78,7 @@ class StorageBackend(Protocol):
         """List the names of all chains that hold a record, sorted by code point."""
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
-        """Remove records of a chain, and return how many were there; unknown ids are passed over.
-
-        With `sweep` also all parts that no record of the chain needs any more (`parts.live_parts`); that changes the
-        generation.
-        """
+        """Remove records of a chain, return how many were there; `sweep` removes unneeded parts: a new generation."""
 
     def close(self) -> None:
         """Let go of files and connections; a later call opens them again."""

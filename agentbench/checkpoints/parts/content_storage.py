@@ -96,30 +96,18 @@ class ContentAddressedStorage(ChainStorage):
     # ------------------------------------------------------------------------------------------------- six methods
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a checkpoint and return its id; a stored one of the same id is replaced.
-
-        Raises:
-            WorkflowCheckpointException: It holds something that has no stored form, or the place cannot be written to;
-                nothing was changed.
-        """
+        """Store a checkpoint and return its id; a stored one of the same id is replaced."""
         return await self._save(checkpoint, None)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        """Return a checkpoint.
-
-        Raises:
-            CheckpointNotFoundError: The id is unknown.
-            WorkflowCheckpointException: The stored checkpoint is damaged, or holds instances of classes that are not
-                known in this process.
-        """
+        """Return a checkpoint."""
         checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
-        """Return the checkpoints of a chain, oldest first.
+        """Return the checkpoints of a chain, oldest first; each is read at the first access.
 
-        Their messages, state, requests and metadata are read at the first access, which raises what `load` would have
-        raised. A checkpoint whose head cannot be read is left out with a warning in the log.
+        A checkpoint whose head cannot be read is left out with a warning in the log.
         """
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, self._backend.outlines, workflow_name)
@@ -138,23 +126,18 @@ class ContentAddressedStorage(ChainStorage):
         return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        """Return the newest checkpoint of a chain, if there is one.
-
-        Raises:
-            WorkflowCheckpointException: It cannot be read, as with `load`.
-        """
+        """Return the newest checkpoint of a chain, if there is one."""
         find = partial(self._backend.latest, workflow_name)
         return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._read, find)
 
     # ------------------------------------------------------------------------------------------------ capabilities
 
     async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
-        require_limit(limits.get("limit"))
-        read = partial(self._backend.heads, workflow_name, **limits)
-        failure = f"Chain {workflow_name!r} was not listed from"
-        records = await self._run(failure, read)
-        infos = readable(to_info, records)
         limit = limits.get("limit")
+        require_limit(limit)
+        failure = f"Chain {workflow_name!r} was not listed from"
+        records = await self._run(failure, partial(self._backend.heads, workflow_name, **limits))
+        infos = readable(to_info, records)
         if limit and len(infos) < len(records):  # those before the damaged ones count instead
             read = partial(self._backend.heads, workflow_name, **{**limits, "limit": None})
             infos = readable(to_info, await self._run(failure, read))[-limit:]
@@ -165,12 +148,7 @@ class ContentAddressedStorage(ChainStorage):
         return await self._run("The chains were not read from", self._backend.chains, prefix)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
-
-        Raises:
-            WorkflowBusyError: It has another one; nothing was saved.
-            WorkflowCheckpointException: As with `save`.
-        """
+        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet)."""
         return await self._save(checkpoint, expected_seq)
 
     async def _remove(self, workflow_name: str, keep: int) -> int:

@@ -102,16 +102,7 @@ class PartReference(str):
 
 
 class ChainMemory:
-    """What a writer remembers of the chain it writes to, so that what did not change is neither encoded nor sent again.
-
-    Immutable entries of lists are recognised by identity, as are instances of classes that are frozen once saved;
-    lists of plain values by what marshalling makes of them; everything else is encoded and hashed each time. The memory
-    is of no use any more when something that was cut with it has not been stored.
-
-    Attributes:
-        generation: That of the chain when the memory began; the memory is only good as long as the storage says so.
-        spoilt: Whether something was cut with it that has not been stored.
-    """
+    """What a writer remembers of the chain it writes to, so that what did not change is not encoded again."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
@@ -282,11 +273,7 @@ class _PartWriter(JsonWriter):
         return runs
 
     def _runs_of_plain(self, value: list[Any]) -> _Runs | None:
-        """The runs of a list of plain values, which may change in place; None for any other list.
-
-        Marshalling takes a tenth of the time of writing, and gives the same bytes for equal plain values only: where
-        those of the former list begin those of this one, only the entries behind it are new.
-        """
+        """The runs of a list of plain values, which may change in place; None for any other list."""
         try:
             first, marshalled = marshal.dumps(value[0], 2), marshal.dumps(value, 2)[_LIST_START:]
         except ValueError:

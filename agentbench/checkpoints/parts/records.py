@@ -141,12 +141,7 @@ def looks_whole(record: CheckpointRecord) -> bool:
     head = record.head
     if not head or (head.startswith(_BEGINNING) and head.endswith("}") and _has_right_sum(record)):
         return True
-    try:
-        read_head(record)
-    except WorkflowCheckpointException as error:
-        _log.warning("Left out of a list: %s", error)
-        return False
-    return True
+    return bool(readable(read_head, [record]))
 
 
 def readable(read: Callable[[CheckpointRecord], T], records: Iterable[CheckpointRecord]) -> list[T]:

@@ -12,11 +12,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs functions one after another, in the order in which they arrive, on a thread of its own.
-
-    The thread begins with the first function. A worker may be used from any number of threads and event loops, but not
-    in a forked process, which has no such thread.
-    """
+    """Runs functions one after another, in the order in which they arrive, on a thread of its own."""
 
     def __init__(self, name: str) -> None:
         self._name = name
