@@ -53,8 +53,7 @@ class CassetteCall(NamedTuple):
 class CassetteChatClient(BaseChatClient[Any], Displayable):
     """Records each answer of a model in a file, once; from then on the file answers, without network and key.
 
-    A single call of the model is what is recorded. The tool loop, middleware and compaction run here, also when the
-    model's answers come from the file, so tools really are called.
+    The tool loop, middleware and compaction run here, also when the file answers, so tools really are called.
 
     A call is found by its messages, tools and options, in any order, however late it comes. Ids of messages and
     calls, times and usage do not count. Equal requests are answered in recorded order.
@@ -80,8 +79,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             client, if a client is passed.
 
     Attributes:
-        path: The file, as it was passed.
-        mode: `auto`, `replay` or `record`.
         calls: The calls of the model through this object, in order.
 
     Raises:
@@ -221,7 +218,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return await (stream_of if stream else response_of)(reply, build_stream)
 
     def _get_client(self) -> Any:
-        """Return the client; it is made now if it was not yet."""
         with self._client_lock:
             if self._client is None and self._factory is not None:
                 made = self._factory()
@@ -278,9 +274,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return None, request, index
 
     def _add(self, request: Request, answer: Plain, index: int) -> None:
-        client = self._client
-        stores = bool(getattr(client, "STORES_BY_DEFAULT", False))
-        header = header_line(client=type(client).__name__, model=self.model, stores_by_default=stores)
+        stores = bool(getattr(self._client, "STORES_BY_DEFAULT", False))
+        header = header_line(client=type(self._client).__name__, model=self.model, stores_by_default=stores)
         added = self._cassette.add(request, answer, header=header, secrets=self._secrets())
         self._set_number(index, added, served=False)
 
@@ -334,11 +329,10 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     async def close(self) -> None:
         """Close the client, if there is one that can be closed."""
-        close: Callable[[], Any] | None = getattr(self._client, "close", None)
-        if callable(close):
-            closing = close()
-            if hasattr(closing, "__await__"):
-                await closing
+        close = getattr(self._client, "close", None)
+        closing: Any = close() if callable(close) else None
+        if hasattr(closing, "__await__"):
+            await closing
 
     async def __aenter__(self) -> Self:
         return self
@@ -348,9 +342,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
 
 def _response_of(call: RecordedCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
-    response_format = options.get("response_format")
     response = call.to_response()
-    response.response_format = response_format
+    response.response_format = options.get("response_format")
     return response
 
 

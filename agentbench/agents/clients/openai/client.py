@@ -92,7 +92,6 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
         self.instruction_role = instruction_role
 
     def _default_api(self, setting: str | None) -> ApiName:
-        """Return the API that the setting names, if the class has a choice."""
         if setting is None or len(self.APIS) == 1:
             return self.APIS[0]
         for name in self.APIS:
@@ -112,7 +111,6 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
     async def _prepare(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any], ChatCompletions | Responses, WireRequest]:
-        """Return the options of the model after validation, those of the transport, the API and the request."""
         checked = dict(await self._validate_options(options))
         transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
         api = self._api_for(checked)

@@ -15,7 +15,6 @@ from agentbench._extras import require
 from agentbench.agents.clients.openai.errors import (
     ReportedFailureError,
     answer_errors,
-    reported_error,
     secret_pattern,
     translate_error,
 )
@@ -60,8 +59,7 @@ class Connection:
         if not any(name.lower() == USER_AGENT_KEY.lower() for name in self._headers):
             prepend_agent_framework_to_user_agent(self._headers)
         self._limits = {"timeout": timeout, "max_retries": max_retries}
-        # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
-        # needs two clients.
+        # Open connections belong to a loop: a script that calls asyncio.run() twice needs two clients.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]] = {}
         self._of_no_loop: AsyncOpenAI | None = None
 
@@ -132,11 +130,9 @@ class Connection:
         """Raise errors of the SDK, and of reading its answer, as ours, which show no header that was sent."""
         try:
             yield
-        except ReportedFailureError as failure:
-            secrets = self._secrets(body, transport)
-            raise reported_error(failure.body, url=self.url, secrets=secrets) from None
         except answer_errors() as error:
-            raise translate_error(error, url=self.url, secrets=self._secrets(body, transport)) from error
+            cause = None if isinstance(error, ReportedFailureError) else error
+            raise translate_error(error, url=self.url, secrets=self._secrets(body, transport)) from cause
 
     def _secrets(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> re.Pattern[str] | None:
         """Return what finds the values of the headers that were sent, in the request and by tools of the service."""
@@ -220,7 +216,6 @@ async def _close_at_end(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
 
 @lru_cache(maxsize=32)
 def _parameter_names(method: Callable[..., Any]) -> frozenset[str] | None:
-    """The parameters of a method; `None` if it takes any."""
     parameters = inspect.signature(method).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None

@@ -104,8 +104,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
         transport = await self._connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})
-        # A third of the bytes of decimal numbers. Where the request names it, the SDK leaves the vectors packed; its
-        # own unpacking would not notice a wrong answer.
+        # A third of the bytes; where the request names it, the SDK leaves the unpacking, which may fail, to us.
         body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}
         with self._connection.translate_errors(body, transport):
             answer = await self._connection.call("embeddings", WireRequest("create", body), transport)
@@ -124,7 +123,6 @@ def _embeddings(answer: Any) -> Iterator[Embedding[list[float]]]:
 
 
 def _vector(sent: Any) -> list[float]:
-    """The numbers, which come as such or packed; nothing if they are neither."""
     if isinstance(sent, (list, tuple)):
         return list(sent)
     try:

@@ -109,7 +109,7 @@ class ReportedFailureError(Exception):
     """A service reports a failure as part of an answer, here as `body`."""
 
     def __init__(self, body: Any) -> None:
-        super().__init__(body)
+        super().__init__("it names no reason")
         self.body = body
 
 
@@ -121,11 +121,12 @@ def answer_errors() -> tuple[type[Exception], ...]:
     sdk = sys.modules.get("openai")
     own = (sdk.OpenAIError,) if sdk is not None else ()
     # An answer may be no JSON, nested too deeply, or hold numbers that are too long and addresses that are none.
-    return *own, *transport, ContentError, ValueError, RecursionError, OverflowError, EOFError, TimeoutError
+    broken = (ContentError, ValueError, RecursionError, OverflowError, EOFError, TimeoutError)
+    return *own, *transport, ReportedFailureError, *broken
 
 
 def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:
-    """Return our error for an error of the SDK, in which secrets are masked that the service has repeated."""
+    """Return our error for a failure; secrets that the service has repeated are masked."""
     if secrets is not None:
         _mask_error(error, secrets)
     body, status = field(error, "body"), number(error, "status_code")
@@ -138,15 +139,10 @@ def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | No
     else:
         unknown = _OTHER if status is not None else _kind_of_code(body)
         kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), unknown)
-    translated = _make_error(kind, detail, body, status=status, url=url, inner=error)
+    inner = None if isinstance(error, ReportedFailureError) else error
+    translated = _make_error(kind, detail, body, status=status, url=url, inner=inner)
     translated.retry_after = _retry_after(field(field(error, "response"), "headers"))
     return translated
-
-
-def reported_error(body: Any, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:
-    """Return our error for a failure that a service reports as part of an answer."""
-    detail = text(body, "message") or (body if isinstance(body, str) else None) or "it names no reason"
-    return _make_error(_kind_of_code(body), _mask(detail, secrets) if secrets else detail, body, url=url)
 
 
 def _kind_of_code(body: Any) -> _Kind:
@@ -234,14 +230,11 @@ def _quoted(value: str) -> tuple[str, ...]:
 
 def _mask_error(error: BaseException, secrets: re.Pattern[str]) -> None:
     """Mask secrets in an error and its causes: some services repeat the key that they refuse."""
-    visited: list[BaseException] = []
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or any(each is other for other in visited):
-            continue
-        visited.append(each)
-        waiting += [each.__cause__, each.__context__]
+    chain = [error]
+    for each in chain:
+        for other in (each.__cause__, each.__context__):
+            if other is not None and all(other is not known for known in chain):
+                chain.append(other)
         each.args = tuple(_mask(arg, secrets) for arg in each.args)
         for name, value in list(vars(each).items()):
             if isinstance(value, (str, dict, list)):

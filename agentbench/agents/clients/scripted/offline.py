@@ -204,7 +204,6 @@ def _parse_call(prompt: str, options: Mapping[str, Any]) -> Call | None:
 
 
 def _new_results(messages: Sequence[Message]) -> list[str]:
-    """The results of tools that follow the last message of the user."""
     results: list[str] = []
     for message in messages:
         if message.role == "user":

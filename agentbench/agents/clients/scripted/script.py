@@ -140,7 +140,6 @@ def read_entry(
 
 
 def _long_form_message(facts: dict[str, Any], ids: Ids) -> Message:
-    """The message of an entry in the long form; its keys are taken out of `facts`."""
     contents, text = facts.pop("contents", None), facts.pop("text", None)
     items = list(contents) if isinstance(contents, (list, tuple)) else [contents]
     items = [_content(item, ids) for item in [*items, text] if item is not None]
@@ -177,11 +176,9 @@ def _is_value(entry: Any) -> bool:
     return isinstance(entry, Mapping) or callable(getattr(type(entry), "model_dump_json", None))
 
 
-def _as_json(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return json.dumps(dict(value), ensure_ascii=False, default=str)
-    text: str = value.model_dump_json()
-    return text
+def _as_json(value: Any) -> Any:
+    is_mapping = isinstance(value, Mapping)
+    return json.dumps(dict(value), ensure_ascii=False, default=str) if is_mapping else value.model_dump_json()
 
 
 def _no_entry(entry: Any) -> TypeError:
@@ -194,7 +191,6 @@ def _no_entry(entry: Any) -> TypeError:
 
 
 def _count_words(messages: Sequence[Message], options: Mapping[str, Any], answer: Sequence[Message]) -> UsageDetails:
-    """Words instead of tokens, so that every run counts the same."""
     instructions = options.get("instructions") or ()
     texts = [instructions] if isinstance(instructions, str) else list(instructions)
     sent = sum(len(text.split()) for text in texts) + sum(map(_words, messages))

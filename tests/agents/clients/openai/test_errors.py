@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import TickingClock, set_runtime_defaults
-from agentbench.agents.clients.openai.errors import reported_error, secret_pattern, translate_error
+from agentbench.agents.clients.openai.errors import ReportedFailureError, secret_pattern, translate_error
 from agentbench.exceptions import (
     ChatClientContentFilterException,
     ChatClientException,
@@ -151,7 +151,8 @@ def test_failures_within_an_answer_have_their_class_by_their_code() -> None:
     ]
     for code, expected, retryable in cases:
         body = {"code": code, "message": "It broke"}
-        for found in (reported_error(body, url=URL), translate_error(sdk_error("APIError", body=body), url=URL)):
+        for error in (ReportedFailureError(body), sdk_error("APIError", body=body)):
+            found = translate_error(error, url=URL)
             assert type(found) is expected
             assert found.is_retryable is retryable
             assert "It broke" in str(found)
@@ -172,7 +173,7 @@ def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
     shown = [str(found), repr(found), repr(error), repr(error.__cause__), repr(error.__context__), repr(vars(error))]
     assert [text for text in shown if secret in text] == []
     assert "Incorrect API key: [secret]" in str(found)
-    assert secret not in str(reported_error(body, url=URL, secrets=secret_pattern([secret], [])))
+    assert secret not in str(translate_error(ReportedFailureError(body), url=URL, secrets=secret_pattern([secret], [])))
 
 
 def test_errors_that_are_behind_each_other_in_a_circle_are_read_once() -> None:

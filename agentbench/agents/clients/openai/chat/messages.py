@@ -60,7 +60,15 @@ def _entries(message: Message) -> Iterator[Wire]:
 
 
 def _entry(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
-    calls = [_tool_call(content) for content in contents if content.type == "function_call"]
+    calls = [
+        {
+            "id": content.call_id or "",
+            "type": "function",
+            "function": {"name": content.name or "", "arguments": arguments_text(content)},
+        }
+        for content in contents
+        if content.type == "function_call"
+    ]
     parts = [part for content in contents if (part := _part(content)) is not None]
     if not parts and not calls:
         return
@@ -80,14 +88,6 @@ def _name(message: Message) -> Wire:
     return {"name": name} if name else {}
 
 
-def _tool_call(content: Content) -> Wire:
-    return {
-        "id": content.call_id or "",
-        "type": "function",
-        "function": {"name": content.name or "", "arguments": arguments_text(content)},
-    }
-
-
 def arguments_text(content: Content) -> str:
     """Return the arguments of a call as JSON text; an empty object where there are none."""
     return json_text(content.arguments) or "{}"
@@ -95,9 +95,9 @@ def arguments_text(content: Content) -> str:
 
 def result_text(content: Content) -> str:
     """Return the text of a tool's result; other contents are left out with a warning."""
-    items = content.items
+    items, failure = content.items, f"Error: {content.exception}" if content.exception else ""
     if items is None:
-        return str(content.result or "") or _failure(content)
+        return str(content.result or "") or failure
     texts = [item.text for item in items if item.type == "text" and item.text]
     left_out = sorted({item.type for item in items if item.type != "text"})
     if left_out:
@@ -107,11 +107,7 @@ def result_text(content: Content) -> str:
             content.call_id,
             ", ".join(left_out),
         )
-    return "\n".join(texts) or _failure(content)
-
-
-def _failure(content: Content) -> str:
-    return f"Error: {content.exception}" if content.exception else ""
+    return "\n".join(texts) or failure
 
 
 def _part(content: Content) -> Wire | None:

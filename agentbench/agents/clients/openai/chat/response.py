@@ -60,7 +60,6 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
 
 
 def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Content]:
-    """The contents of a message, or of a piece of one."""
     thought = text(message, "reasoning_content") or text(message, "reasoning")  # compatible servers have two names
     if thought:
         yield Content.from_text_reasoning(text=thought)

@@ -76,7 +76,6 @@ def _conversation_id(answer: Any, *, stored: bool) -> str | None:
 
 
 def _finish_reason(answer: Any, *, called: bool) -> str | None:
-    """Why the model stopped; `None` while it has not."""
     status = text(answer, "status")
     if status == "incomplete":
         return _STOPPED_BY.get(text(field(answer, "incomplete_details"), "reason") or "", "stop")
@@ -86,7 +85,6 @@ def _finish_reason(answer: Any, *, called: bool) -> str | None:
 
 
 def _is_unfinished(answer: Any) -> bool:
-    """Whether the answer is still being made in the background."""
     return text(answer, "status") in ("queued", "in_progress")
 
 
@@ -96,7 +94,6 @@ def failure_of(answer: Any) -> Any:
 
 
 def _output_contents(item: Any, shell: LocalShell | None) -> Iterator[Content]:
-    """Yield the contents of an item of the output."""
     for content in _read_item(item, shell):
         if content.raw_representation is None:
             content.raw_representation = item
@@ -140,7 +137,6 @@ def _read_item(item: Any, shell: LocalShell | None) -> Iterator[Content]:
 
 
 def _read_hosted_call(item: Any) -> Iterator[Content]:
-    """Yield call and result of a tool that the service ran itself."""
     item_id = text(item, "id") or ""
     match text(item, "type"):
         case "code_interpreter_call":
@@ -221,15 +217,11 @@ class EventReader:
         self._model = text(answer, "model") or self._model
         self._created_at = iso_time(field(answer, "created_at")) or self._created_at
         self._background = self._background or field(answer, "background") is True
-        contents: list[Content] = []
-        reason = None
-        if kind in _ENDS:
-            self.ended = True
-            usage = usage_of(answer)
-            contents = [] if usage is None else [Content.from_usage(usage)]
-            reason = _finish_reason(answer, called=self._called)
-        update = self._update(contents, event)
-        update.finish_reason = cast("Any", reason)
+        ends = kind in _ENDS
+        self.ended = self.ended or ends
+        usage = usage_of(answer) if ends else None
+        update = self._update([] if usage is None else [Content.from_usage(usage)], event)
+        update.finish_reason = cast("Any", _finish_reason(answer, called=self._called) if ends else None)
         update.continuation_token = self._token(event) if _is_unfinished(answer) else None
         return update
 

@@ -41,6 +41,7 @@ class Responses:
     """A request may hold only new messages, and name the answer that it continues."""
 
     path = "responses"
+    failure = staticmethod(failure_of)
 
     def __init__(self, *, stores: bool = True) -> None:
         self.stores = stores
@@ -73,10 +74,6 @@ class Responses:
 
     def _is_stored(self, options: Mapping[str, Any]) -> bool:
         return self.stores and options.get("store") is not False
-
-    def failure(self, answer: Any) -> Any:
-        """Return the failure that the service reports, if it does."""
-        return failure_of(answer)
 
     def reader(self, options: Mapping[str, Any]) -> EventReader:
         """Return the reader for a stream."""
