@@ -270,12 +270,10 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         Exception: Any error of the work.
 
     Example:
-        ```python
         from agentbench import Agent, EchoChatClient, run_sync
 
         agent = Agent(EchoChatClient(), name="echo")
         print(run_sync(agent.run("Hello")).text)
-        ```
     """
     __tracebackhide__ = True  # of IPython: the frame is none of the user's
     name = _name_of(coro)

@@ -27,11 +27,9 @@ class Clock(Protocol):
     """A source of times, in nanoseconds as integers. `SystemClock` and `TickingClock` are two.
 
     Example:
-        ```python
         from agentbench import RunOptions, TickingClock
 
         RunOptions(clock=TickingClock("2026-01-31"))  # the same times in every run
-        ```
     """
 
     def time_ns(self) -> int:
@@ -46,11 +44,9 @@ class IdSource(Protocol):
     """A source of ids. `RandomIds` and `CountingIds` are two.
 
     Example:
-        ```python
         from agentbench import CountingIds, RunOptions
 
         RunOptions(ids=CountingIds())  # run-1, cp-0001, request-1
-        ```
     """
 
     def new_id(self, kind: str) -> str:
@@ -184,11 +180,9 @@ def set_runtime_defaults(
         TypeError: `clock` or `ids` lacks the methods of `Clock` or `IdSource`.
 
     Example:
-        ```python
         from agentbench import CountingIds, TickingClock, set_runtime_defaults
 
         set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
-        ```
     """
     global _defaults
     sources: list[tuple[object, type, str]] = [

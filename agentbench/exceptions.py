@@ -49,14 +49,12 @@ class AgentFrameworkException(Exception):
     Attributes: The facts that were passed, in every class under the names of its arguments.
 
     Example:
-        ```python
         from agentbench import AgentFrameworkException
 
         try:
             raise AgentFrameworkException("The shop is closed.", ConnectionError("no route"))
         except AgentFrameworkException as error:
             print(error, "because of", error.inner_exception)
-        ```
     """
 
     def __init__(

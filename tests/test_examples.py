@@ -20,10 +20,10 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_runs(name: str) -> None:
-    found = re.search(r"```python\n(.*?)```", getattr(agentbench, name).__doc__, re.DOTALL)
+    found = re.search(r"^( *)Example:\n((?:\1 +\S.*\n|\n)+)", getattr(agentbench, name).__doc__, re.MULTILINE)
     assert found is not None
     before = runtime_defaults()
     try:
-        exec(compile(textwrap.dedent(found[1]), name, "exec"), {"__name__": f"example_{name}"})
+        exec(compile(textwrap.dedent(found[2]), name, "exec"), {"__name__": f"example_{name}"})
     finally:
         set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)

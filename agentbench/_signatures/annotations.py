@@ -100,9 +100,6 @@ def _parameters_of(func: Callable[..., object]) -> tuple[tuple[str, ...], tuple[
     return tuple(each.name for each in parameters if each.kind in by_position), tuple(others)
 
 
-# ----------------------------------------------------------------------------------------------------- names in text
-
-
 class UnknownNameError(Exception):
     """Signal between modules, never raised to users: a name in the text of an annotation is not known (yet)."""
 

@@ -160,9 +160,6 @@ def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
         return operator.getitem(Union, members)
 
 
-# ---------------------------------------------------------------------------------------------------------------- names
-
-
 def leaf_address(type_: TypeLike) -> tuple[str, str]:
     """Return module and qualified name of a type without arguments; TypeError if it has none."""
     name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)

@@ -219,9 +219,6 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
 }
 
 
-# ------------------------------------------------------------------------------------------------------------- answers
-
-
 def coerce_answer(value: object, type_: TypeLike) -> object:
     """Convert an answer from outside to the requested type, where that is safe; else it comes back unchanged.
 

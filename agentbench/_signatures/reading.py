@@ -99,8 +99,6 @@ class Reading:
         names = self.scope.local_names.items()
         return {name: value for name, value in names if isinstance(value, ModuleType) or is_type_form(value)}
 
-    # ------------------------------------------------------------------------------------------------------------ rules
-
     def expect_parameters(self, *forms: str) -> None:
         """Raise unless the number of parameters is that of one of the forms, such as `(self, message, ctx)`."""
         names, others = self.callee.parameters, self.callee.other_parameters
@@ -132,8 +130,6 @@ class Reading:
             if extra and Any not in allowed:
                 found = f"annotates its context with {' | '.join(map(type_name, extra))}, which {slot}= does not hold"
                 self._refuse(found, f"Add it to {slot}=, or write the context annotation without arguments.")
-
-    # ------------------------------------------------------------------------------------------------------------ types
 
     def explicit_type(self, slot: str) -> TypeLike:
         """Return a type that was passed, `None` if it was not. Text that names nothing is a `NameError`."""
@@ -206,8 +202,6 @@ class Reading:
             return self.scope.resolve(written.strip("'\" ").partition("[")[0]) is self._context_type
         except (UnknownNameError, ValueError):
             return False
-
-    # ----------------------------------------------------------------------------------------------------------- errors
 
     def _refuse(self, found: str, hint: str, cause: Exception | None = None) -> NoReturn:
         message = f"{self._decorator} {self.callee.name!r} {found}. {hint}"

@@ -35,9 +35,6 @@ def did_you_mean(name: object, known: Iterable[str], *, likeness: float = 0.6) -
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-# --------------------------------------------------------------------------------------------------------------- values
-
-
 def check_mapping(name: str, value: object, example: str) -> None:
     """Raise a `TypeError` with an example if an argument is neither a mapping nor `None`."""
     if value is not None and not isinstance(value, (dict, Mapping)):  # checks for dict are much faster
@@ -104,9 +101,6 @@ def _check_session(session: object) -> None:
         mend = "AgentSession.from_dict(...) of it" if isinstance(session, Mapping) else "agent.create_session()"
     message = f"session is {describe(session)}. Expected an AgentSession: {mend}."
     raise TypeError(message)
-
-
-# ------------------------------------------------------------------------------------------------------------- keywords
 
 
 def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:

@@ -26,9 +26,6 @@ from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointExc
 ResultT = TypeVar("ResultT")
 
 
-# --------------------------------------------------------------------------------------------------- one checkpoint
-
-
 def makes_copies(storage: object) -> bool:
     """Return whether the class that saves and loads promises, by `keeps_copies = True`, to save and load copies."""
     for cls in type(storage).__mro__:
@@ -96,9 +93,6 @@ def checkpoint_error(error: Exception, what: str) -> WorkflowCheckpointException
         return error
     reason = f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
     return WorkflowCheckpointException(f"{what}: {reason}.", error)
-
-
-# ----------------------------------------------------------------------------------------------------------- chains
 
 
 async def list_infos(

@@ -182,9 +182,6 @@ class _Entry:
 _order: Callable[[_Entry], tuple[int, str]] = attrgetter("order")
 
 
-# --------------------------------------------------------------------------------------------------- lists that grow
-
-
 class _ListPrefix:
     """The first entries of a log. A copy of it is a list of them."""
 
@@ -229,9 +226,6 @@ class _ListLogs:
                         self._logs[first] = log
                         prefixes[id(item)] = _ListPrefix(log, len(item))
         return prefixes
-
-
-# --------------------------------------------------------------------------------------------------------------- copies
 
 
 def _copy(

@@ -29,9 +29,6 @@ def line(value: object, limit: int | None = None) -> str:
     return esc(value, into="line", limit=limit)
 
 
-# ----------------------------------------------------------------------------------------------------------------- list
-
-
 def infos_text(infos: Sequence[CheckpointInfo]) -> str:
     """Tabulate checkpoints of one chain."""
     rows = [
@@ -91,9 +88,6 @@ def _size(size_bytes: int) -> str:
     if not size_bytes:
         return ""
     return f"{size_bytes:,} B" if size_bytes < 10_000 else f"{size_bytes / 1000:,.0f} kB"
-
-
-# ----------------------------------------------------------------------------------------------------------------- show
 
 
 def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secrets: bool = False) -> str:
@@ -164,9 +158,6 @@ def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in ENGINE_KEYS}
 
 
-# ----------------------------------------------------------------------------------------------------------------- tree
-
-
 def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
     """Draw a chain: each checkpoint below the one that it follows; what branches off, with `+`, between the two."""
     children: dict[str, list[CheckpointInfo]] = {}
@@ -202,9 +193,6 @@ def _tree_facts(info: CheckpointInfo, *, is_branch: bool, known: dict[str, list[
         yield f"from {line(previous)}"
     elif previous is not None and previous not in known:
         yield f"after {line(previous)}, which is not listed here"
-
-
-# ----------------------------------------------------------------------------------------------------------------- JSON
 
 
 def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:

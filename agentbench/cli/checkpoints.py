@@ -112,9 +112,6 @@ def _add_export(actions: Commands) -> None:
     _add_import(parser)
 
 
-# ----------------------------------------------------------------------------------------------------------- the parts
-
-
 def _action(
     actions: Commands, function: str, name: str, summary: str, about: str | None = None
 ) -> argparse.ArgumentParser:

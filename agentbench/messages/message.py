@@ -52,13 +52,11 @@ class Message(Record):
         ValueError: A content is a dictionary without a type.
 
     Example:
-        ```python
         from agentbench import Content, Message
 
         png = b"\x89PNG\r\n\x1a\n"
         Message("user", "What is the weather in Oslo?")
         Message("user", ["What is this?", Content.from_data(png, "image/png")])
-        ```
     """
 
     __hash__: ClassVar[None]

@@ -80,12 +80,10 @@ else:  # generic dictionaries came with Python 3.11; any dictionary type can be 
             response_format: Form of the answer: a pydantic model class, or a JSON schema.
 
         Example:
-            ```python
             from agentbench import Agent, ChatOptions, EchoChatClient
 
             options: ChatOptions = {"temperature": 0, "max_tokens": 200}
             Agent(EchoChatClient(), default_options=options)
-            ```
         """
 
         response_format: Any

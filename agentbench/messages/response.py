@@ -172,12 +172,10 @@ class ChatResponse(Response[ValueT]):
         TypeError: A message is of no known kind.
 
     Example:
-        ```python
         from agentbench import ChatResponse
 
         response = ChatResponse(text='{"city": "Oslo"}', response_format={"type": "object"}, finish_reason="stop")
         print(response.text, response.value["city"])
-        ```
     """
 
     TYPE: ClassVar[str] = "chat_response"
@@ -257,12 +255,10 @@ class AgentResponse(Response[ValueT]):
         TypeError: A message is of no known kind.
 
     Example:
-        ```python
         from agentbench import Agent, EchoChatClient, run_sync
 
         response = run_sync(Agent(EchoChatClient()).run("Hello"))
         print(response.text, response.usage_details)
-        ```
     """
 
     TYPE: ClassVar[str] = "agent_response"

@@ -50,7 +50,6 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         TypeError: The source is neither an async iterable nor awaitable.
 
     Example:
-        ```python
         from agentbench import Agent, EchoChatClient, run_sync
 
 
@@ -62,7 +61,6 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
 
         print(run_sync(main()).text)
-        ```
     """
 
     def __init__(

@@ -81,12 +81,10 @@ class ChatResponseUpdate(ResponseUpdate):
         ValueError: A content is a dictionary without a type.
 
     Example:
-        ```python
         from agentbench import ChatResponse, ChatResponseUpdate
 
         updates = [ChatResponseUpdate(text="Good ", role="assistant"), ChatResponseUpdate(text="morning")]
         print(ChatResponse.from_updates(updates).text)
-        ```
     """
 
     TYPE: ClassVar[str] = "chat_response_update"
@@ -152,12 +150,10 @@ class AgentResponseUpdate(ResponseUpdate):
         ValueError: A content is a dictionary without a type.
 
     Example:
-        ```python
         from agentbench import AgentResponse, AgentResponseUpdate
 
         updates = [AgentResponseUpdate(text="Good ", agent_id="host"), AgentResponseUpdate(text="morning")]
         print(AgentResponse.from_updates(updates).text)
-        ```
     """
 
     TYPE: ClassVar[str] = "agent_response_update"

@@ -17,12 +17,10 @@ class UsageDetails(TypedDict, total=False):
         total_token_count: Both.
 
     Example:
-        ```python
         from agentbench import UsageDetails, add_usage_details
 
         first: UsageDetails = {"input_token_count": 12, "output_token_count": 3}
         print(add_usage_details(first, {"input_token_count": 20}))
-        ```
     """
 
     input_token_count: int | None

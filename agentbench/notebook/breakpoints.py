@@ -46,10 +46,8 @@ class Breakpoint:
         target: The type of message, or the function of the state.
 
     Example:
-        ```python
         panel = stepper(workflow, "Bergen")
         panel.break_at("after:plan", when=lambda state: state["score"] < 0.5, once=True)
-        ```
     """
 
     id: str

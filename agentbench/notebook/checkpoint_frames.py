@@ -50,9 +50,7 @@ def checkpoints_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         checkpoints_frame(storage, workflow_name="travel", limit=20)
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
@@ -107,9 +105,7 @@ def lineage_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         lineage_frame(run).query("is_fork")
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
@@ -163,9 +159,7 @@ def messages_frame(
         WorkflowCheckpointException: No checkpoint of the source can be read.
 
     Example:
-        ```python
         messages_frame(run, since=2)[["source", "target", "preview"]]
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_checkpoints(source, chosen, content_wanted=True)

@@ -27,11 +27,9 @@ class ComparePlot(Plot):
         verdict: The first divergence in words.
 
     Example:
-        ```python
         found = compare(before, after)
         print(found.verdict)
         found.frame
-        ```
     """
 
     def __init__(self, found: RunComparison, graphs: "list[Any]", width: float) -> None:
@@ -75,9 +73,7 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -
         TypeError: A side is none of these, or is an id and `source` is missing.
 
     Example:
-        ```python
         compare(run, await run.fork(checkpoint), width=900)
-        ```
     """
     one, other = read_sides(run_a, run_b, source)
     return ComparePlot(compare_sides(one, other), [run_a, run_b], width)

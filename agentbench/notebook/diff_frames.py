@@ -45,9 +45,7 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
         WorkflowCheckpointException: An id is unknown.
 
     Example:
-        ```python
         diff_frame("cp-0001", "cp-0002", source=storage)
-        ```
     """
     return frame_of(diff_of(a, b, source), Chosen(limit=limit))
 

@@ -25,10 +25,8 @@ class DiffPlot(Plot):
         found: The `CheckpointDiff` itself.
 
     Example:
-        ```python
         found = diff("cp-0001", "cp-0002", source=storage)
         [change.path for change in found]
-        ```
     """
 
     def __init__(self, found: CheckpointDiff, width: float) -> None:
@@ -80,9 +78,7 @@ def diff(a: Side, b: Side, *, source: Any = None, width: float = 760) -> DiffPlo
         WorkflowCheckpointException: An id is unknown.
 
     Example:
-        ```python
         before, after = run.checkpoints[-2:]
         diff(before, after, source=run)
-        ```
     """
     return DiffPlot(diff_of(a, b, source), width)

@@ -103,10 +103,8 @@ def doctor() -> Report:
     this machine.
 
     Example:
-        ```python
         report = doctor()
         report.ok, report.problems
-        ```
     """
     findings: list[Finding] = []
     for check in (

@@ -44,9 +44,7 @@ def events_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         events_frame(run).query("type == 'executor_failed'")
-        ```
     """
     chosen = Chosen(None, run_id, since, limit)
     runs = read_runs(source, chosen, events_wanted=True)
@@ -102,9 +100,7 @@ def timeline_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         timeline_frame(run).groupby("executor")["duration_ms"].sum()
-        ```
     """
     chosen = Chosen(None, run_id, since, limit)
     rows = chosen.last(

@@ -31,10 +31,8 @@ class Definition:
         older: Variables whose workflow, run or stepper still has the older code: (name, `repr`).
 
     Example:
-        ```python
         made = define_executor("async def shout(text: str) -> str: return text.upper()", globals())
         made.executor.id
-        ```
     """
 
     name: str
@@ -83,9 +81,7 @@ def define_executor(
         Exception: An error that the code raises.
 
     Example:
-        ```python
         define_executor("async def shout(text: str) -> str: return text.upper()", globals())
-        ```
     """
     name = _name_of_function(source)
     before = namespace.get(name, _NOTHING)

@@ -34,10 +34,8 @@ class FormState(str, Enum):
     `expired` (the deadline has passed).
 
     Example:
-        ```python
         number = form(int)
         assert number.state == "editing" and number.state is FormState.EDITING
-        ```
     """
 
     EDITING = "editing"

@@ -65,11 +65,9 @@ def form(
         NotebookError: The type refers to one that is not defined, or pydantic cannot validate it.
 
     Example:
-        ```python
         limit = form(int, value=10, title="How many?", on_submit=print)
         limit.set_raw("value", "12")
         limit.submit()
-        ```
     """
     content, model = content_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict)
     made = Form(content, model)
@@ -92,11 +90,9 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
         asked_ns: Time of the request, in nanoseconds since 1970, to display the waiting time.
 
     Example:
-        ```python
         review = request_form(run.pending_requests[0], respond=run.respond)
         review.set_raw("approved", "Approve")
         review.submit()
-        ```
     """
     form = form_of_request(request)
     content = replace(form.content, origin=origin, asked_ns=asked_ns)
@@ -115,11 +111,9 @@ class Form:
         RequestExpired: By every method that changes the form of a request whose deadline has passed.
 
     Example:
-        ```python
         trip = form(Trip)
         trip.set_raw("city", "Bergen")
         print(trip.value if trip.submit() else trip.errors)
-        ```
     """
 
     def __init__(

@@ -42,11 +42,9 @@ class Frames:
         TypeError: By each method, if no frame can be made from the source.
 
     Example:
-        ```python
         frames = Frames(run)
         frames.timeline()
         frames.state(wide=True)
-        ```
     """
 
     def __init__(self, source: Any) -> None:

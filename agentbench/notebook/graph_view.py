@@ -50,11 +50,9 @@ class GraphView:
         renderer: Name of the renderer, `None` for the configured or automatic one.
 
     Example:
-        ```python
         view = draw(workflow, direction="TB")
         print(view.text)
         view.save("graph.svg")
-        ```
     """
 
     shape: GraphShape
@@ -269,10 +267,8 @@ def draw(  # noqa: PLR0913 - published signature
         ValueError: For an unknown direction, detail or theme.
 
     Example:
-        ```python
         draw(workflow)
         draw(workflow, run=run, direction="TB").save("run.png")
-        ```
     """
     _require("detail", detail, ("auto", *get_args(Detail)))
     _require("theme", theme, get_args(settings.Theme))

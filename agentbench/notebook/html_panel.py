@@ -21,11 +21,9 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
     Its methods are those of `GraphPanel`. Ids that the workflow does not have raise `ValueError`.
 
     Example:
-        ```python
         configure(live_graph=False)
         panel = make_graph_panel(workflow)
         panel.update({"review": "running"})
-        ```
 
     Attributes:
         selected: Element id of the selected node, or `""`.

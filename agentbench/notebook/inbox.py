@@ -29,11 +29,9 @@ def inbox(*runs: Any) -> "Inbox":
         TypeError: If one of them is neither.
 
     Example:
-        ```python
         box = inbox(first, second)
         box  # the forms
         box.respond(box.requests[0], True)
-        ```
     """
     made = Inbox()
     for run in runs:
@@ -97,12 +95,10 @@ class Inbox:
     steppers are passed to `inbox` or `add`, which raises `TypeError` for anything else.
 
     Example:
-        ```python
         box = inbox(first, second)
         for entry in box:
             print(entry.run, entry.question.prompt)
         box.respond(box.requests[0], True)
-        ```
     """
 
     def __init__(self) -> None:

@@ -24,11 +24,9 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     picture. Ids that the workflow does not have, and unknown states, raise `ValueError`.
 
     Example:
-        ```python
         panel = make_graph_panel(workflow)
         panel.update({"review": "running"}, badges={"review": "2 visits"})
         panel.snapshot().save("graph.svg")
-        ```
 
     Attributes:
         svg: The picture; set only when its structure changes.

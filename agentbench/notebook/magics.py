@@ -70,10 +70,8 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         ip: The shell of the notebook.
 
     Example:
-        ```python
         %load_ext agentbench
         %agentbench doctor
-        ```
     """
     if not _before:
         _before.append(runtime_defaults().observe)

@@ -121,12 +121,10 @@ def make_graph_panel(
         TypeError: `source` holds no graph.
 
     Example:
-        ```python
         panel = make_graph_panel(workflow)
         panel.update({"review": "waiting", ("plan", "review"): "done"}, badges={"review": "2 visits"})
         stop = panel.on_select(print)
         panel  # the last expression of a cell displays it
-        ```
     """
     model = PanelModel(source, direction=direction, expand=expand, max_nodes=max_nodes)
     try:

@@ -34,11 +34,9 @@ class Plot:
         MissingExtraError: `frame` needs pandas, `panel` needs anywidget.
 
     Example:
-        ```python
         plot = timeline(run)
         plot.save("timeline.svg")
         plot.frame
-        ```
     """
 
     def __init__(

@@ -41,9 +41,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
         ValueError: If `by` is neither.
 
     Example:
-        ```python
         timeline(run, by="step").save("timeline.svg")
-        ```
     """
     _require(by, By)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
@@ -76,10 +74,8 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
         width: Of the picture, in points; by default as wide as its words.
 
     Example:
-        ```python
         panel = lineage(storage).panel()
         panel.on_select(print)
-        ```
     """
     read = read_infos(storage, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)
@@ -120,9 +116,7 @@ def usage(
         ValueError: `by` is none of the three, or `prices` has another form.
 
     Example:
-        ```python
         usage(run, by="model", prices={"gpt-4o": (2.5, 10)})
-        ```
     """
     _require(by, UsedBy)
     known = known_prices(prices)

@@ -58,11 +58,9 @@ def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progres
         ValueError: `total` is less than 1.
 
     Example:
-        ```python
         run = workflow.start("hello")
         await progress(run)
         run.outputs
-        ```
     """
     return Progress(run, total=total)
 
@@ -77,9 +75,7 @@ class Progress:
         run: The run or stepper being driven.
 
     Example:
-        ```python
         status = progress(workflow.start("hello")).wait()
-        ```
     """
 
     def __init__(

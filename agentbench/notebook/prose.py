@@ -55,9 +55,7 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
         ValueError: `render` is something else, or `limit` is below 1.
 
     Example:
-        ```python
         prose(result.outputs[-1], render="markdown")
-        ```
     """
     value: object = text
     if not isinstance(value, str):
@@ -82,9 +80,7 @@ class Prose(Displayable):
         limit: Most characters that are displayed.
 
     Example:
-        ```python
         prose("# A heading", render="markdown").html
-        ```
     """
 
     source: str

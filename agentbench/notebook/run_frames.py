@@ -80,9 +80,7 @@ def requests_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         requests_frame(storage)["wait_s"].max()
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     runs = read_runs(source, chosen)
@@ -160,9 +158,7 @@ def runs_frame(
         ValueError: `limit` is negative, `since` is a text that is no time, or `prices` has another form.
 
     Example:
-        ```python
         runs_frame(storage, prices={"gpt-4o": (2.5, 10)}).sort_values("cost")
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     known = known_prices(prices)

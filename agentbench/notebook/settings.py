@@ -55,10 +55,8 @@ class Settings:
         prices: What a million tokens cost, by model name: `Price`, or numbers `(input, output)`. None are built in.
 
     Example:
-        ```python
         configure(theme="dark", prices={"gpt-4o": (2.5, 10)})
         print(configure().changed)
-        ```
     """
 
     renderer: RendererName | None = None
@@ -109,9 +107,7 @@ def configure(**settings: Any) -> Settings:
         RuntimeError: For another loop while the engine thread runs already.
 
     Example:
-        ```python
         configure(deterministic=True)  # first cell of a notebook whose outputs are compared
-        ```
     """
     global _current
     checked = {name: _check(name, value) for name, value in settings.items()}

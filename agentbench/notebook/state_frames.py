@@ -91,9 +91,7 @@ def state_frame(
         ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         state_frame(storage, wide=True)["score"].max()
-        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     history = _History(source, chosen, internal=internal)

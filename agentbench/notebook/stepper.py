@@ -111,10 +111,8 @@ def stepper(  # noqa: PLR0913 - published signature
         TypeError: `workflow` is no workflow.
 
     Example:
-        ```python
         panel = stepper(workflow, "hello", breakpoints=["review"])
         panel.run()
-        ```
     """
     most = require_count(max_supersteps, "max_supersteps", "1 or more")
     how = _How(name, layout, height, _kernel_loop(loop), most, autosave)
@@ -170,14 +168,12 @@ class Stepper(StepperTravel):
         workflow: The workflow being stepped.
 
     Example:
-        ```python
         panel = stepper(workflow, "hello")
         report = panel.step()  # one superstep
         panel.run()  # to the end, a breakpoint or a request
         if panel.pending:
             panel.respond(panel.pending[0], True)
         panel.back()  # display the checkpoint before; step() goes on from there as a new run
-        ```
     """
 
     def __init__(

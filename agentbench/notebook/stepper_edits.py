@@ -34,10 +34,8 @@ class Edit(Displayable):
         after: The new value.
 
     Example:
-        ```python
         edit = panel.edit("draft.title", "Dogs")
         print(edit.path, edit.before, edit.after)
-        ```
     """
 
     path: str

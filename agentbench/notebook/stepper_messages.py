@@ -74,10 +74,8 @@ class StepperStatus(str, Enum):
     person's answer), `done`, `failed`, `cancelled` and `closed`.
 
     Example:
-        ```python
         panel = stepper(workflow, "hello")
         assert panel.status == "ready" and panel.status is StepperStatus.READY
-        ```
     """
 
     READY = "ready"

@@ -49,9 +49,7 @@ def usage_frame(
         ValueError: `prices` has another form, `limit` is negative, or `since` is a text that is no time.
 
     Example:
-        ```python
         usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()
-        ```
     """
     chosen = Chosen(None, run_id, since, limit)
     known = known_prices(prices)

@@ -24,9 +24,7 @@ class Price:
         ValueError: A price is no number, negative or infinite.
 
     Example:
-        ```python
         usage_frame(run, prices={"gpt-4o": Price(2.5, 10, cached=1.25)})
-        ```
     """
 
     input: float

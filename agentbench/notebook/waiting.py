@@ -48,9 +48,7 @@ async def wait(future: Future[T]) -> T:
         Exception: What the work raises.
 
     Example:
-        ```python
         result = await wait(submit(workflow.run("hello")))
-        ```
     """
     heart = asyncio.ensure_future(_beat())
     try:
@@ -92,9 +90,7 @@ def nest_state() -> NestState:
     """Return which nest packages are loaded and applied in this process. Loads nothing.
 
     Example:
-        ```python
         assert nest_state().applied is None
-        ```
     """
     return NestState(
         loaded=tuple(name for name in _PACKAGES if name in sys.modules),
@@ -120,9 +116,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
         Exception: What the work raises.
 
     Example:
-        ```python
         result = run_sync(workflow.run("hello"))
-        ```
     """
     if not nested:
         return _bridge.run_sync(coro, timeout=timeout)

@@ -27,10 +27,8 @@ class Workbench:
     There is one, which `workbench()` returns; `%%executor` and `define_executor` fill it.
 
     Example:
-        ```python
         workbench().executors["review"]
         workbench().clear()
-        ```
     """
 
     def __init__(self) -> None:
@@ -87,9 +85,7 @@ def workbench() -> Workbench:
     """Return the workbench of this notebook, with the executors that its `%%executor` cells have defined.
 
     Example:
-        ```python
         workbench()  # a table of all executors and their types
-        ```
     """
     return _workbench
 
@@ -101,10 +97,8 @@ def older_code(of: Any) -> tuple[str, ...]:
         of: A workflow, a run or a stepper.
 
     Example:
-        ```python
         if older_code(workflow):
             workflow = build()  # with the newest executors
-        ```
     """
     workflow = getattr(of, "workflow", of)
     executors = getattr(workflow, "executors", {})

@@ -49,9 +49,7 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
         WorkflowValidationError: The executors do not fit together.
 
     Example:
-        ```python
         define_workflow("load -> check -> report", globals(), name="nightly")
-        ```
     """
     return _Building(text, namespace, name).workflow()
 

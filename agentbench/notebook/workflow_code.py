@@ -46,9 +46,7 @@ def to_python(workflow: Workflow, names: Mapping[str, object] | None = None) -> 
         Python code, which ends with the workflow in a variable of its name.
 
     Example:
-        ```python
         print(to_python(workflow))
-        ```
     """
     return _Code(workflow, names).text()
 

@@ -44,12 +44,10 @@ def get_tracer(
         MissingExtraError: The OpenTelemetry API is not installed.
 
     Example:
-        ```python
         from agentbench.observability import get_tracer
 
         with get_tracer().start_as_current_span("prepare the input"):
             ...
-        ```
     """
     provider = require("opentelemetry.trace", extra="otel", purpose="trace runs").get_tracer_provider()
     scope = (instrumenting_module_name, instrumenting_library_version, schema_url)
@@ -74,11 +72,9 @@ def get_meter(
         MissingExtraError: The OpenTelemetry API is not installed.
 
     Example:
-        ```python
         from agentbench.observability import get_meter
 
         get_meter().create_counter("questions").add(1)
-        ```
     """
     provider = require("opentelemetry.metrics", extra="otel", purpose="measure runs").get_meter_provider()
     return cast("Meter", _instrument(provider, "get_meter", (name, version, schema_url), attributes))

@@ -99,11 +99,9 @@ def configure_otel_providers(
         ValueError: A variable cannot be read.
 
     Example:
-        ```python
         from agentbench.observability import configure_otel_providers
 
         configure_otel_providers(enable_console_exporters=True)
-        ```
     """
     file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
     settings = load_settings(
@@ -293,12 +291,10 @@ def create_resource(
         MissingExtraError: The OpenTelemetry SDK is not installed.
 
     Example:
-        ```python
         from agentbench.observability import create_resource
 
         resource = create_resource("orders", team="shop", **{"deployment.environment": "test"})
         print(resource.attributes["deployment.environment"])  # test
-        ```
     """
     sdk = require("opentelemetry.sdk.resources", extra="otel", purpose="describe the program that reports")
     settings = load_settings(
@@ -323,11 +319,9 @@ def create_metric_views() -> list[View]:
         MissingExtraError: The OpenTelemetry SDK is not installed.
 
     Example:
-        ```python
         from agentbench.observability import configure_otel_providers, create_metric_views
 
         configure_otel_providers(enable_console_exporters=True, views=create_metric_views())
-        ```
     """
     sdk = require("opentelemetry.sdk.metrics.view", extra="otel", purpose="choose metrics")
     return [

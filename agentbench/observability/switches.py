@@ -100,12 +100,10 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
         force: Also after `disable_instrumentation()`.
 
     Example:
-        ```python
         from agentbench.observability import disable_instrumentation, enable_instrumentation
 
         disable_instrumentation()
         enable_instrumentation(force=True)
-        ```
     """
     settings = OBSERVABILITY_SETTINGS
     if settings.is_user_disabled and not force:

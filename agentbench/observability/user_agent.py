@@ -30,13 +30,11 @@ def prepend_agent_framework_to_user_agent(headers: dict[str, Any] | None = None)
         headers: Changed in place, unless `AGENTBENCH_USER_AGENT_DISABLED` is true; without any, new ones are made.
 
     Example:
-        ```python
         from agentbench import prepend_agent_framework_to_user_agent
 
         print(
             prepend_agent_framework_to_user_agent({"User-Agent": "mine/1"})
         )  # {'User-Agent': 'agentbench-... mine/1'}
-        ```
     """
     headers = {} if headers is None else headers
     if not _is_disabled():

@@ -31,9 +31,6 @@ def class_type(cls: type) -> StateType | None:
     return _dataclass_type(cls) if is_dataclass(cls) else None
 
 
-# ------------------------------------------------------------------------------------------------------- enum members
-
-
 def _enum_type(cls: type[Enum]) -> StateType:
     name = stored_type(cls)
     if issubclass(cls, Flag):
@@ -52,9 +49,6 @@ def _read_flag(cls: type[Flag], value: Any) -> Flag:
         message = f"found a {type(value).__name__} in the place of a number"
         raise TypeError(message)
     return cls(value)
-
-
-# ------------------------------------------------------------------------------------------------------- named tuples
 
 
 def _is_named_tuple(cls: Any) -> bool:
@@ -81,9 +75,6 @@ def _read_named_tuple(cls: Any, values: Any) -> Any:
         if key not in known:
             raise _no_default(cls, key)
     return tuple.__new__(cls, [known[key] for key in cls._fields])
-
-
-# -------------------------------------------------------------------------------------------------------- dataclasses
 
 
 def _dataclass_type(cls: Any) -> StateType:
@@ -139,9 +130,6 @@ def _read_dataclass(cls: Any, values: Any) -> Any:
         elif field.init:
             raise _no_default(cls, field.name)
     return instance
-
-
-# --------------------------------------------------------------------------------------------------------- pydantic
 
 
 def is_model(cls: type) -> bool:
@@ -211,9 +199,6 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
             needed = {"validated_data": complete} if takes_others else {}
             complete[key] = field.get_default(call_default_factory=True, **needed)
     return complete
-
-
-# ------------------------------------------------------------------------------------------------------------- errors
 
 
 def _refuse_unknown(cls: type, values: Any, known: Any) -> None:

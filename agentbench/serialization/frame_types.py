@@ -18,8 +18,6 @@ from agentbench.serialization.standard_types import of_kind, require_spread, zon
 
 _LONGEST: Final = 1 << 40
 
-# ------------------------------------------------------------------------------------------------- frames and series
-
 
 def _write_frame(frame: pd.DataFrame) -> dict[str, Any]:
     columns = [_values_of(frame.iloc[:, place]) for place in range(frame.shape[1])]
@@ -98,9 +96,6 @@ def _add_extras(owner: Any, found: dict[str, Any]) -> None:
     owner.flags.allows_duplicate_labels = not found.get("unique_labels", False)
 
 
-# ------------------------------------------------------------------------------------------------------------ indexes
-
-
 def _write_index(index: Any) -> dict[str, Any]:
     if isinstance(index, pd.RangeIndex):
         return {"range": [index.start, index.stop, index.step], "name": index.name}
@@ -130,9 +125,6 @@ def _read_index(found: dict[str, Any]) -> Any:
     if "freq" in found:
         index.freq = of_kind(str, found["freq"])
     return index
-
-
-# ------------------------------------------------------------------------------------------------------------- arrays
 
 
 def _write_zoned(array: Any) -> dict[str, Any]:
@@ -221,9 +213,6 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "masked": _read_masked,
     "string": _read_strings,
 }
-
-
-# ------------------------------------------------------------------------------------------------------------ scalars
 
 
 def _write_timestamp(stamp: pd.Timestamp) -> list[Any]:

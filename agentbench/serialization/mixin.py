@@ -46,7 +46,6 @@ class SerializationMixin:
         INJECTABLE: Names of attributes that are never written and passed in on reading, such as clients.
 
     Example:
-        ```python
         from agentbench import EchoChatClient, SerializationMixin
 
 
@@ -59,7 +58,6 @@ class SerializationMixin:
 
         data = Greeter(greeting="Hello", client=EchoChatClient()).to_dict()
         Greeter.from_dict(data, dependencies={"greeter": {"client": EchoChatClient()}})
-        ```
     """
 
     __slots__ = ()

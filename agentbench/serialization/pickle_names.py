@@ -121,9 +121,6 @@ def _object_at(label: str) -> Any:
     return found
 
 
-# ------------------------------------------------------------------------------------------------- replaced functions
-
-
 def _get_member(owner: Any, name: Any) -> Any:
     """Replace `getattr`, which pickles need for members of enums and for time zones."""
     if isinstance(owner, type) and issubclass(owner, Enum) and name in owner.__members__:

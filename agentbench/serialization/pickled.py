@@ -37,14 +37,12 @@ def encode_checkpoint_value(value: Any) -> Any:
         UnstorableValueError: A part of it cannot be pickled; the error names its path.
 
     Example:
-        ```python
         import json
         from datetime import date
         from agentbench import decode_checkpoint_value, encode_checkpoint_value
 
         text = json.dumps(encode_checkpoint_value({"due": date(2026, 1, 31)}))
         print(decode_checkpoint_value(json.loads(text)))
-        ```
     """
     return encode_readable(value, None)
 
@@ -116,8 +114,6 @@ def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:
         raise WorkflowCheckpointException(message)
     return unpickled
 
-
-# ---------------------------------------------------------------------------------------------------------- unpicklers
 
 # The one in C lets a pickle change classes and members of enums, and has no way to forbid it.
 _Unpickler: Any = pickle._Unpickler  # noqa: SLF001 - its only name

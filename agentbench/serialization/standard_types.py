@@ -51,14 +51,8 @@ def _reason(cls: type) -> str:
     return "Make it a dataclass or a pydantic model, or pass it to register_state_type() with encode and decode."
 
 
-# ---------------------------------------------------------------------------------------------------- bytes and numbers
-
-
 def _read_bytes(text: str) -> bytes:
     return b64decode(text, validate=True)
-
-
-# -------------------------------------------------------------------------------------------------------- date and time
 
 
 def _with_zone(value: Any) -> Any:
@@ -89,9 +83,6 @@ def zone_name(key: str) -> str:
         message = f"{key!r} is no name of a time zone"
         raise ValueError(message)
     return key
-
-
-# ---------------------------------------------------------------------------------------------------------- containers
 
 
 def _pairs(value: Mapping[Any, Any]) -> list[Any]:

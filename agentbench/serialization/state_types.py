@@ -80,7 +80,6 @@ def register_state_type(
         ValueError: Another class is stored by this identifier.
 
     Example:
-        ```python
         from agentbench import register_state_type
 
 
@@ -95,7 +94,6 @@ def register_state_type(
             @classmethod
             def from_dict(cls, data):
                 return cls(data["queries"])
-        ```
     """
     if cls is None:
         return lambda decorated: register_state_type(

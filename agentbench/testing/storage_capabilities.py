@@ -39,8 +39,6 @@ from agentbench.workflows.executors.message import WorkflowMessage
 
 Check = Callable[[CheckpointStorage], Awaitable[None]]
 
-# --------------------------------------------------------------------------------------------------------------- infos
-
 
 async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> None:
     """All but the number of written bytes, which only the storage knows."""
@@ -133,9 +131,6 @@ async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -
     expect_equal(head and head.checkpoint_id, late.checkpoint_id, "the head of the chain")
 
 
-# --------------------------------------------------------------------------------------------------------------- names
-
-
 async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
     """Sorted, by prefix too, and only while a chain has checkpoints."""
     names = ["graph/2", "graph/1", "Graph/3", "gr%", "other", "graph"]
@@ -147,9 +142,6 @@ async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
     for checkpoint in saved["other"]:
         await storage.delete(checkpoint.checkpoint_id)
     expect("other" not in await list_workflow_names(storage), "A chain whose checkpoints were deleted is still listed.")
-
-
-# ---------------------------------------------------------------------------------------------------------------- head
 
 
 async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
@@ -185,9 +177,6 @@ async def the_head_is_the_highest_sequence_number(storage: CheckpointStorage) ->
         WorkflowBusyError, save_checkpoint(storage, make_checkpoint(2), 1), "going on from the newest time"
     )
     await save_checkpoint(storage, make_checkpoint(3), 2)
-
-
-# --------------------------------------------------------------------------------------------------------------- prune
 
 
 async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointStorage) -> None:

@@ -57,7 +57,6 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
         MiddlewareException: If something in `middleware` is no middleware.
 
     Example:
-        ```python
         def get_weather(city: str) -> str:
             "Tell the weather."
             return f"Fog in {city}."
@@ -68,7 +67,6 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
         session = agent.create_session()
         response = await agent.run("How is it in Oslo?", session=session)
         print(response.text)
-        ```
     """
 
     MAKES_OWN_SPANS: ClassVar[bool] = True

@@ -39,14 +39,12 @@ class BaseAgent:
         TypeError: Something in `context_providers` is no context provider.
 
     Example:
-        ```python
         class Greeter(BaseAgent):
             async def run(self, messages=None, *, stream=False, session=None, **kwargs):
                 return AgentResponse(text="Good morning.")
 
 
         response = await Greeter(name="greeter").run("Hello")
-        ```
     """
 
     def __init__(

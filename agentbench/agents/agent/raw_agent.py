@@ -92,13 +92,11 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
     Raises: The errors of `Agent`.
 
     Example:
-        ```python
         class Measured(AgentTelemetryLayer, RawAgent):
             pass
 
 
         agent = Measured(EchoChatClient(), "Be brief.")
-        ```
     """
 
     AGENT_PROVIDER_NAME: ClassVar[str] = "agentbench"
@@ -234,13 +232,11 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
             Exception: Errors of the client, of middleware and of providers.
 
         Example:
-            ```python
             response = await agent.run("How is it in Oslo?")
             print(response.text)
 
             async for update in agent.run("And in Rome?", stream=True):
                 print(update.text, end="")
-            ```
         """
         if unknown:
             raise unexpected_run_keyword(self, unknown)

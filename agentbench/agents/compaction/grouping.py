@@ -126,11 +126,9 @@ def annotate_message_groups(
         tokenizer: Counts the tokens of messages without a count; by default none are counted.
 
     Example:
-        ```python
         messages = [Message("user", ["hi"]), Message("assistant", ["hello"])]
         ids = annotate_message_groups(messages)
         assert [message.additional_properties["_group"]["id"] for message in messages] == ids
-        ```
     """
     known = [group_of(message).get(GROUP_ID_KEY) for message in messages]
     taken = set(known)

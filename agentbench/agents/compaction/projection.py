@@ -25,10 +25,8 @@ def included_messages(messages: Iterable[Message]) -> list[Message]:
     """Return the messages that are not excluded.
 
     Example:
-        ```python
         left_out = Message("user", ["old"], additional_properties={"_excluded": True})
         assert included_messages([left_out]) == []
-        ```
     """
     return [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
 
@@ -87,7 +85,6 @@ async def apply_compaction(
         tokenizer: Counts tokens before the strategy runs; without a strategy nothing else happens.
 
     Example:
-        ```python
         async def last_two(messages: list[Message]) -> bool:
             for message in messages[:-2]:
                 message.additional_properties["_excluded"] = True
@@ -96,7 +93,6 @@ async def apply_compaction(
 
         messages = [Message("user", [text]) for text in ("a", "b", "c")]
         assert [message.text for message in await apply_compaction(messages, strategy=last_two)] == ["b", "c"]
-        ```
     """
     if strategy is None:
         if tokenizer is not None:

@@ -52,9 +52,7 @@ class CharacterEstimatorTokenizer:
     """Estimates tokens without a vocabulary: four characters are a token, and every text has at least one.
 
     Example:
-        ```python
         assert CharacterEstimatorTokenizer().count_tokens("twelve chars") == 3
-        ```
     """
 
     __slots__ = ()

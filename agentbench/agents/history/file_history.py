@@ -82,10 +82,8 @@ class FileHistoryProvider(HistoryProvider):
         TypeError: `storage_path` is no path.
 
     Example:
-        ```python
         agent = Agent(EchoChatClient(), context_providers=[FileHistoryProvider("conversations")])
         await agent.run("My name is Ada.", session=agent.create_session(session_id="ada"))
-        ```
     """
 
     def __init__(  # noqa: PLR0913 - the flags of all histories, and those of files

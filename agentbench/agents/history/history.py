@@ -35,7 +35,6 @@ class HistoryProvider(ContextProvider):
         TypeError: A method that the flags need is missing.
 
     Example:
-        ```python
         class Notebook(HistoryProvider):
             def __init__(self):
                 super().__init__("notebook")
@@ -49,7 +48,6 @@ class HistoryProvider(ContextProvider):
 
 
         agent = Agent(EchoChatClient(), context_providers=[Notebook()])
-        ```
     """
 
     def __init__(
@@ -127,13 +125,11 @@ class InMemoryHistoryProvider(HistoryProvider):
         skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
 
     Example:
-        ```python
         history = InMemoryHistoryProvider(store_context_messages=True)
         agent = Agent(EchoChatClient(), context_providers=[history])
         session = agent.create_session()
         await agent.run("My name is Ada.", session=session)
         messages = await history.get_messages(session.session_id, state=session.state["in_memory"])
-        ```
     """
 
     DEFAULT_SOURCE_ID = "in_memory"

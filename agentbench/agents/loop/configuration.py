@@ -35,13 +35,11 @@ class FunctionInvocationConfiguration(TypedDict, total=False):
         strict_max_function_calls: Whether calls beyond `max_function_calls` fail also within a batch.
 
     Example:
-        ```python
         agent = Agent(
             EchoChatClient(),
             tools=[tool(lambda city: "sunny", name="weather")],
             function_invocation_configuration={"max_iterations": 5, "include_detailed_errors": True},
         )
-        ```
     """
 
     enabled: bool
@@ -117,10 +115,8 @@ def normalize_function_invocation_configuration(
         ValueError: A key is unknown, a limit is too small, or a scope is neither of its two values.
 
     Example:
-        ```python
         configuration = normalize_function_invocation_configuration({"max_iterations": 5})
         assert configuration["enabled"]
-        ```
     """
     checked = FunctionInvocationConfiguration(
         enabled=True,

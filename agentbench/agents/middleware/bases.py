@@ -31,7 +31,6 @@ class AgentMiddleware(ABC):
     """The base of middleware around every run of an agent. A subclass implements `process`.
 
     Example:
-        ```python
         class Greeting(AgentMiddleware):
             async def process(self, context, call_next):
                 context.messages.insert(0, Message("system", ["Begin with a greeting."]))
@@ -40,7 +39,6 @@ class AgentMiddleware(ABC):
 
 
         agent = Agent(EchoChatClient(), middleware=[Greeting()])
-        ```
     """
 
     @abstractmethod
@@ -56,7 +54,6 @@ class ChatMiddleware(ABC):
     """The base of middleware around every call of a model. A subclass implements `process`.
 
     Example:
-        ```python
         class Cool(ChatMiddleware):
             async def process(self, context, call_next):
                 context.options["temperature"] = 0.0
@@ -64,7 +61,6 @@ class ChatMiddleware(ABC):
 
 
         agent = Agent(EchoChatClient(), middleware=[Cool()])
-        ```
     """
 
     @abstractmethod
@@ -76,7 +72,6 @@ class FunctionMiddleware(ABC):
     """The base of middleware around every call of a tool. A subclass implements `process`.
 
     Example:
-        ```python
         class Audit(FunctionMiddleware):
             async def process(self, context, call_next):
                 print(context.function.name, context.arguments)
@@ -84,7 +79,6 @@ class FunctionMiddleware(ABC):
 
 
         agent = Agent(EchoChatClient(), middleware=[Audit()])
-        ```
     """
 
     @abstractmethod
@@ -102,12 +96,10 @@ def agent_middleware(func: _F) -> _F:
         MiddlewareException: The function is marked as another kind.
 
     Example:
-        ```python
         @agent_middleware
         async def log(context, call_next):
             await call_next()
             print(context.result.text)
-        ```
     """
     return _mark(func, MiddlewareType.AGENT)
 
@@ -119,12 +111,10 @@ def chat_middleware(func: _F) -> _F:
         MiddlewareException: The function is marked as another kind.
 
     Example:
-        ```python
         @chat_middleware
         async def cool(context, call_next):
             context.options["temperature"] = 0.0
             await call_next()
-        ```
     """
     return _mark(func, MiddlewareType.CHAT)
 
@@ -136,12 +126,10 @@ def function_middleware(func: _F) -> _F:
         MiddlewareException: The function is marked as another kind.
 
     Example:
-        ```python
         @function_middleware
         async def audit(context, call_next):
             print(context.function.name, context.arguments)
             await call_next()
-        ```
     """
     return _mark(func, MiddlewareType.FUNCTION)
 

@@ -77,12 +77,10 @@ class AgentContext(_Context):
         stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
 
     Example:
-        ```python
         @agent_middleware
         async def log(context: AgentContext, call_next):
             await call_next()
             print(len(context.messages), context.result.text)
-        ```
     """
 
     agent: Any
@@ -123,12 +121,10 @@ class ChatContext(_Context):
         stream_transform_hooks, stream_result_hooks, stream_cleanup_hooks: As in `AgentContext`.
 
     Example:
-        ```python
         @chat_middleware
         async def cool(context: ChatContext, call_next):
             context.options["temperature"] = 0.0
             await call_next()
-        ```
     """
 
     client: Any
@@ -162,14 +158,12 @@ class FunctionInvocationContext:
         kwargs: The `function_invocation_kwargs` of the run; the model does not see them.
 
     Example:
-        ```python
         @tool
         def greet(context: FunctionInvocationContext) -> str:
             return f"Hello, {context.kwargs['user']}."
 
 
         response = await agent.run("Greet me.", function_invocation_kwargs={"user": "Ada"})
-        ```
     """
 
     def __init__(

@@ -43,13 +43,11 @@ class AgentMiddlewareLayer:
         MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
 
     Example:
-        ```python
         class Guarded(AgentMiddlewareLayer, RawAgent):
             pass
 
 
         agent = Guarded(EchoChatClient(), middleware=[])
-        ```
     """
 
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:

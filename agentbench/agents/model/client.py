@@ -81,14 +81,12 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         ValueError: The configuration is not valid.
 
     Example:
-        ```python
         class Shout(BaseChatClient):
             async def _inner_get_response(self, *, messages, stream, options, **kwargs):
                 return ChatResponse(text=messages[-1].text.upper())
 
 
         response = await Shout().get_response("hello")
-        ```
     """
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
@@ -267,9 +265,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
                 `id`, `tools`, `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
 
         Example:
-            ```python
             agent = EchoChatClient().as_agent(name="echo", instructions="Repeat what you hear.")
-            ```
         """
         from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not the reverse
 
@@ -308,9 +304,7 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
             than 0.
 
     Example:
-        ```python
         options = await validate_chat_options({"temperature": 1, "max_tokens": 100})
-        ```
     """
     check_mapping("options", options, '{"temperature": 0.2}')
     checked = dict(options)

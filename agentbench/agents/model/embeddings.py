@@ -71,10 +71,8 @@ class Embedding(Generic[EmbeddingT]):
         additional_properties: Anything that the application wants to store with it.
 
     Example:
-        ```python
         embedding = Embedding([0.1, 0.2], model="tiny")
         assert embedding.dimensions == 2
-        ```
     """
 
     vector: EmbeddingT
@@ -104,10 +102,8 @@ class GeneratedEmbeddings(list[Embedding[EmbeddingT]], Generic[EmbeddingT, Optio
         additional_properties: Anything that the application wants to store with it.
 
     Example:
-        ```python
         embeddings = GeneratedEmbeddings([Embedding([0.1]), Embedding([0.2])], usage={"input_token_count": 2})
         vectors = [embedding.vector for embedding in embeddings]
-        ```
     """
 
     def __init__(
@@ -169,14 +165,12 @@ class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):
         additional_properties: Anything that the application wants to store with the client.
 
     Example:
-        ```python
         class Lengths(BaseEmbeddingClient):
             async def get_embeddings(self, values, *, options=None):
                 return GeneratedEmbeddings([Embedding([float(len(value))]) for value in values])
 
 
         embeddings = await Lengths().get_embeddings(["a", "bc"])
-        ```
     """
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"

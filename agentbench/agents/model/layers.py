@@ -39,7 +39,6 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.
 
     Example:
-        ```python
         class Parrot:
             async def get_response(self, messages, *, stream=False, options=None, **kwargs):
                 return ChatResponse(text=messages[-1].text)
@@ -50,7 +49,6 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
 
 
         response = await Logged(middleware=[]).get_response("hello")
-        ```
     """
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
@@ -79,7 +77,6 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         ValueError: The configuration is not valid.
 
     Example:
-        ```python
         class Parrot:
             async def get_response(self, messages, *, stream=False, options=None, **kwargs):
                 return ChatResponse(text=messages[-1].text)
@@ -90,7 +87,6 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
 
 
         response = await WithTools().get_response("hello")
-        ```
     """
 
     FUNCTION_INVOCATION_ENABLED = True

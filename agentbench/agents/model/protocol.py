@@ -28,7 +28,6 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
         additional_properties: Anything that the application wants to store with the client.
 
     Example:
-        ```python
         class Parrot:
             additional_properties = {}
 
@@ -38,7 +37,6 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
 
         assert isinstance(Parrot(), SupportsChatGetResponse)
         agent = Agent(Parrot())
-        ```
     """
 
     additional_properties: dict[str, Any]

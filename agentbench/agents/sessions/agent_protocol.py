@@ -26,7 +26,6 @@ class SupportsAgentRun(Protocol):
         description: What it is good for, for people and for models that call it as a tool.
 
     Example:
-        ```python
         class Parrot:
             id, name, description = "parrot", "parrot", "Repeats its input."
 
@@ -41,7 +40,6 @@ class SupportsAgentRun(Protocol):
 
 
         assert isinstance(Parrot(), SupportsAgentRun)
-        ```
     """
 
     id: str

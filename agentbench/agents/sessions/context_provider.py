@@ -27,14 +27,12 @@ class ContextProvider:
             the session.
 
     Example:
-        ```python
         class CurrentTime(ContextProvider):
             def __init__(self):
                 super().__init__("current_time")
 
             async def before_run(self, *, context, **kwargs):
                 context.extend_messages(self, [Message("system", [f"It is {datetime.now():%H:%M}."])])
-        ```
     """
 
     def __init__(self, source_id: str) -> None:

@@ -41,13 +41,11 @@ class AgentSession(Displayable):
         TypeError: The id is no text.
 
     Example:
-        ```python
         session = AgentSession()
         await agent.run("My name is Ada.", session=session)
         await agent.run("What is my name?", session=session)
         stored = json.dumps(session.to_dict())
         session = AgentSession.from_dict(json.loads(stored))
-        ```
     """
 
     def __init__(self, *, session_id: str | None = None, service_session_id: str | None = None) -> None:

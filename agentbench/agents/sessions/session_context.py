@@ -41,12 +41,10 @@ class SessionContext:
         MiddlewareException: Agent middleware is among it, or an object that is no middleware.
 
     Example:
-        ```python
         context = SessionContext(input_messages=[Message("user", "Which city?")])
         context.extend_messages("places", [Message("system", "Ada lives in London.")])
         context.extend_instructions("places", "Name one city.")
         assert [message.role for message in context.get_messages(include_input=True)] == ["system", "user"]
-        ```
     """
 
     def __init__(  # noqa: PLR0913 - one argument for each part of a run

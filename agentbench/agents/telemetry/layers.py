@@ -47,7 +47,6 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
         **kwargs: For the next class.
 
     Example:
-        ```python
         from agentbench import ChatResponse, ChatTelemetryLayer
 
 
@@ -60,7 +59,6 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
 
         class TracedClient(ChatTelemetryLayer, MyClient):
             OTEL_PROVIDER_NAME = "my-service"
-        ```
     """
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
@@ -90,7 +88,6 @@ class AgentTelemetryLayer:
         **kwargs: For the next class.
 
     Example:
-        ```python
         from agentbench import AgentTelemetryLayer, EchoChatClient, RawAgent
 
 
@@ -99,7 +96,6 @@ class AgentTelemetryLayer:
 
 
         agent = TracedAgent(EchoChatClient(), name="echo")
-        ```
     """
 
     def __init__(
@@ -148,7 +144,6 @@ class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _Option
         **kwargs: For the next class.
 
     Example:
-        ```python
         from agentbench import EmbeddingTelemetryLayer
 
 
@@ -159,7 +154,6 @@ class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _Option
 
         class TracedEmbeddings(EmbeddingTelemetryLayer, MyEmbeddings):
             OTEL_PROVIDER_NAME = "my-service"
-        ```
     """
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:

@@ -53,14 +53,12 @@ def normalize_tools(tools: object = None) -> list[Any]:
         TypeError: A class, an agent, text, a number, `None` or a coroutine is in the place of a tool.
 
     Example:
-        ```python
         def add(a: int, b: int) -> int:
             return a + b
 
 
         [tool] = normalize_tools(add)
         assert tool.name == "add"
-        ```
     """
     return [] if tools is None else list(_flat(tools, []))
 
@@ -196,9 +194,7 @@ async def validate_tools(tools: object = None) -> list[Any]:
         TypeError: Something is in the place of a tool that is none.
 
     Example:
-        ```python
         tools = await validate_tools([len])
-        ```
     """
     found: list[Any] = []
     for item in normalize_tools(tools):

@@ -73,11 +73,9 @@ def tool(  # noqa: PLR0913 - the public signature
         ValueError: A limit is less than 1, the approval mode is unknown, or there are two context parameters.
 
     Example:
-        ```python
         @tool(approval_mode="always_require")
         def delete_file(path: Annotated[str, "relative to the project"]) -> str:
             "Delete a file."
-        ```
     """
     make = partial(
         FunctionTool,

@@ -64,7 +64,6 @@ class FunctionTool(SerializationMixin, Displayable):
             has characters that no service takes.
 
     Example:
-        ```python
         def get_weather(city: Annotated[str, "where"], days: int = 1) -> str:
             "Tell the weather."
             return f"Fog in {city} for {days} days."
@@ -73,7 +72,6 @@ class FunctionTool(SerializationMixin, Displayable):
         weather = FunctionTool(get_weather, approval_mode="always_require")
         print(weather.parameters())
         contents = await weather.invoke(city="Oslo")
-        ```
     """
 
     type: ClassVar[str] = "function_tool"

@@ -126,8 +126,6 @@ class Comparison:
             found = found or differs
         return found
 
-    # ---- kinds of values ----------------------------------------------------------------------------------------
-
     def _mappings(self, before: Mapping[Any, Any], after: Mapping[Any, Any], keys: Keys, out: _Changes | None) -> bool:
         if _are_texts(before) and _are_texts(after):
             parts = _join(before, after)
@@ -166,8 +164,6 @@ class Comparison:
 
     def _fields(self, value: Any) -> dict[str, Any]:
         return {name: item for name, item in fields_of(value) if self._is_compared(type(value), name)}
-
-    # ---- lists --------------------------------------------------------------------------------------------------
 
     def _sequences(self, before: Sequence[Any], after: Sequence[Any], keys: Keys, out: _Changes | None) -> bool:
         shortest, longest = sorted((len(before), len(after)))
@@ -211,8 +207,6 @@ class Comparison:
         found = self._each(((ItemId(name, key), b, a) for key, b, a in _join(old, new)), keys, out)
         stayed, now = [key for key in old if key in new], [key for key in new if key in old]
         return (stayed != now and _note(out, "reordered", keys, stayed, now)) or found
-
-    # ---- numbers: equal values have equal ones ------------------------------------------------------------------
 
     def _number(self, value: Any, depth: int = 24) -> int:
         """A number that is equal for equal values. Values whose equality is unknown get different ones."""

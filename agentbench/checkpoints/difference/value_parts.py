@@ -16,9 +16,6 @@ ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex,
 _ABSENT: Any = object()
 
 
-# ------------------------------------------------------------------------------------------------------------- equality
-
-
 def are_equal_atoms(before: Any, after: Any) -> bool:
     """Whether both are of one type of `ATOMS`, and equal."""
     cls = type(before)
@@ -57,9 +54,6 @@ def has_own_equality(value: Any) -> bool:
     """Whether the class says what makes its instances equal; identity is all that exceptions know."""
     cls: Any = type(value)
     return cls.__eq__ is not object.__eq__ and not isinstance(value, BaseException)
-
-
-# --------------------------------------------------------------------------------------------------------------- fields
 
 
 def declared_fields(value: Any) -> Sequence[str] | None:

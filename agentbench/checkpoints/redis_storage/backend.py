@@ -44,8 +44,6 @@ class RedisBackend:
         """Always false: a server is not this machine's files."""
         return False
 
-    # -------------------------------------------------------------------------------------------------------- writing
-
     def generation(self, workflow_name: str) -> int:
         """See `StorageBackend`. A restarted server has another one: it may have lost what came last."""
         run, _, counter = self._run(scripts.GENERATION, workflow_name).decode().partition(":")
@@ -92,8 +90,6 @@ class RedisBackend:
             if removed >= 0:
                 return removed
         return self.delete(workflow_name, wanted, sweep=False)
-
-    # -------------------------------------------------------------------------------------------------------- reading
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """See `StorageBackend`."""
@@ -148,8 +144,6 @@ class RedisBackend:
         if self._is_own:  # its next command connects again
             self._client.connection_pool.disconnect()  # type: ignore[attr-defined]  # all that are made here have one
 
-    # -------------------------------------------------------------------------------------------------------- commands
-
     def _key(self, kind: str, workflow_name: str) -> bytes:
         return self._root + _encode(f"{kind}:{workflow_name}")
 
@@ -175,9 +169,6 @@ class RedisBackend:
                 "Expected keys that only agentbench writes. Remove what is wrong there, or use another prefix."
             )
             raise WorkflowCheckpointException(message, error) from error
-
-
-# ----------------------------------------------------------------------------------------------------- texts and bytes
 
 
 def _encode(text: str) -> bytes:
@@ -218,9 +209,6 @@ def _run_line(run_id: str | None) -> str:
 @lru_cache(maxsize=64)  # the checkpoints of a list are of few runs
 def _run_of(line: str) -> Any:
     return json.loads(line)
-
-
-# -------------------------------------------------------------------------------------------------------------- records
 
 
 def _read_entry(chain: str, entry: bytes) -> _Entry:

@@ -44,8 +44,6 @@ class SQLBackend:
         """Whether the database is a file, which is written to but not synced by a `put`."""
         return self._database.is_sqlite
 
-    # ------------------------------------------------------------------------------------------------------- saving
-
     def generation(self, workflow_name: str) -> int:
         """Return a number that changes whenever parts of the chain may have been removed, or with the database."""
 
@@ -115,8 +113,6 @@ class SQLBackend:
             raise StalePartsError
         return chain
 
-    # ------------------------------------------------------------------------------------------------------ reading
-
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a record with its content."""
         statement, name = self._statements.get, encode_name(checkpoint_id)
@@ -177,8 +173,6 @@ class SQLBackend:
         behind = first + b"\xff"  # no name holds this byte
         rows = self._database.read(lambda session: session.rows(statement, first=first, behind=behind))
         return [decode_name(name) for (name,) in rows]
-
-    # ----------------------------------------------------------------------------------------------------- removing
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """Remove records of a chain, with `sweep` also all parts that none needs any more; count the records."""

@@ -39,12 +39,10 @@ class Content(ContentRecord):
         TypeError: There is no field of one of the names, or `approved` is neither `True` nor `False`.
 
     Example:
-        ```python
         from agentbench import Content
 
         Content.from_text("Good morning")
         Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
-        ```
     """
 
     __slots__ = ()

@@ -39,11 +39,9 @@ def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMI
         ValueError: `render` is something else, or `limit` is below 1.
 
     Example:
-        ```python
         session = agent.create_session()
         await agent.run("How much rain fell in Bergen?", session=session)
         transcript(session, render="markdown")
-        ```
     """
     if render not in get_args(Render):
         message = f"render={render!r} is not possible. Choose one of {', '.join(get_args(Render))}."
@@ -66,9 +64,7 @@ class Transcript(Displayable):
         facts: Facts in one line below the turns.
 
     Example:
-        ```python
         print(transcript(response.messages).text)
-        ```
     """
 
     messages: tuple[Message, ...]

@@ -19,9 +19,6 @@ _FILLS: dict[NodeState, str] = {"executed": "#c8e6c9", "failed": "#ffcdd2", "pen
 _STROKES: dict[NodeState, str] = {"executed": "#2e7d32", "failed": "#c62828", "pending": "#f9a825"}
 
 
-# ---- DOT -------------------------------------------------------------------------------------------
-
-
 def dot_text(graph: DrawnGraph) -> str:
     """Write a graph as DOT. Node ids are the executors' own; inside a frame they follow its id and a slash."""
     names = unique_names(graph.all_nodes(), lambda path: _dot_escaped("/".join(path)))
@@ -77,8 +74,6 @@ def _dot_escaped(text: str) -> str:
     text = visible(text).replace("\\", "\\\\").replace('"', '\\"')
     return text.replace("\r\n", "\\n").replace("\r", "\\n").replace("\n", "\\n")
 
-
-# ---- Mermaid ---------------------------------------------------------------------------------------
 
 # As ids or bare labels these end the chart, or the part before them.
 _RESERVED = frozenset({

@@ -102,8 +102,6 @@ class ActiveRun:
         await asyncio.sleep(0)
         self.turn_ends = monotonic() + _TURN_S
 
-    # ---- requests --------------------------------------------------------------------------------
-
     def raise_request(
         self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True
     ) -> WorkflowEvent[Any]:
@@ -148,8 +146,6 @@ class ActiveRun:
         names = self.run_state.writers.setdefault(key, [])
         if executor_id not in names:
             names.append(executor_id)
-
-    # ---- type checks -----------------------------------------------------------------------------
 
     def _check_type(self, delivery: Delivery, value: Any, verb: str) -> None:
         declared = () if delivery.handler is None else getattr(delivery.handler.signature, f"{verb}_types")

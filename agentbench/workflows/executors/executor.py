@@ -115,8 +115,6 @@ class Executor(JsonForm):
             raise ValueError(msg)
         self._responses = ResponseTable.of_class(cls)
 
-    # ---- what it takes and gives -----------------------------------------------------------------
-
     @property
     def input_types(self) -> list[Any]:
         """Message types, one entry per handler, in dispatch order; a union is one entry."""
@@ -166,8 +164,6 @@ class Executor(JsonForm):
         """Return whether a response handler takes answers of `response_type` to requests of `request_type`."""
         return self._responses.supports(request_type, response_type)
 
-    # ---- data of a run ---------------------------------------------------------------------------
-
     def fresh(self) -> Executor:
         """Return the executor with which another run begins: this one.
 
@@ -189,8 +185,6 @@ class Executor(JsonForm):
         """Whether a subclass overrides a checkpoint hook; others cost nothing when a checkpoint is taken."""
         hooks = ("on_checkpoint_save", "on_checkpoint_restore")
         return any(getattr(self.__class__, hook) is not getattr(Executor, hook) for hook in hooks)
-
-    # ---- the engine's entry ----------------------------------------------------------------------
 
     async def execute(
         self,

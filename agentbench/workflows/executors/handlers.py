@@ -56,9 +56,6 @@ class HandlerSpec:
         return f"HandlerSpec({self.name}: {type_name(self.signature.message_type)})"
 
 
-# ---- decorators ------------------------------------------------------------------------------------
-
-
 @overload
 def handler(func: F) -> F: ...
 @overload
@@ -153,9 +150,6 @@ def _mark(func: Callable[..., Any] | None, name: str, read: Callable[[Callable[.
         return method
 
     return decorate if func is None else decorate(func)
-
-
-# ---- tables ----------------------------------------------------------------------------------------
 
 
 class _Table:

@@ -134,9 +134,6 @@ def raise_first(errors: Sequence[WorkflowValidationError]) -> None:
         raise first
 
 
-# --------------------------------------------------------------------------------------------------------------- rules
-
-
 def _missing_executors(
     edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
 ) -> list[WorkflowValidationError]:
@@ -256,9 +253,6 @@ def designation_errors(
                 "with the yielded type, WorkflowContext[Sent, Yielded], or pass workflow_output=."
             )
     return [WorkflowValidationError(message, ValidationTypeEnum.OUTPUT_VALIDATION) for message in messages]
-
-
-# ----------------------------------------------------------------------------------------------------------- the start
 
 
 def infer_starts(

@@ -40,8 +40,6 @@ class InProcRunnerContext(RunState):
         self._classifier: Callable[[str], OutputKind | None] | None = None
         self._unread: list[WorkflowEvent[Any]] = []
 
-    # ---- messages --------------------------------------------------------------------------------
-
     async def send_message(self, message: WorkflowMessage) -> None:
         """Queue a message for the next superstep."""
         self.queue((message,))
@@ -62,8 +60,6 @@ class InProcRunnerContext(RunState):
     def set_buffers(self, buffers: Buffers) -> None:
         """Replace the messages that wait in fan-in barriers."""
         self.buffers = buffers
-
-    # ---- events ----------------------------------------------------------------------------------
 
     async def add_event(self, event: WorkflowEvent[Any]) -> None:
         """Emit an event."""
@@ -94,8 +90,6 @@ class InProcRunnerContext(RunState):
         """Return `output`, `intermediate`, or None for a yield that stays inside."""
         return "output" if self._classifier is None else self._classifier(executor_id)
 
-    # ---- requests --------------------------------------------------------------------------------
-
     async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
         """Register a request and emit it. ValueError: the event is not a request."""
         if event.type != "request_info":
@@ -119,8 +113,6 @@ class InProcRunnerContext(RunState):
     async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
         """Return the open requests by id."""
         return dict(self.requests)
-
-    # ---- checkpoints -----------------------------------------------------------------------------
 
     @property
     def storage(self) -> CheckpointStorage | None:
@@ -196,8 +188,6 @@ class InProcRunnerContext(RunState):
             msg = "This context has no checkpoint storage. Pass one to InProcRunnerContext(checkpoint_storage)."
             raise WorkflowCheckpointException(msg)
         return storage
-
-    # ---- one run ---------------------------------------------------------------------------------
 
     def set_streaming(self, streaming: bool) -> None:
         """Set whether handlers see a streamed run."""

@@ -87,13 +87,11 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         ValueError: An argument is not possible, or a line of the file is not one of a cassette.
 
     Example:
-        ```python
         from agentbench import CassetteChatClient, ScriptedChatClient
 
         # Usually: lambda: OpenAIChatClient(model="gpt-4o-mini")
         model = CassetteChatClient("cassettes/hello.jsonl", lambda: ScriptedChatClient(["Hello."]))
         await model.get_response("Hi!")  # the first time the client answers, from then on the file
-        ```
     """
 
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {*BaseChatClient.DEFAULT_EXCLUDE, "calls"}

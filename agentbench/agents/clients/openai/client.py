@@ -174,13 +174,11 @@ class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
     Arguments and errors are those of `OpenAIChatClient`.
 
     Example:
-        ```python
         from agentbench import FunctionInvocationLayer, RawOpenAIChatClient
 
 
         class MyClient(FunctionInvocationLayer, RawOpenAIChatClient):
             pass
-        ```
     """
 
     APIS: ClassVar[tuple[ApiName, ...]] = ("chat_completions", "responses")
@@ -216,14 +214,12 @@ class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
         ValueError: The address is none, or `api` is not one of the client's.
 
     Example:
-        ```python
         from agentbench import OpenAIChatClient
 
         client = OpenAIChatClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
         local = OpenAIChatClient("llama3.2", base_url="http://localhost:11434/v1")
         agent = client.as_agent(instructions="Be brief.")
         print(await agent.run("Why is the sky blue?"))
-        ```
     """
 
     FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
@@ -235,11 +231,9 @@ class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
     Arguments and errors are those of `OpenAIChatCompletionClient`.
 
     Example:
-        ```python
         from agentbench import RawOpenAIChatCompletionClient
 
         client = RawOpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
-        ```
     """
 
     MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
@@ -256,12 +250,10 @@ class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
     The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
-        ```python
         from agentbench import OpenAIChatCompletionClient
 
         client = OpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
         print(await client.get_response("Why is the sky blue?"))
-        ```
     """
 
     FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
@@ -278,13 +270,11 @@ class OpenAIResponsesClient(OpenAIClient[OptionsT], HostedTools):
     The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
-        ```python
         from agentbench import OpenAIResponsesClient
 
         client = OpenAIResponsesClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
         agent = client.as_agent(tools=[client.get_web_search_tool()])
         print(await agent.run("What is new?"))
-        ```
     """
 
     APIS: ClassVar[tuple[ApiName, ...]] = ("responses",)

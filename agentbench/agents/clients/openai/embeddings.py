@@ -52,13 +52,11 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
     The other arguments, and the errors, are those of `OpenAIChatClient`.
 
     Example:
-        ```python
         from agentbench import OpenAIEmbeddingClient
 
         client = OpenAIEmbeddingClient("text-embedding-3-small")  # the key from OPENAI_API_KEY
         vectors = await client.get_embeddings(["a cat", "a dog"])
         print(vectors[0].dimensions)
-        ```
     """
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"

@@ -25,11 +25,9 @@ class OpenAISettings(TypedDict, total=False):
     """Settings of the clients; `api_key` is set by `OPENAI_API_KEY`, and so on.
 
     Example:
-        ```python
         from agentbench import OpenAISettings, load_settings
 
         settings = load_settings(OpenAISettings, env_prefix="OPENAI_")
-        ```
     """
 
     api_key: SecretString | None

@@ -52,12 +52,10 @@ class EchoChatClient(AnsweringChatClient):
         ValueError: `chunk` is none of these.
 
     Example:
-        ```python
         from agentbench import EchoChatClient
 
         response = await EchoChatClient().get_response("Hello")
         print(response.text)  # Echo: Hello
-        ```
     """
 
     def __init__(
@@ -99,7 +97,6 @@ class OfflineChatClient(AnsweringChatClient):
         ValueError: A condition is text and no regular expression, or `chunk` or `delay` is not possible.
 
     Example:
-        ```python
         from agentbench import Call, OfflineChatClient
 
         client = OfflineChatClient(
@@ -107,7 +104,6 @@ class OfflineChatClient(AnsweringChatClient):
         )
         response = await client.get_response("Hello there")
         print(response.text)  # Good morning!
-        ```
     """
 
     def __init__(
@@ -158,12 +154,10 @@ def default_chat_client() -> OfflineChatClient:
     No client replaces itself by this one; code that wants it calls this.
 
     Example:
-        ```python
         from agentbench import default_chat_client
 
         response = await default_chat_client().get_response("Hello")
         print(response.text)  # Echo: Hello
-        ```
     """
     return OfflineChatClient()
 

@@ -42,13 +42,11 @@ class Call:
         call_id: By default the client counts: `call-1`, `call-2`.
 
     Example:
-        ```python
         from agentbench import Call, ScriptedChatClient
 
         client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
         response = await client.get_response("2 + 3?")
         print(response.messages[0].contents[0].name)  # add
-        ```
     """
 
     name: str

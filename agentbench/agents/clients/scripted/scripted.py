@@ -186,7 +186,6 @@ class ScriptedChatClient(AnsweringChatClient):
         ValueError: `on_exhausted`, `chunk` or `delay` is not possible.
 
     Example:
-        ```python
         from agentbench import Call, ScriptedChatClient, tool
 
 
@@ -198,7 +197,6 @@ class ScriptedChatClient(AnsweringChatClient):
         client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
         response = await client.as_agent(name="calc", tools=[add]).run("2 + 3?")
         print(response.text)  # The sum is 5.
-        ```
     """
 
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {*AnsweringChatClient.DEFAULT_EXCLUDE, "calls"}

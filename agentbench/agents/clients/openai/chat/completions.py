@@ -38,11 +38,9 @@ class OpenAIChatOptions(ChatOptions[Any], total=False):
         reasoning_effort: How long the model thinks: `minimal`, `low`, `medium`, `high`.
 
     Example:
-        ```python
         from agentbench import OpenAIChatOptions
 
         options: OpenAIChatOptions = {"reasoning_effort": "low", "max_tokens": 200}
-        ```
     """
 
     logprobs: bool
