@@ -109,7 +109,6 @@ class FunctionTool(SerializationMixin, Displayable):
         self.func = func
         self.name: str = check_name(name) if name else "" if func is None else name_of(func)
         self._schema = schema_of(func, self.name, input_model)
-        signature = self._schema.signature
         self.description = description or description_of(func)
         if approval_mode not in (None, "always_require", "never_require"):
             message = f"approval_mode={approval_mode!r} is unknown. Expected 'always_require', 'never_require' or None."
@@ -121,8 +120,8 @@ class FunctionTool(SerializationMixin, Displayable):
         self.max_invocations_per_run = _check_limit("max_invocations_per_run", max_invocations_per_run)
         self.additional_properties = additional_properties
         self.result_parser = result_parser
-        self._signature: ToolSignature | None = signature
-        self._owner = None if signature is None else signature.owner
+        self._signature: ToolSignature | None = self._schema.signature
+        self._owner = None if self._signature is None else self._signature.owner
         self._counters = Counters()
         self._bound = BoundTools()
         if kwargs:
@@ -407,8 +406,6 @@ class FunctionTool(SerializationMixin, Displayable):
             logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may hold the result
             return [Content.from_text(str(result))]
         return parse_result(parsed)
-
-    # ---------------------------------------------------------------------------------------------------- as a method
 
     def __get__(self, instance: Any, owner: Any = None) -> Self:
         """Bind the tool of a method to the object, or for a class method to the class, that it was taken from."""
