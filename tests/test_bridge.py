@@ -412,6 +412,7 @@ from agentbench import WorkflowBuilder, WorkflowContext, executor, run_sync
 
 @executor
 async def slow(text: str, ctx: WorkflowContext[str]) -> None:
+    await asyncio.sleep(0.3)  # the main thread waits by then: in the middle of an import Python may drop an interrupt
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(3600)
 
@@ -430,7 +431,8 @@ workflow = WorkflowBuilder(start_executor=slow).build()
 )
 def test_an_interrupt_shows_the_lines_of_the_user_and_few_of_the_library(line, own_frames, tmp_path):
     (tmp_path / "program.py").write_text(f"{INTERRUPTED}{line}\n", encoding="utf-8")
-    ended = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "program.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     traceback = ended.stderr.splitlines()
     assert traceback[-1] == "KeyboardInterrupt"
     assert any(line in each for each in traceback)
