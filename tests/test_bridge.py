@@ -410,6 +410,8 @@ INTERRUPTED = """
 import asyncio, os, signal
 from agentbench import WorkflowBuilder, WorkflowContext, executor, run_sync
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background inherits that it is ignored
+
 @executor
 async def slow(text: str, ctx: WorkflowContext[str]) -> None:
     await asyncio.sleep(0.3)  # the main thread waits by then: in the middle of an import Python may drop an interrupt
