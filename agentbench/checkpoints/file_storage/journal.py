@@ -28,10 +28,11 @@ from agentbench.serialization.writer import quote_ascii
 
 _FORMAT, _VERSION = "agentbench_chain", 1
 _TEXT = len('["",') + 28  # where the text of a part begins in its line
-_SUM = '{"sum":"'
-_HEAD, _CONTENT, _REMOVED = ',"head":', ',"content":', '"removed":'
-_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
-_KEY = re.compile(rf'"key":\[{_STRING},(\d+),{_STRING},(?:{_STRING}|null),(\d+)\],"head":')
+_SUM = b'{"sum":"'
+_HEAD, _CONTENT, _REMOVED = b',"head":', b',"content":', b'"removed":'
+_STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
+_KEY = re.compile(rb'"key":\[%b,(\d+),%b,(?:%b|null),(\d+)\],"head":' % (_STRING, _STRING, _STRING))
+_ID = re.compile(rb'"key":\[' + _STRING)
 _LONGEST_FIRST_LINE = 1 << 16
 _CHUNK, _LONGEST_LINE = 1 << 24, 1 << 30
 _START = len(_SUM) + len('01234567",')
@@ -46,7 +47,7 @@ class JournalEntry(NamedTuple):
     length: int
     checkpoint_id: str
     run_id: str | None
-    head: str
+    head: bytes
 
 
 class Journal:
@@ -143,32 +144,32 @@ class Journal:
 
     def _note(self, lines: bytes, start: int) -> None:
         place, parts = start, self._parts
-        for line in lines.decode("latin-1").split("\n")[:-1]:  # one character a byte: places in text and file agree
+        for line in lines.split(b"\n")[:-1]:
             length = len(line)
-            if line[30:32] == '",' and line[:2] == '["' and line[-1] == "]":
-                parts[line[2:30]] = place + _TEXT, length - _TEXT - 1
+            if line[30:32] == b'",' and line[:2] == b'["' and line[-1:] == b"]":
+                parts[line[2:30].decode("latin-1")] = place + _TEXT, length - _TEXT - 1
             elif line[:8] == _SUM:
-                self._note_summed(line, lines[place - start : place - start + length], place)
+                self._note_summed(line, place)
             elif place == 0:
-                self._first_line = lines[: length + 1]
+                self._first_line = line + b"\n"
                 self.generation = self._read_first(line)
             else:
                 self._add_problem(line, place)
             place += length + 1
 
-    def _note_summed(self, text: str, line: bytes, place: int) -> None:
+    def _note_summed(self, line: bytes, place: int) -> None:
         try:
-            if line[:_START] != _sum_of(line[_START:]):
+            if not _has_right_sum(line):
                 raise ValueError
-            if text.startswith(_REMOVED, _START):
-                for checkpoint_id in json.loads(text[_START + len(_REMOVED) : -1]):
+            if line.startswith(_REMOVED, _START):
+                for checkpoint_id in json.loads(line[_START + len(_REMOVED) : -1]):
                     self._drop(checkpoint_id)
             else:
-                self._add(_entry_of(line, text, place))
+                self._add(_entry_of(line, place))
         except (ValueError, TypeError, IndexError, RecursionError):
-            self._add_problem(text, place)
+            self._add_problem(line, place)
 
-    def _read_first(self, line: str) -> int | None:
+    def _read_first(self, line: bytes) -> int | None:
         try:
             found = json.loads(line)
             version, name, generation = found[_FORMAT], found["workflow_name"], found["generation"]
@@ -180,7 +181,8 @@ class Journal:
         return generation if name == self.workflow_name and isinstance(generation, int) else None
 
     def _add(self, entry: JournalEntry) -> None:
-        self._drop(entry.checkpoint_id)
+        if entry.checkpoint_id in self:
+            self._drop(entry.checkpoint_id)
         self._by_id[entry.checkpoint_id] = entry
         self._index.setdefault(entry.checkpoint_id, self)  # another one, which it will be removed from further on
         if self.entries and entry < self.entries[-1]:
@@ -200,10 +202,10 @@ class Journal:
         if entry is not None:
             del self.entries[bisect_left(self.entries, entry)]
 
-    def _add_problem(self, line: str, place: int) -> None:
-        found = re.search(rf'"key":\[{_STRING}', line)
+    def _add_problem(self, line: bytes, place: int) -> None:
+        found = _ID.search(line)
         try:
-            checkpoint_id = f"at byte {place}" if found is None else json.loads(f'"{found[1]}"')
+            checkpoint_id = f"at byte {place}" if found is None else _read_escaped(found[1])
         except ValueError:
             checkpoint_id = f"at byte {place}"
         self._drop(checkpoint_id)
@@ -215,7 +217,7 @@ class Journal:
     def record(self, entry: JournalEntry) -> CheckpointRecord:
         """Return what lists need of a checkpoint."""
         return CheckpointRecord(
-            entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, entry.head
+            entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, entry.head.decode()
         )
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
@@ -226,12 +228,11 @@ class Journal:
                 raise self.problems[checkpoint_id]
             return None
         line = read_at(self._open(), entry.place, entry.length)
-        if line[:_START] != _sum_of(line[_START:]):
-            self._add_problem(line.decode("latin-1"), entry.place)
+        if not _has_right_sum(line):
+            self._add_problem(line, entry.place)
             raise self.problems[checkpoint_id]
-        start = line.index(f"]{_HEAD}".encode()) + len(f"]{_HEAD}{entry.head}{_CONTENT}".encode())
-        content = line[start:-1]
-        return replace(self.record(entry), content=content.decode())
+        start = line.index(b"]" + _HEAD) + 1 + len(_HEAD) + len(entry.head) + len(_CONTENT)
+        return replace(self.record(entry), content=line[start:-1].decode())
 
     def newest_damage(self) -> UnreadableCheckpointError | None:
         """Return what is wrong with a checkpoint that was saved after the newest one that can be read."""
@@ -265,12 +266,10 @@ class Journal:
                 place += len(line)
                 lines.append(line)
         run_id = "null" if record.run_id is None else quote_ascii(record.run_id)
-        head = record.head
-        size = len(head) if head.isascii() else len(head.encode())
-        line = _summed(
-            f'"key":[{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{size}]'
-            f"{_HEAD}{head}{_CONTENT}{record.content}}}"
-        )
+        head = record.head.encode()
+        key = f"{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{len(head)}"
+        body = b'"key":[%b]%b%b%b%b}' % (key.encode(), _HEAD, head, _CONTENT, record.content.encode())
+        line = _summed(body)
         lines.append(line)
         self._write(b"".join(lines))
         known.update(places)
@@ -282,7 +281,7 @@ class Journal:
         """Take checkpoints out, and return how many there were; their parts stay until `rewrite`."""
         found = [each for each in ids if each in self]
         if found:
-            self._write(_summed(f"{_REMOVED}{json.dumps(found)}}}"))
+            self._write(_summed(b"%b%b}" % (_REMOVED, json.dumps(found).encode())))
         for each in found:
             self._drop(each)
         return len(found)
@@ -365,24 +364,26 @@ def new_generation() -> int:
     return 1 + int.from_bytes(os.urandom(6), "big")
 
 
-def _sum_of(rest: bytes) -> bytes:
-    return b'{"sum":"%08x",' % crc32(rest)
+def _summed(rest: bytes) -> bytes:
+    return b'%b%08x",%b\n' % (_SUM, crc32(rest), rest)
 
 
-def _summed(body: str) -> bytes:
-    rest = body.encode()
-    return _sum_of(rest) + rest + b"\n"
+def _has_right_sum(line: bytes) -> bool:
+    return line[len(_SUM) : _START] == b'%08x",' % crc32(line[_START:])
 
 
-def _entry_of(line: bytes, text: str, place: int) -> JournalEntry:
-    """Read a checkpoint's line, as bytes and one character a byte; ValueError and its like if it is none."""
-    found = _KEY.match(text, _START)
+def _entry_of(line: bytes, place: int) -> JournalEntry:
+    """Read a checkpoint's line; ValueError and its like if it is none."""
+    found = _KEY.match(line, _START)
     if found is None:
         raise ValueError
     checkpoint_id, seq, timestamp, run_id, size = found.groups()
-    if "\\" in found[0]:
-        checkpoint_id, timestamp, run_id = (
-            None if each is None else json.loads(f'"{each}"') for each in (checkpoint_id, timestamp, run_id)
-        )
-    head = line[found.end() : found.end() + int(size)].decode()
-    return JournalEntry(int(seq), timestamp, place, len(line), checkpoint_id, run_id, head)
+    read = _read_escaped if b"\\" in found[0] else bytes.decode
+    run = None if run_id is None else read(run_id)
+    head = line[found.end() : found.end() + int(size)]
+    return JournalEntry(int(seq), read(timestamp), place, len(line), read(checkpoint_id), run, head)
+
+
+def _read_escaped(text: bytes) -> str:
+    found: str = json.loads(b'"%b"' % text)
+    return found
