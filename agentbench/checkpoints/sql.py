@@ -5,8 +5,8 @@ Names and ids are UTF-8 in columns of bytes. Texts are JSON, also as bytes; long
 
 - `agentbench_schema`: the version of the tables, and the generation that chains begin with.
 - `agentbench_chains`: the names of the chains, and their generations, raised when parts were removed.
-- `agentbench_records`: a row for each checkpoint: chain, place in the chain, id, run, and what a list shows.
-- `agentbench_contents`: by number of the record what else it holds, with references to parts.
+- `agentbench_records`: a row for each checkpoint: chain, place in the chain, id, run, what a list shows, and what else
+  it holds, with references to parts.
 - `agentbench_parts`: by chain and part id the texts that the checkpoints of a chain share.
 """
 

@@ -189,7 +189,7 @@ async def test_a_planted_pickle_is_not_run(make: Make, file: Path, tmp_path: Pat
             return (open, (str(tmp_path / "sprung"), "w"))
 
     with closing(sqlite3.connect(file)) as other:
-        for table, column in (("contents", "content"), ("parts", "text")):
+        for table, column in (("records", "content"), ("parts", "text")):
             other.execute(f"UPDATE agentbench_{table} SET {column} = ?", (pickle.dumps(Trap()),))
             other.commit()
             with pytest.raises(WorkflowCheckpointException, match="flow-1"):

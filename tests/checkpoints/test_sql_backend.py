@@ -143,7 +143,7 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
         ("DELETE FROM agentbench_schema", "none"),
     ):
         backend._database._open_session().cursor.execute(versions)
-        with pytest.raises(WorkflowCheckpointException, match=f"have version {said}; expected 1.*another database"):
+        with pytest.raises(WorkflowCheckpointException, match=f"have version {said}; expected 2.*another database"):
             make(url).chains()
     assert backend.ids("flow") == ["one"]
 
@@ -151,17 +151,17 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
 def test_what_the_database_refuses_is_an_error_and_changes_nothing(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
-    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_contents RENAME TO gone")
-    with pytest.raises(RuntimeError, match="agentbench_contents"):
-        put(backend, record("two", 2))
-    backend._database._open_session().cursor.execute("ALTER TABLE gone RENAME TO agentbench_contents")
+    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_parts RENAME TO gone")
+    with pytest.raises(RuntimeError, match="agentbench_parts"):
+        put(backend, record("two", 2, needs=("x",)), "x")
+    backend._database._open_session().cursor.execute("ALTER TABLE gone RENAME TO agentbench_parts")
     assert backend.heads("flow") == [bare(one)]
 
 
 def test_a_list_reads_no_content(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
-    backend._database._open_session().cursor.execute("DROP TABLE agentbench_contents")
+    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_records DROP COLUMN content")
     assert backend.heads("flow") == [bare(one)]
     assert backend.ids("flow") == ["one"]
 
@@ -254,7 +254,6 @@ def test_a_save_takes_one_statement_for_each_kind_of_row(make: Make) -> None:
     assert [each.split(" (")[0] for each in said] == [
         "BEGIN IMMEDIATE",
         "INSERT INTO agentbench_records",
-        "INSERT INTO agentbench_contents",
         "INSERT OR IGNORE INTO agentbench_parts",
         "COMMIT",
     ]

@@ -74,8 +74,8 @@ class SQLBackend:
             "checkpoint_id": checkpoint_id,
             "run_id": None if record.run_id is None else encode_name(record.run_id),
             "head": pack(record.head, _SHORTEST),
+            "content": pack(record.content, _SHORTEST),
         }
-        content = {"checkpoint_id": checkpoint_id, "content": pack(record.content, _SHORTEST)}
         texts = [
             {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST_PART)}
             for part_id, text in parts.items()
@@ -96,7 +96,6 @@ class SQLBackend:
             if not session.run(statements.add_record, row):  # no such chain, or of another generation
                 self._lock(session, record.workflow_name, generation)
                 session.run(statements.add_record, row)
-            session.run(statements.add_content, content)
             session.run_many(statements.add_part, texts)
 
         self._database.change(write, patient=patient)
@@ -194,9 +193,7 @@ class SQLBackend:
         self._database.close()
 
     def _remove(self, session: Session, record_ids: list[Row]) -> None:
-        values = [{"record_id": record_id} for (record_id,) in record_ids]
-        session.run_many(self._statements.remove_content, values)
-        session.run_many(self._statements.remove_record, values)
+        session.run_many(self._statements.remove_record, [{"record_id": record_id} for (record_id,) in record_ids])
 
     def _sweep(self, session: Session, workflow_name: str, chain: int) -> None:
         contents = session.each_row(self._statements.contents, chain_id=chain)

@@ -21,7 +21,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 Row: TypeAlias = tuple[Any, ...]
 
-#: Small, because a saving changes a few rows in each of six trees, and a changed page is written whole, twice.
+#: Small, because a saving changes a few rows in each of five trees, and a changed page is written whole, twice.
 _PAGE_BYTES: Final = 512
 #: SQLite moves its log into the database when the log has grown to this, and waits for the disk three times then.
 _LOG_BYTES: Final = 208 * 1024

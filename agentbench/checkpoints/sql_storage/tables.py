@@ -16,7 +16,7 @@ from sqlalchemy.dialects.mysql import LONGBLOB, VARBINARY
 from sqlalchemy.engine import Dialect
 
 #: Of the tables. A database with another number was written by another version of the library.
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _Key = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER is the number that SQLite gives a row anyway
 _Name = LargeBinary().with_variant(VARBINARY(700), "mysql", "mariadb")  # those index no column without a length
@@ -48,14 +48,8 @@ records = Table(
     Column("checkpoint_id", _Name, nullable=False, unique=True),
     Column("run_id", _Name),
     Column("head", _Text, nullable=False),
+    Column("content", _Text, nullable=False),  # last: what of it fills pages of its own is not read by a list
     Index("agentbench_records_order", "chain_id", "seq", "timestamp", "record_id"),
-)
-#: Apart from the records, so that a list reads none of it.
-contents = Table(
-    "agentbench_contents",
-    tables,
-    Column("record_id", _Key, primary_key=True, autoincrement=False),
-    Column("content", _Text, nullable=False),
 )
 parts = Table(
     "agentbench_parts",
@@ -93,8 +87,7 @@ def _in_order(names: list[str], values: Mapping[str, Any]) -> list[Any]:
 _CHAIN: Final = "(SELECT chain_id FROM agentbench_chains WHERE name = :name)"
 _HEAD: Final = "checkpoint_id, seq, timestamp, run_id, head"
 _WHOLE: Final = (
-    f"SELECT c.name, {_HEAD}, t.content FROM agentbench_records r JOIN agentbench_chains c ON c.chain_id = r.chain_id "
-    "JOIN agentbench_contents t ON t.record_id = r.record_id"
+    f"SELECT c.name, {_HEAD}, content FROM agentbench_records r JOIN agentbench_chains c ON c.chain_id = r.chain_id"
 )
 _OLDEST_FIRST: Final = "ORDER BY seq, timestamp, r.record_id"
 _NEWEST_FIRST: Final = "ORDER BY seq DESC, timestamp DESC, r.record_id DESC"
@@ -135,32 +128,20 @@ class Statements:
         self.find_record = made("SELECT record_id FROM agentbench_records WHERE checkpoint_id = :checkpoint_id")
         #: Only to a chain of the generation; it locks the chain.
         self.add_record = made(
-            "INSERT INTO agentbench_records (chain_id, seq, timestamp, checkpoint_id, run_id, head) "
-            "SELECT chain_id, :seq, :timestamp, :checkpoint_id, :run_id, :head FROM agentbench_chains "
+            "INSERT INTO agentbench_records (chain_id, seq, timestamp, checkpoint_id, run_id, head, content) "
+            "SELECT chain_id, :seq, :timestamp, :checkpoint_id, :run_id, :head, :content FROM agentbench_chains "
             f"WHERE name = :name AND generation = :generation{lock}"
         )
         part = "agentbench_parts (chain_id, part_id, text) SELECT chain_id, :part_id, :text FROM agentbench_chains c"
-        if is_sqlite:  # no query for what was just inserted
-            self.add_content = made(
-                "INSERT INTO agentbench_contents (record_id, content) SELECT last_insert_rowid(), :content"
-            )
-            self.add_part = made(f"INSERT OR IGNORE INTO {part} WHERE name = :name")
-        else:
-            self.add_content = made(
-                "INSERT INTO agentbench_contents (record_id, content) "
-                "SELECT record_id, :content FROM agentbench_records WHERE checkpoint_id = :checkpoint_id"
-            )
-            self.add_part = made(
-                f"INSERT INTO {part} WHERE name = :name AND NOT EXISTS "
-                "(SELECT 1 FROM agentbench_parts p WHERE p.chain_id = c.chain_id AND p.part_id = :part_id)"
-            )
-        # Removing.
-        self.remove_content = made("DELETE FROM agentbench_contents WHERE record_id = :record_id")
-        self.remove_record = made("DELETE FROM agentbench_records WHERE record_id = :record_id")
-        self.contents = made(
-            "SELECT t.content FROM agentbench_contents t JOIN agentbench_records r ON r.record_id = t.record_id "
-            "WHERE r.chain_id = :chain_id"
+        self.add_part = made(
+            f"INSERT OR IGNORE INTO {part} WHERE name = :name"
+            if is_sqlite
+            else f"INSERT INTO {part} WHERE name = :name AND NOT EXISTS "
+            "(SELECT 1 FROM agentbench_parts p WHERE p.chain_id = c.chain_id AND p.part_id = :part_id)"
         )
+        # Removing.
+        self.remove_record = made("DELETE FROM agentbench_records WHERE record_id = :record_id")
+        self.contents = made("SELECT content FROM agentbench_records WHERE chain_id = :chain_id")
         self.part_ids = made("SELECT part_id FROM agentbench_parts WHERE chain_id = :chain_id")
         self.remove_part = made("DELETE FROM agentbench_parts WHERE chain_id = :chain_id AND part_id = :part_id")
         self.next_generation = made(
