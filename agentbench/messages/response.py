@@ -308,7 +308,8 @@ def _as_messages(messages: Any) -> list[Message]:
 def _as_message(item: Any) -> Message:
     if isinstance(item, Mapping):
         return Message.from_dict(item)
-    text = f"{item!r} is a {type(item).__name__}. Expected a Message, or a dictionary with a role; for a text, text=."
+    expected = "Expected a Message, or a dictionary with a role; for a text, text=."
+    text = f"{item!r} is of type {type(item).__name__}. {expected}"
     raise TypeError(text)
 
 

@@ -432,7 +432,9 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
 def _require(source: Any, *methods: str) -> Any:
     if not any(hasattr(source, method) for method in methods or ("__aiter__", "__await__")):
-        message = f"A stream cannot read a {type(source).__name__}. Expected an async iterable, or an awaitable of one."
+        message = (
+            f"A stream cannot read type {type(source).__name__}. Expected an async iterable, or an awaitable of one."
+        )
         raise TypeError(message)
     return source
 

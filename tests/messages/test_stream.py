@@ -125,7 +125,7 @@ async def test_a_promise_of_something_else_is_refused_on_opening() -> None:
     async def later() -> Any:
         return [1]
 
-    with pytest.raises(TypeError, match="cannot read a list"):
+    with pytest.raises(TypeError, match="cannot read type list"):
         await ResponseStream(later())
 
 

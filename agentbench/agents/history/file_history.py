@@ -269,7 +269,7 @@ class FileHistoryProvider(HistoryProvider):
         if isinstance(line, str):
             line = line.encode()
         if not isinstance(line, (bytes, bytearray)):
-            problem = f"dumps returned a {type(line).__name__}. Expected a line of text or bytes."
+            problem = f"dumps returned data of type {type(line).__name__}. Expected a line of text or bytes."
             raise TypeError(problem)
         if b"\n" in line:
             problem = "dumps returned more than one line. Expected one: no indentation, line breaks escaped."

@@ -73,7 +73,7 @@ def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> Re
     """Return the stream that a call resulted in, with the three hook lists of its context."""
     if not isinstance(stream, ResponseStream):
         message = (
-            f"The result of a streaming call is a {type(stream).__name__}. Expected a ResponseStream: when "
+            f"The result of a streaming call is of type {type(stream).__name__}. Expected a ResponseStream: when "
             "context.stream is true, a middleware that sets context.result sets it to a ResponseStream."
         )
         raise ValueError(message)

@@ -107,7 +107,7 @@ def _ids_apart(messages: Sequence[Message]) -> list[Any]:
 
 def _invalid(reply: object) -> ChatClientInvalidResponseException:
     message = (
-        f"The client returned a {type(reply).__name__}. Expected a ChatResponse, a ResponseStream, an async iterable "
-        "of ChatResponseUpdate, or an awaitable of one of them: see BaseChatClient._inner_get_response."
+        f"The reply of the client is of type {type(reply).__name__}. Expected a ChatResponse, a ResponseStream, an "
+        "async iterable of ChatResponseUpdate, or an awaitable of one of them: see BaseChatClient._inner_get_response."
     )
     return ChatClientInvalidResponseException(message)

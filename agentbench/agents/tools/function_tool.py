@@ -494,7 +494,7 @@ def _as_mapping(tool_name: str, arguments: Any) -> Mapping[str, Any]:
     if hasattr(type(arguments), "model_fields") and hasattr(arguments, "model_dump"):
         return dict(arguments)
     message = (
-        f"The arguments for tool {tool_name!r} are a {type(arguments).__name__}. "
+        f"The arguments for tool {tool_name!r} are of type {type(arguments).__name__}. "
         "Expected a mapping of names to values, or an instance of a pydantic model."
     )
     raise TypeError(message)

@@ -6,15 +6,17 @@ table names that module, so that the first use of such an object as a node impor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
 AgentMode = Literal["respond", "turns"]
 """How an agent node works: it answers each message at once, or gathers messages until it gets the turn."""
+
+_MadeT = TypeVar("_MadeT")
 
 _factories: dict[type, Callable[..., Executor]] = {}
 
@@ -46,8 +48,16 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
         hint = f"Make it a node with @executor, or FunctionExecutor({obj.__name__})."
     else:
         hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that calls it."
-    msg = f"{obj!r} is a {type(obj).__name__}, not a node. Expected an Executor. {hint}"
+    msg = f"{obj!r} is of type {type(obj).__name__}, not a node. Expected an Executor. {hint}"
     raise TypeError(msg)
+
+
+def each_of(name: str, objects: Any, make: Callable[[Any], _MadeT]) -> list[_MadeT]:
+    """Return what `make` makes of each object in a list; `TypeError` if the argument `name` is a single object."""
+    if isinstance(objects, str) or not isinstance(objects, Iterable):
+        msg = f"{name} is {objects!r}, which is no list. Pass it in one, with the others: {name}=[...]."
+        raise TypeError(msg)
+    return [make(obj) for obj in objects]
 
 
 def branch_with_ids(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflows.builder.designation import Designation, resolve_designation
-from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids
+from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids, each_of
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings, require_limit
 from agentbench.workflows.graph.edge_groups import (
@@ -139,8 +139,8 @@ class WorkflowBuilder:
 
     def _take_first(self, first: Any, start_executor: Any) -> None:
         """Take the first positional argument by its type: as a limit, a name or a start."""
-        if isinstance(first, int):
-            self.max_iterations(first)
+        if isinstance(first, int) or str(first).isdecimal():
+            self.max_iterations(first)  # a text of digits is no name, but a limit from the environment: an error
         elif isinstance(first, str):
             if self._name is not None:
                 msg = f"Two names: {first!r} and name={self._name!r}. Pass one of them."
@@ -179,22 +179,22 @@ class WorkflowBuilder:
 
     def add_chain(self, executors: Sequence[Any]) -> Self:
         """Connect two or more nodes one after the other. Naming one twice closes a cycle."""
-        if len(executors) < 2:
-            msg = f"A chain needs at least two executors; got {list(executors)!r}. Use add_executor() for one."
+        nodes = each_of("executors", executors, self._nodes.add)
+        if len(nodes) < 2:
+            msg = f"A chain needs at least two executors; got {nodes!r}. Use add_executor() for one."
             raise ValueError(msg)
-        nodes = [self._nodes.add(executor).id for executor in executors]
-        self._groups.extend([SingleEdgeGroup(a, b) for a, b in pairwise(nodes)])
+        self._groups.extend([SingleEdgeGroup(a.id, b.id) for a, b in pairwise(nodes)])
         return self
 
     def add_fan_out_edges(self, source: Any, targets: Sequence[Any]) -> Self:
         """Send each message of a node to several others at once."""
-        return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets])
+        return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add))
 
     def add_multi_selection_edge_group(
         self, source: Any, targets: Sequence[Any], selection_func: SelectionFunction
     ) -> Self:
         """Send each message of a node to those of several others that a function picks; see `fan_out`."""
-        return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets], selection_func)
+        return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add), selection_func)
 
     def fan_out(
         self,
@@ -212,7 +212,8 @@ class WorkflowBuilder:
             selection_func_name: Recorded name of the function; by default its own.
 
         """
-        source_id, target_ids = self._nodes.find(source).id, [self._nodes.find(target).id for target in targets]
+        source_id = self._nodes.find(source).id
+        target_ids = [node.id for node in each_of("targets", targets, self._nodes.find)]
         self._groups.append(
             FanOutEdgeGroup(source_id, target_ids, selection_func, selection_func_name=selection_func_name)
         )
@@ -220,7 +221,8 @@ class WorkflowBuilder:
 
     def add_fan_in_edges(self, sources: Sequence[Any], target: Any) -> Self:
         """Join nodes in one, which gets a list with a message of each; each by itself if it takes no lists."""
-        group = FanInEdgeGroup([self._nodes.add(source).id for source in sources], self._nodes.add(target).id)
+        source_ids = [node.id for node in each_of("sources", sources, self._nodes.add)]
+        group = FanInEdgeGroup(source_ids, self._nodes.add(target).id)
         group.prefers_barrier = True
         self._groups.append(group)
         return self
@@ -234,7 +236,7 @@ class WorkflowBuilder:
             mode: `"independent"` or `"barrier"` forces one of the two.
 
         """
-        source_ids = [self._nodes.find(source).id for source in sources]
+        source_ids = [node.id for node in each_of("sources", sources, self._nodes.find)]
         self._groups.append(FanInEdgeGroup(source_ids, self._nodes.find(target).id, mode=mode))
         return self
 
@@ -254,7 +256,7 @@ class WorkflowBuilder:
 
     def _switch(self, source: Any, cases: Sequence[Any], node: Callable[[Any], Executor]) -> Self:
         source_id = node(source).id
-        branches = [branch_with_ids(case, node) for case in cases]
+        branches = each_of("cases", cases, partial(branch_with_ids, node=node))
         self._groups.append(SwitchCaseEdgeGroup(source_id, branches))
         return self
 

@@ -152,7 +152,7 @@ class ActiveRun:
         if not declared or any(is_instance_of(value, t) for t in declared):
             return
         text = (
-            f"Executor {delivery.executor_id!r} {verb}s a {type(value).__name__} but declares "
+            f"Executor {delivery.executor_id!r} {verb}s data of type {type(value).__name__} but declares "
             f"{' | '.join(type_name(t) for t in declared)}. Change the value or the declaration."
         )
         if self.graph.settings.check_types == "error":

@@ -26,8 +26,8 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     if spec is None:
         accepted = ", ".join(type_name(t) for t in delivery.executor.input_types) or "nothing"
         msg = (
-            f"Executor {delivery.executor_id!r} cannot handle a {type(delivery.data).__name__}; it takes {accepted}. "
-            "Give it a handler for that type, or another input."
+            f"Executor {delivery.executor_id!r} cannot handle data of type {type(delivery.data).__name__}; it takes "
+            f"{accepted}. Give it a handler for that type, or another input."
         )
         raise RuntimeError(msg)
     if delivery.abandoned:

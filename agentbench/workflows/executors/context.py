@@ -251,8 +251,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if event.type in _RESERVED_EVENTS:
             how = "ctx.request_info()" if event.type == "request_info" else "ctx.yield_output(), or another event type"
             text = (
-                f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
-                f"Use {how}."
+                f"Executor {self.executor_id!r} tried to emit an event of type {event.type!r}, which only the engine "
+                f"may. Use {how}."
             )
             logger.warning(text)
             event = WorkflowEvent.warning(text, self.executor_id)

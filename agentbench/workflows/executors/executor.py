@@ -59,7 +59,7 @@ class Executor(JsonForm):
         timeout: Seconds that one attempt of a handler may take; replaces the policy's.
         retries: Further attempts of a handler that raised; replaces the policy's.
         max_concurrency: Deliveries of one superstep at the same time; replaces the policy's.
-        ignored: Other keywords are accepted and ignored.
+        ignored: Other keywords are accepted and ignored, which a logged warning says.
 
     Raises:
         ValueError: The id is empty, there is no handler, or two handlers take the same type.
@@ -103,7 +103,12 @@ class Executor(JsonForm):
             limits: dict[str, Any] = {"timeout": timeout, "retries": retries, "max_concurrency": max_concurrency}
             self.policy = replace(self.policy, **{k: limit for k, limit in limits.items() if limit is not None})
         if ignored:
-            logger.debug("Executor %r ignores the keywords %s.", id, ", ".join(sorted(ignored)))
+            logger.warning(
+                "Executor %r ignores the keyword %s: Executor takes id, type, defer_discovery, timeout, retries and "
+                "max_concurrency. Correct its name, or keep it out of super().__init__().",
+                id,
+                ", ".join(sorted(ignored)),
+            )
         if defer_discovery:
             return
         self._handlers = HandlerTable.of_class(cls)

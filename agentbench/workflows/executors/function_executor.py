@@ -27,7 +27,9 @@ class FunctionExecutor(Executor):
         output: Type of sent messages.
         workflow_output: Type of yielded outputs.
         send_result: The result of a function without context is sent on, unless it is None.
-        policy: Limits such as `timeout=`, `retries=` and `max_concurrency=`, see `Executor`.
+        timeout: Seconds that one attempt may take, see `Executor`.
+        retries: Further attempts of a function that raised.
+        max_concurrency: Deliveries of one superstep at the same time.
 
     Raises:
         ValueError: The signature is not one of the two, or the message type is unknown.
@@ -39,7 +41,7 @@ class FunctionExecutor(Executor):
     # All functions are one kind of node; where this class lives is nothing that a checkpoint depends on.
     signature_key: ClassVar[str | None] = "FunctionExecutor"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature, and limits
         self,
         func: Callable[..., Any],
         id: str | None = None,  # noqa: A002 - the name is part of the public surface
@@ -48,7 +50,9 @@ class FunctionExecutor(Executor):
         output: Any = None,
         workflow_output: Any = None,
         send_result: bool = False,
-        **policy: Any,
+        timeout: float | None = None,
+        retries: int | None = None,
+        max_concurrency: int | None = None,
     ) -> None:
         explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
         signature = read_function(func, context_type=WorkflowContext, explicit=explicit)
@@ -58,7 +62,14 @@ class FunctionExecutor(Executor):
         name = getattr(inner, "__name__", None)
         if not isinstance(name, str):
             name = type(inner).__name__
-        super().__init__(id or name, type="FunctionExecutor", defer_discovery=True, **policy)
+        super().__init__(
+            id or name,
+            type="FunctionExecutor",
+            defer_discovery=True,
+            timeout=timeout,
+            retries=retries,
+            max_concurrency=max_concurrency,
+        )
         self._function = func
         self._takes_context = signature.takes_context
         self._sends_result = send_result and not signature.takes_context
@@ -114,7 +125,9 @@ def executor(
     output: Any = ...,
     workflow_output: Any = ...,
     send_result: bool = False,
-    **policy: Any,
+    timeout: float | None = None,
+    retries: int | None = None,
+    max_concurrency: int | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionExecutor]: ...
 def executor(
     func: Callable[..., Any] | str | None = None,

@@ -37,7 +37,7 @@ class JsonForm:
 
         data = json.loads(text)
         if not isinstance(data, dict):
-            msg = f"{cls.__name__}.from_json() got a {type(data).__name__}; it expects an object, as to_json() writes."
+            msg = f"{cls.__name__}.from_json() got {type(data).__name__}; it expects an object, as to_json() writes."
             raise ValueError(msg)
         return cls.from_dict(data)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 from agentbench._clock import Clock, IdSource
@@ -107,9 +108,10 @@ class ExecutorPolicy:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        if self.timeout is not None and not self.timeout > 0:
+        is_number = isinstance(self.timeout, Real)
+        if self.timeout is not None and not (is_number and self.timeout > 0):
             msg = f"timeout is {self.timeout!r}; expected seconds above 0, or None for no limit."
-            raise ValueError(msg)
+            raise ValueError(msg) if is_number else TypeError(msg)
         require_limit("retries", self.retries)
         require_limit("max_concurrency", self.max_concurrency, least=1)
 

@@ -148,7 +148,7 @@ class Edge(_Part):
             return self.condition is None or bool(await settle(self.condition(data)))
         except Exception as error:
             where = f"the condition {self.condition_name!r} of the edge from {self.source_id!r} to {self.target_id!r}"
-            add_note(error, f"Raised by {where}, for a {type(data).__name__}.")
+            add_note(error, f"Raised by {where}, for data of type {type(data).__name__}.")
             raise
 
     def to_dict(self) -> dict[str, Any]:

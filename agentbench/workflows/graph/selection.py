@@ -91,7 +91,8 @@ class FanOutEdgeGroup(EdgeGroup):
             chosen = await settle(self._selection_func(data, list(self._target_ids)))
         except Exception as error:
             where = f"the fan-out from {self._edges[0].source_id!r} to {', '.join(map(repr, self._target_ids))}"
-            add_note(error, f"Raised by the selection function {name!r} of {where}, for a {type(data).__name__}.")
+            where = f"the selection function {name!r} of {where}"
+            add_note(error, f"Raised by {where}, for data of type {type(data).__name__}.")
             raise
         if isinstance(chosen, (str, bytes)) or not isinstance(chosen, Iterable):
             msg = (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import is_instance_of, type_name
+from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.engine.run_state import RunState
@@ -34,7 +35,7 @@ class InProcRunnerContext(RunState):
 
     def __init__(self, checkpoint_storage: CheckpointStorage | None = None) -> None:
         super().__init__()
-        self.default_storage = checkpoint_storage
+        self.default_storage = bare_storage(checkpoint_storage)
         self._runtime_storage: CheckpointStorage | None = None
         self._streaming = False
         self._classifier: Callable[[str], OutputKind | None] | None = None
@@ -106,7 +107,7 @@ class InProcRunnerContext(RunState):
             raise ValueError(msg)
         if not is_instance_of(response, event.response_type):
             expected = type_name(event.response_type)
-            msg = f"The answer to {request_id!r} is a {type(response).__name__}; expected {expected}."
+            msg = f"The answer to {request_id!r} is of type {type(response).__name__}; expected {expected}."
             raise TypeError(msg)
         self.respond(request_id, response)
 

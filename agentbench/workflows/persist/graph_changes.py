@@ -48,7 +48,9 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
         msg = f"{what}. What differs is not known: the checkpoint holds no readable signature of its graph. {mend}"
         return GraphMismatchError(msg)
     changes = [change.text for change in found if change.text is not None]
-    named = changes[:_MOST_NAMED] or ["its hash is another one, although nothing readable differs"]
+    named = changes[:_MOST_NAMED] or [
+        f"its hash is {checkpoint.graph_signature_hash!r}, not {graph.signature_hash!r}; nothing readable differs"
+    ]
     if len(changes) > len(named):
         named.append(f"and {len(changes) - len(named)} more")
     differences = [
@@ -80,6 +82,8 @@ def graph_changes(old: Signature, new: Signature) -> list[Change]:
 
 def _starts(old: Signature, new: Signature) -> Iterator[Change]:
     before, after = (s.get("start_executors") or [s.get("start_executor")] for s in (old, new))
+    if after == [None]:  # by hand: a runner knows no start
+        return
     text: str | None = "the start is {}, was {}".format(*(" and ".join(map(repr, ids)) for ids in (after, before)))
     for key in ("start_executor", "start_executors"):
         if old.get(key) != new.get(key):
@@ -102,7 +106,7 @@ def _executor(executor_id: str, path: str, old: Any, new: Any) -> Iterator[Chang
     before, after = (each["type"] if isinstance(each, Mapping) else each for each in (old, new))
     if before != after:
         (module, _, name), (module_now, _, name_now) = str(before).rpartition("."), str(after).rpartition(".")
-        text = f"executor {executor_id!r} is a {after} now, was a {before}"
+        text = f"executor {executor_id!r} is of class {after} now, was of {before}"
         if name == name_now and module and module_now:
             text = (
                 f"class {name} of executor {executor_id!r} moved from {module} to {module_now} "

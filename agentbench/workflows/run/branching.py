@@ -98,7 +98,7 @@ def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: G
                 f"{executor_id!r} takes {', '.join(map(type_name, executor.input_types)) or 'nothing'}"
                 for executor_id, executor in targets.items()
             )
-            msg = f"messages of {source!r} hold {message.data!r}, a {type(message.data).__name__}, but {takes}."
+            msg = f"messages of {source!r} hold {message.data!r}, of type {type(message.data).__name__}, but {takes}."
             raise ValueError(msg)
 
 

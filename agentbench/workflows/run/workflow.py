@@ -125,7 +125,7 @@ class Workflow(WorkflowDefinition):
         run_state: object = RunState() if runner_context is None else runner_context
         if not isinstance(run_state, RunState):
             msg = (
-                f"runner_context is a {type(run_state).__name__}; expected an InProcRunnerContext. "
+                f"runner_context is of type {type(run_state).__name__}; expected an InProcRunnerContext. "
                 "A backend of your own is driven by Runner(edge_groups, executors, State(), context, ...)."
             )
             raise TypeError(msg)

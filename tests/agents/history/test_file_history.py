@@ -276,8 +276,8 @@ async def test_lines_may_be_written_and_read_in_another_way(tmp_path: Path) -> N
     [
         (lambda data: json.dumps(data, indent=1), ValueError, "more than one line"),
         (lambda data: b"{}\n", ValueError, "more than one line"),
-        (lambda data: data, TypeError, "dumps returned a dict. Expected a line of text or bytes"),
-        (lambda data: None, TypeError, "dumps returned a NoneType"),
+        (lambda data: data, TypeError, "dumps returned data of type dict. Expected a line of text or bytes"),
+        (lambda data: None, TypeError, "dumps returned data of type NoneType"),
     ],
 )
 async def test_what_is_not_one_line_is_refused(tmp_path: Path, dumps: Any, error: type[Exception], words: str) -> None:

@@ -176,8 +176,8 @@ async def test_arguments_are_converted_and_checked() -> None:
         ({"a": 1, "b": -1}, "Invalid arguments for tool 'add': b: Input should be greater than or equal to 0, not -1."),
         ({}, "Invalid arguments for tool 'add': a: Field required."),
         ({"a": "x" * 100}, "not 'xxxxxx"),
-        (5, "The arguments for tool 'add' are a int. Expected a mapping"),
-        ([("a", 1)], "are a list. Expected a mapping"),
+        (5, "The arguments for tool 'add' are of type int. Expected a mapping"),
+        ([("a", 1)], "are of type list. Expected a mapping"),
     ],
 )
 async def test_arguments_that_do_not_fit_are_a_type_error(arguments: Any, said: str) -> None:

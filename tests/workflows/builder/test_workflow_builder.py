@@ -111,6 +111,8 @@ def test_the_old_name_of_output_from_works_with_a_warning():
 def test_a_limit_that_is_set_later_wins_and_is_not_negative():
     assert WorkflowBuilder(5).max_iterations(500).add_executor(A).build().max_iterations == 500
     assert WorkflowBuilder().max_iterations(0).add_executor(A).build().max_iterations == 0
+    with pytest.raises(TypeError, match="max_iterations is '5'; expected a whole number"):
+        WorkflowBuilder(max_iterations="5")
     for refused in (lambda: WorkflowBuilder(-1), lambda: WorkflowBuilder().max_iterations(-500)):
         with pytest.raises(ValueError, match="0 or more"):
             refused()
@@ -184,6 +186,23 @@ def test_a_chain_connects_neighbours_and_may_close_a_cycle():
     ]
     with pytest.raises(ValueError, match="at least two"):
         WorkflowBuilder(A).add_chain([A])
+
+
+@pytest.mark.parametrize(
+    ("connect", "name"),
+    [
+        (lambda builder: builder.add_chain(A), "executors"),
+        (lambda builder: builder.add_fan_out_edges(A, B), "targets"),
+        (lambda builder: builder.add_multi_selection_edge_group(A, B, _first), "targets"),
+        (lambda builder: builder.fan_out(A, B), "targets"),
+        (lambda builder: builder.add_fan_in_edges(A, B), "sources"),
+        (lambda builder: builder.fan_in("ab", C), "sources"),
+        (lambda builder: builder.switch(A, Default(B)), "cases"),
+    ],
+)
+def test_one_node_where_a_list_is_expected_is_refused(connect, name):
+    with pytest.raises(TypeError, match=rf"{name} is .*, which is no list\. Pass it in one, .*: {name}=\[\.\.\.\]"):
+        connect(WorkflowBuilder(A))
 
 
 def test_cases_may_be_nodes_ids_pairs_or_descriptors():

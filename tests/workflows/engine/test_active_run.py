@@ -40,8 +40,8 @@ def warnings(result):
 
 
 WRONG = [
-    ("text", ["y"], "'careless' sends a str but declares int | float. Change the value or the declaration."),
-    (1, [5], "'careless' yields a list but declares list[str]. Change the value or the declaration."),
+    ("text", ["y"], "'careless' sends data of type str but declares int | float. Change the value or the declaration."),
+    (1, [5], "'careless' yields data of type list but declares list[str]. Change the value or the declaration."),
 ]
 
 
@@ -94,5 +94,5 @@ async def test_response_handlers_and_plain_functions_are_checked_too():
 
     workflow = WorkflowBuilder(start_executor=Asks("asks"), check_types="error").build()
     await workflow.run("x")
-    with pytest.raises(TypeError, match="'asks' sends a int but declares str"):
+    with pytest.raises(TypeError, match="'asks' sends data of type int but declares str"):
         await workflow.run(responses={"R": 1})

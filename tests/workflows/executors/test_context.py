@@ -374,7 +374,7 @@ async def test_events_that_only_the_engine_may_emit_become_a_warning(kind, caplo
     result = await workflow.run("x", include_status_events=True)
     own = [e for e in result if e.type in (kind, "warning") and e.origin is WorkflowEventSource.EXECUTOR]
     assert [e.type for e in own] == ["warning"]
-    assert f"'node' tried to emit a '{kind}' event" in own[0].data
+    assert f"'node' tried to emit an event of type '{kind}'" in own[0].data
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", own[0].data)]
     assert result.outputs == [None]
     assert workflow.run_state.requests == {}

@@ -1,4 +1,3 @@
-import logging
 import threading
 from typing import Any
 
@@ -65,10 +64,11 @@ def test_an_executor_needs_an_id_and_has_a_type():
     assert repr(Upper("u")) == "Upper('u')"
 
 
-def test_unknown_keywords_are_ignored_and_logged(caplog):
-    with caplog.at_level(logging.DEBUG, logger="agentbench"):
-        assert Upper("u", colour="red").id == "u"
-    assert [(r.levelname, "colour" in r.getMessage()) for r in caplog.records] == [("DEBUG", True)]
+def test_unknown_keywords_are_ignored_with_a_warning(caplog):
+    assert Upper("u", timout=3).id == "u"
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "'u' ignores the keyword timout: Executor takes id, type, defer_discovery, timeout" in record.getMessage()
 
 
 def test_the_mixin_of_older_code_changes_nothing():
@@ -271,7 +271,7 @@ async def test_a_message_that_no_handler_takes_is_an_error_without_an_invocation
     events, _, error = await executed(Upper("u"), 5)
     assert events == []
     assert isinstance(error, RuntimeError)
-    assert str(error).startswith("Executor 'u' cannot handle a int; it takes str.")
+    assert str(error).startswith("Executor 'u' cannot handle data of type int; it takes str.")
 
 
 # ---- data of a run ----------------------------------------------------------------------------

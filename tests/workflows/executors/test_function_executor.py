@@ -220,3 +220,8 @@ async def test_a_plain_function_whose_iterator_is_exhausted_fails_like_a_corouti
 
     with pytest.raises(RuntimeError, match="StopIteration"):
         await single(fails).run("x")
+
+
+def test_a_misspelt_limit_is_refused():
+    with pytest.raises(TypeError, match="'timout'"):
+        executor(timout=3)(lambda text: text)  # type: ignore[call-overload]

@@ -131,7 +131,7 @@ async def test_a_union_takes_each_of_its_members_and_nothing_else():
     assert await outputs(Either("e"), "a") == ["either"]
     assert await outputs(Either("e"), 3) == ["either"]
     for _ in range(2):  # judged by its class alone the second time
-        with pytest.raises(RuntimeError, match=r"cannot handle a float; it takes str \| int"):
+        with pytest.raises(RuntimeError, match=r"cannot handle data of type float; it takes str \| int"):
             await outputs(Either("e"), 3.0)
 
 

@@ -10,7 +10,7 @@ def test_a_limit_that_can_never_be_met_is_refused(limits):
     (name,) = limits
     with pytest.raises(ValueError, match=rf"{name} is {limits[name]}; expected"):
         ExecutorPolicy(**limits)
-    with pytest.raises(TypeError, match=f"{name} is 'no'; expected|not supported between"):
+    with pytest.raises(TypeError, match=f"{name} is 'no'; expected"):
         ExecutorPolicy(**{name: "no"})  # type: ignore[arg-type]
 
 

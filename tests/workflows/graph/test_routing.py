@@ -105,12 +105,12 @@ async def test_a_condition_that_raises_fails_the_run_with_its_own_exception_and_
         for _ in range(2):  # the instance is free again
             with pytest.raises(LookupError) as caught:
                 await workflow.run("go")
-            assert caught.value.__notes__ == [f"Raised by the {place}, for a str."]
+            assert caught.value.__notes__ == [f"Raised by the {place}, for data of type str."]
         handle = workflow.start("go")
         with pytest.raises(LookupError):
             await handle.result()
         failed = [event.details for event in handle.events if event.type == "failed"]
-        assert [d and d.message for d in failed] == [f"x\nRaised by the {place}, for a str."]
+        assert [d and d.message for d in failed] == [f"x\nRaised by the {place}, for data of type str."]
 
 
 async def test_a_message_that_matches_several_groups_goes_through_each():
@@ -208,7 +208,7 @@ async def test_a_barrier_whose_list_no_handler_takes_as_a_whole_fails_the_run():
     source, text, number = Pass("s"), Pass("t"), Number("n")
     builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [text, number])
     workflow = builder.add_fan_in_edges([text, number], Either("either")).build()
-    with pytest.raises(RuntimeError, match=r"'either' cannot handle a list; it takes list\[str\], list\[int\]"):
+    with pytest.raises(RuntimeError, match=r"cannot handle data of type list; it takes list\[str\], list\[int\]"):
         await workflow.run("x")
 
 

@@ -22,6 +22,7 @@ from agentbench import (
     SingleEdgeGroup,
     State,
     Workflow,
+    WorkflowBuilder,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
     WorkflowContext,
@@ -227,7 +228,7 @@ async def test_a_storage_for_one_run_goes_before_the_first_one(backend: Any):
 
 
 def test_a_workflow_says_how_a_backend_of_its_own_is_driven():
-    with pytest.raises(TypeError, match=r"runner_context is a Backend; expected an InProc.* Runner"):
+    with pytest.raises(TypeError, match=r"runner_context is of type Backend; expected an InProc.* Runner"):
         Workflow([], {"a": Count("a")}, Count("a"), Backend())  # type: ignore[arg-type]
 
 
@@ -251,6 +252,17 @@ async def test_what_cannot_be_restored_is_one_family_of_errors(backend: Any):
     with pytest.raises(WorkflowCheckpointException) as caught:
         await counting(backend(Broken()))[0].restore_from_checkpoint("x")
     assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_a_runner_with_another_hash_names_the_hashes_and_no_start():
+    storage = InMemoryCheckpointStorage()
+    workflow = WorkflowBuilder(Count("a"), name="flow", checkpoint_storage=storage).build()
+    await workflow.run("x")
+    saved = await storage.get_latest(workflow_name="flow")
+    assert saved is not None
+    runner = Runner([], workflow.executors, State(), InProcRunnerContext(storage), "flow", "mine")
+    with pytest.raises(GraphMismatchError, match=f"its hash is '{workflow.graph_signature_hash}', not 'mine'"):
+        await runner.restore_from_checkpoint(saved.checkpoint_id)
 
 
 async def test_a_failing_superstep_yields_its_events_before_the_exception(backend: Any):

@@ -102,7 +102,7 @@ async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused()
     await context.add_request_info_event(question())
     with pytest.raises(ValueError, match="No open request has the id 'other'; open are: R"):
         await context.send_request_info_response("other", "yes")
-    with pytest.raises(TypeError, match="'R' is a int; expected str"):
+    with pytest.raises(TypeError, match="'R' is of type int; expected str"):
         await context.send_request_info_response("R", 5)
     assert list(await context.get_pending_request_info_events()) == ["R"]
     assert not await context.has_messages()
@@ -166,6 +166,8 @@ async def test_without_a_storage_nothing_can_be_saved_or_loaded():
         await context.create_checkpoint("flow", "hash", State(), None, 0)
     with pytest.raises(WorkflowCheckpointException, match="no checkpoint storage"):
         await context.load_checkpoint("any")
+    with pytest.raises(TypeError, match=r"is of type str; expected .* FileCheckpointStorage\(folder\)"):
+        InProcRunnerContext("folder")  # type: ignore[arg-type]
 
 
 # ---- one run -------------------------------------------------------------------------------------

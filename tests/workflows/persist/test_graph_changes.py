@@ -100,7 +100,7 @@ def test_edges_are_named_by_their_ends(old: Any, new: Any, expected: list[str]):
 
 def test_a_class_of_another_name_is_another_class():
     found = changes(chain(), chain(), new_nodes={**nodes("b", "c"), "a": Pinned("a")})
-    assert found == [f"executor 'a' is a acme.writer now, was a {Writer.__module__}.Writer"]
+    assert found == [f"executor 'a' is of class acme.writer now, was of {Writer.__module__}.Writer"]
 
 
 def test_the_text_says_how_a_class_that_moved_stays_the_same():

@@ -486,7 +486,7 @@ async def test_a_fork_takes_what_a_fan_in_gathers_one_by_one():
     point = run.checkpoints[1]
     fork = await run.fork(point, messages={"l": ["left"], "r": ["right"]}, workflow=diamond())
     assert (await fork.result()).outputs == [["left", "right"]]
-    with pytest.raises(ValueError, match=r"'l' hold 3, a int, but 'j' takes list\[str\]"):
+    with pytest.raises(ValueError, match=r"'l' hold 3, of type int, but 'j' takes list\[str\]"):
         await run.fork(point, messages={"l": [3]}, workflow=diamond())
 
 
@@ -535,9 +535,9 @@ async def test_a_fork_takes_values_as_messages_and_refuses_those_without_a_sende
     with pytest.raises(TypeError, match="expected a list"):
         await run.fork(run.checkpoints[0], messages={"e0": "text"}, workflow=three())
     for messages in ({"e0": ["x", 3]}, {"e0": [WorkflowMessage(3, "e0")]}):
-        with pytest.raises(ValueError, match="'e0' hold 3, a int, but 'e1' takes str"):
+        with pytest.raises(ValueError, match="'e0' hold 3, of type int, but 'e1' takes str"):
             await run.fork(run.checkpoints[0], messages=messages, workflow=three())
-    with pytest.raises(ValueError, match="'Workflow' hold 3, a int, but 'e0' takes str"):
+    with pytest.raises(ValueError, match="'Workflow' hold 3, of type int, but 'e0' takes str"):
         await run.fork(run.checkpoints[0], messages={WORKFLOW_SOURCE: [3]}, workflow=three())
     assert len(await storage.list_checkpoint_ids(workflow_name="three")) == count
 
