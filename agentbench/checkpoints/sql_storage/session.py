@@ -121,6 +121,8 @@ def set_up_sqlite(cursor: Any, patience_s: float) -> None:
     ends = time.monotonic() + patience_s
     while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
+            if cursor.execute("PRAGMA page_count").fetchone() == (0,):
+                cursor.execute("PRAGMA synchronous=OFF")  # until below: an empty file has nothing to lose
             cursor.execute("PRAGMA journal_mode=WAL").fetchall()
             break  # where there can be no such log, another way to write is as safe
         except Exception as error:

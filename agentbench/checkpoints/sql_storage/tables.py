@@ -49,7 +49,7 @@ records = Table(
     Column("run_id", _Name),
     Column("head", _Text, nullable=False),
     Column("content", _Text, nullable=False),  # last: what of it fills pages of its own is not read by a list
-    Index("agentbench_records_order", "chain_id", "seq", "timestamp", "record_id"),
+    Index("agentbench_records_order", "chain_id", "seq"),
 )
 parts = Table(
     "agentbench_parts",
