@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agentbench.notebook.escaping import esc
+from agentbench._plain_text import plain_line
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
@@ -113,7 +113,7 @@ def _read(where: object, executors: Collection[str]) -> _Place:
         return (
             "message",
             where.__qualname__,
-            f"a message of type {esc(where.__qualname__, into='line', limit=60)}",
+            f"a message of type {plain_line(where.__qualname__, 60)}",
             where,
         )
     if callable(where):
@@ -141,7 +141,7 @@ def _read_text(where: str, executors: Collection[str]) -> _Place:
             "'after:'; or 'failure', or 'request'."
         )
         raise ValueError(msg)
-    name = esc(executor, into="line", limit=60)
+    name = plain_line(executor, 60)
     return ("before", executor, name, None) if before == "before" else ("after", executor, f"after {name}", None)
 
 
@@ -150,7 +150,7 @@ _UNNAMED = "a condition of the state"
 
 def _name_of(function: object) -> str:
     name = str(getattr(function, "__name__", type(function).__name__))
-    return _UNNAMED if name == "<lambda>" else esc(name, into="line", limit=60)
+    return _UNNAMED if name == "<lambda>" else plain_line(name, 60)
 
 
 # --- at a boundary ----------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def pause_reason(hits: Sequence[Hit]) -> PauseReason | None:
 def _hit_text(hit: Hit) -> str:
     if hit.error is None:
         return hit.breakpoint.text
-    return esc(f"{hit.breakpoint.text} raised {type(hit.error).__name__}: {hit.error}", into="line", limit=300)
+    return plain_line(f"{hit.breakpoint.text} raised {type(hit.error).__name__}: {hit.error}", 300)
 
 
 def _is_reached(each: Breakpoint, at: Boundary) -> object:

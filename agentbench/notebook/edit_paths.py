@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from agentbench.notebook.escaping import esc
+from agentbench._plain_text import plain_line
 
 __all__ = ["Place", "find_place", "replace_at"]
 
@@ -77,7 +77,7 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
     if not known:
         msg = f"{where} has no {missing!r}, and no values inside. Expected a path to a value that is there"
         raise LookupError(msg)
-    names = ", ".join(esc(name, into="line", limit=40) for name in list(known)[:_NAMED])
+    names = ", ".join(plain_line(name, 40) for name in list(known)[:_NAMED])
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     msg = f"{where} has no {missing!r}; it has {names}{more}"
     raise LookupError(msg)
