@@ -1,20 +1,16 @@
 """Two runs, or two chains of checkpoints, beside each other."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentbench.exceptions import AgentFrameworkException
+from agentbench.notebook.compare_frames import comparison_frame
 from agentbench.notebook.compare_model import RunComparison, compare_sides
 from agentbench.notebook.compare_sources import read_sides
 from agentbench.notebook.compare_svg import MarkedGraph, compare_svg
 from agentbench.notebook.compare_text import compare_text
-from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen
 from agentbench.notebook.graph_view import draw
 from agentbench.notebook.plot import Plot
 from agentbench.notebook.shape import find_workflow
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["ComparePlot", "compare"]
 
@@ -39,7 +35,7 @@ class ComparePlot(Plot):
             found.title,
             svg=lambda: compare_svg(found, _marked_graphs(found, graphs), width=width, description=compare_text(found)),
             text=lambda: compare_text(found),
-            frame=lambda: _frame(found),
+            frame=lambda: comparison_frame(found),
         )
 
     @property
@@ -77,24 +73,6 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -
     """
     one, other = read_sides(run_a, run_b, source)
     return ComparePlot(compare_sides(one, other), [run_a, run_b], width)
-
-
-def _frame(found: RunComparison) -> "pd.DataFrame":
-    rows = found.rows
-    return build_frame(
-        "compare",
-        {
-            "superstep": ("int64", [row.superstep for row in rows]),
-            "part": ("string", [row.part for row in rows]),
-            "kind": ("category", [row.kind for row in rows]),
-            "op": ("category", [row.op for row in rows]),
-            "a": ("string", [row.a or None for row in rows]),
-            "b": ("string", [row.b or None for row in rows]),
-        },
-        index=["superstep", "part"],
-        chosen=Chosen(),
-        run_ids=(found.a.name, found.b.name),
-    )
 
 
 def _marked_graphs(found: RunComparison, sides: "list[Any]") -> list[MarkedGraph]:

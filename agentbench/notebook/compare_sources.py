@@ -6,10 +6,10 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.notebook.compare_model import Outcome, Side, Step
-from agentbench.notebook.event_frames import run_bars
 from agentbench.notebook.frame_contents import Everything
 from agentbench.notebook.frame_sources import Chosen, Run, read_all_checkpoints, read_runs
-from agentbench.notebook.state_frames import flatten_state, states_of
+from agentbench.notebook.history.calls import run_bars
+from agentbench.notebook.history.state import flatten_state, states_of
 from agentbench.notebook.step_log import run_name
 from agentbench.notebook.timeline_model import supersteps_of
 

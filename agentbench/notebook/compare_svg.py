@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 from agentbench.notebook.compare_model import RunComparison
 from agentbench.notebook.compare_text import Line, lines_of
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text
+from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
 
 __all__ = ["MarkedGraph", "compare_svg"]
 

@@ -10,8 +10,8 @@ from agentbench.notebook.diff_svg import diff_svg
 from agentbench.notebook.diff_view import counts, diff_bundle, diff_text
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.frame_sources import Chosen
-from agentbench.notebook.markup import MAX_ROWS
-from agentbench.notebook.plot import Plot, is_wanted
+from agentbench.notebook.markup import MAX_ROWS, is_wanted
+from agentbench.notebook.plot import Plot
 
 __all__ = ["DiffPlot", "diff"]
 

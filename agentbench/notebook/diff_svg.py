@@ -6,8 +6,7 @@ from typing import Any
 
 from agentbench.notebook.diff_view import Piece, cells_of, counts, masked_path
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text
+from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
 
 __all__ = ["diff_svg"]
 

@@ -4,20 +4,17 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen, Event, Run, Since, read_runs
+from agentbench.notebook.frame_sources import Chosen, Event, Since, read_runs
+from agentbench.notebook.history.calls import run_bars
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.run_frames import answers_of
-from agentbench.notebook.timeline_model import Bar, bars_of, supersteps_of
+from agentbench.notebook.timeline_model import supersteps_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["events_frame", "run_bars", "timeline_frame"]
+__all__ = ["events_frame", "timeline_frame"]
 
 _NAN = float("nan")
-
-# States in which an executor may still be at work.
-_GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
 
 
 def events_frame(
@@ -129,18 +126,6 @@ def timeline_frame(
         index=["superstep", "executor"],
         chosen=chosen,
         run_ids=(run for run, _ in rows),
-    )
-
-
-def run_bars(run: Run) -> list[Bar]:
-    """Return the bars of a run."""
-    has_requests = any(event.type == "request_info" for event in run.events)
-    answered = {request_id: answer.at_ns for request_id, answer in answers_of(run).items()} if has_requests else {}
-    return bars_of(
-        run.events,
-        over=run.status is not None and run.status not in _GOING,
-        answered_ns={request_id: at for request_id, at in answered.items() if at is not None},
-        open_requests=run.open_requests,
     )
 
 

@@ -2,22 +2,20 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._extras import require
 from agentbench.notebook.frame_sources import Chosen, time_ns
+from agentbench.notebook.history.requests import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNKNOWN", "Column", "build_frame"]
+__all__ = ["Column", "build_frame"]
 
 #: The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
 Column = tuple[Kind, Sequence[Any]]
-
-#: Becomes NA in a column of objects, in which `None` is a value like others.
-UNKNOWN: Final = object()
 
 _MANY_ROWS = 50_000
 _NAT = -(2**63)

@@ -4,12 +4,13 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.checkpoint_frames import checkpoints_frame, lineage_frame, messages_frame
-from agentbench.notebook.compare_plot import compare
+from agentbench.notebook.compare_frames import comparison_frame
+from agentbench.notebook.compare_model import compare_sides
+from agentbench.notebook.compare_sources import read_sides
 from agentbench.notebook.diff_frames import Side, diff_frame
 from agentbench.notebook.event_frames import events_frame, timeline_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints
-from agentbench.notebook.markup import Page, Table
-from agentbench.notebook.plot import is_wanted
+from agentbench.notebook.markup import Page, Table, is_wanted
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
 from agentbench.notebook.step_log import count_text
@@ -104,7 +105,7 @@ class Frames:
 
     def compare(self, other: Any) -> "pd.DataFrame":
         """Compare this source with another one, superstep by superstep; see `compare`."""
-        return compare(self.source, other).frame
+        return comparison_frame(compare_sides(*read_sides(self.source, other, None)))
 
     def __repr__(self) -> str:
         return f"Frames({type(self.source).__name__})"

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.lineage_rows import Row, lineage_text, name_of, short_id
-from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text
+from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text, text_width
 
 __all__ = ["lineage_svg"]
 

@@ -1,14 +1,14 @@
 """Small pages of facts and tables, as HTML and as plain text with the same content; all values in them are escaped."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.states import STATES
 from agentbench.notebook.style import read_static
 
-__all__ = ["Markup", "Page", "Table", "element", "shorten"]
+__all__ = ["Markup", "Page", "Table", "element", "is_wanted", "shorten"]
 
 MAX_ROWS = 60
 
@@ -179,3 +179,8 @@ class Page:
     def bundle(self) -> dict[str, str]:
         """Both forms by media type."""
         return {"text/plain": self.text(), "text/html": self.html()}
+
+
+def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
+    """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
+    return (not include or kind in include) and kind not in (exclude or ())

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
+from agentbench.notebook.markup import is_wanted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from agentbench.notebook.plot_panel import PlotPanel
 
-__all__ = ["Plot", "is_wanted"]
+__all__ = ["Plot"]
 
 _SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
 
@@ -105,8 +106,3 @@ class Plot:
     ) -> dict[str, Any]:
         parts = {"image/svg+xml": "svg", "text/plain": "text"}
         return {kind: getattr(self, parts[kind]) for kind in parts if is_wanted(kind, include, exclude)}
-
-
-def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
-    """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
-    return (not include or kind in include) and kind not in (exclude or ())

@@ -1,13 +1,13 @@
 """Runs and their requests to people, as data frames."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
-from agentbench.notebook.frame_columns import UNKNOWN, build_frame
+from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import (
     Chosen,
     Run,
@@ -17,6 +17,7 @@ from agentbench.notebook.frame_sources import (
     read_runs,
     time_ns,
 )
+from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.request_reading import request_kind
 from agentbench.notebook.timeline_model import supersteps_of
@@ -27,15 +28,11 @@ from agentbench.notebook.usage_prices import Price
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Answer", "answers_of", "requests_frame", "runs_frame"]
+__all__ = ["requests_frame", "runs_frame"]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a request, and when it came."""
-
-    value: object
-    at_ns: int | None
+_UNANSWERED = Answer(None, None)
+_UNKNOWN = Answer(UNKNOWN, None)
 
 
 @dataclass
@@ -90,8 +87,8 @@ def requests_frame(
     read.warn_about_problems()
     requests = _requests_in_events(runs)  # events know the exact time
     requests |= {key: found for key, found in _requests_in_checkpoints(checkpoints).items() if key not in requests}
-    answers = _gone(others) | _answers_of_heirs(others) | _answers(checkpoints)
-    waits_in = _last_waits(checkpoints)
+    answers = answers_in(checkpoints, others)
+    waits_in = last_waits(checkpoints)
     rows = chosen.last([(key, a) for key, a in requests.items() if chosen.includes(a.superstep, a.at_ns)])
     closed = {run.run_id for run in runs if run.open_requests is not None}
     still_open = {(run.run_id, request_id) for run in runs for request_id in run.open_requests or ()}
@@ -199,24 +196,9 @@ def runs_frame(
 
 # ---- requests ---------------------------------------------------------------------------------------------------
 
-# Ids of requests may repeat from run to run.
-_Key = tuple[str | None, str]
 
-_UNANSWERED = Answer(None, None)
-_UNKNOWN = Answer(UNKNOWN, None)
-
-
-def answers_of(run: Run) -> dict[str, Answer]:
-    """Return the answers to the requests of a run, by request id, as far as its checkpoints store them."""
-    if run.storage is None:
-        return {}
-    read = read_all_checkpoints(run, Chosen())
-    checkpoints = [each for each in read.rows if read.can_read(each)]
-    return {request_id: answer for (_, request_id), answer in _answers(checkpoints).items()}
-
-
-def _requests_in_events(runs: Iterable[Run]) -> dict[_Key, _Request]:
-    found: dict[_Key, _Request] = {}
+def _requests_in_events(runs: Iterable[Run]) -> dict[RequestKey, _Request]:
+    found: dict[RequestKey, _Request] = {}
     for run in runs:
         for event, superstep in zip(run.events, supersteps_of(run.events), strict=True):
             # A restore emits a pending request again.
@@ -225,8 +207,8 @@ def _requests_in_events(runs: Iterable[Run]) -> dict[_Key, _Request]:
     return found
 
 
-def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Request]:
-    found: dict[_Key, _Request] = {}
+def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[RequestKey, _Request]:
+    found: dict[RequestKey, _Request] = {}
     for checkpoint in checkpoints:
         run_id = checkpoint.metadata.get(RUN_ID)
         for request_id, request in checkpoint.pending_request_info_events.items():
@@ -234,76 +216,6 @@ def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[
                 at = time_ns(checkpoint.timestamp)
                 found[run_id, request_id] = _Request(request, run_id, checkpoint.iteration_count, at)
     return found
-
-
-def _answers(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, Answer]:
-    """The answers that wait in checkpoints as messages, each when it is first met."""
-    found: dict[_Key, Answer] = {}
-    for checkpoint in checkpoints:
-        for messages in checkpoint.messages.values():
-            for message in messages:
-                request = message.original_request_info_event
-                if request is not None:
-                    key = (checkpoint.metadata.get(RUN_ID), request.request_id)
-                    found.setdefault(key, Answer(message.data, time_ns(checkpoint.timestamp)))
-    return found
-
-
-def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, Answer]:
-    """The answers that came after a resume, by the run in whose checkpoints the request waited."""
-    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
-    found: dict[_Key, Answer] = {}
-    for checkpoint in checkpoints:
-        for (_, request_id), answer in _answers([checkpoint]).items():
-            for before in _waits_before(checkpoint, request_id, by_id):
-                found.setdefault((before.metadata.get(RUN_ID), request_id), answer)
-    return found
-
-
-def _gone(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, Answer]:
-    """When requests were answered whose answers no checkpoint holds: they came with the resume that took them up."""
-    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
-    found: dict[_Key, Answer] = {}
-    for checkpoint in checkpoints:
-        before = by_id.get(checkpoint.previous_checkpoint_id or "")
-        if before is None or checkpoint.metadata.get(SOURCE) in ("fork", "update"):
-            continue
-        for request_id in before.pending_request_info_events.keys() - checkpoint.pending_request_info_events.keys():
-            answer = Answer(UNKNOWN, _began_ns(checkpoint))
-            for each in _waits_before(checkpoint, request_id, by_id):
-                found.setdefault((each.metadata.get(RUN_ID), request_id), answer)
-    return found
-
-
-def _began_ns(checkpoint: WorkflowCheckpoint) -> int | None:
-    """When the superstep began that a checkpoint was saved after."""
-    saved, took_s = time_ns(checkpoint.timestamp), checkpoint.metadata.get(DURATION_S)
-    return saved - round(took_s * 1e9) if saved is not None and isinstance(took_s, (int, float)) else saved
-
-
-def _waits_before(
-    checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
-) -> Iterator[WorkflowCheckpoint]:
-    """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
-    passed = {checkpoint.checkpoint_id}  # a foreign storage may hold a ring
-    before = by_id.get(checkpoint.previous_checkpoint_id or "")
-    while before is not None and before.checkpoint_id not in passed:
-        if request_id not in before.pending_request_info_events:
-            return
-        yield before
-        if before.metadata.get(SOURCE) in ("fork", "update"):
-            return
-        passed.add(before.checkpoint_id)
-        before = by_id.get(before.previous_checkpoint_id or "")
-
-
-def _last_waits(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, str]:
-    """The last checkpoint in which each request waits: the one to go on from with an answer."""
-    return {
-        (checkpoint.metadata.get(RUN_ID), request_id): checkpoint.checkpoint_id
-        for checkpoint in checkpoints
-        for request_id in checkpoint.pending_request_info_events
-    }
 
 
 # ---- runs -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
+from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.usage_prices import Price, read_prices
 
 __all__ = [
@@ -39,8 +40,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _TRUE, _FALSE, _NONE = ("true", "yes", "on", "1"), ("false", "no", "off", "0"), ("none", "auto", "")
 
 
+@drawn_by("agentbench.notebook.cards.settings:settings_bundle")
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Displayable):
     """The settings of this process, as `configure` takes and returns them; displayed as a table in a cell.
 
     Attributes:
@@ -76,15 +78,6 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.changed.items())})"
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from agentbench.notebook.markup import Page, Table
-
-        rows = [
-            (name, "auto" if value is None else repr(value).strip("'"), "changed" if name in self.changed else "")
-            for name, value in vars(self).items()
-        ]
-        return Page("Settings", tables=[Table("configure()", ("setting", "value", ""), rows)]).bundle()
 
 
 _DEFAULTS = Settings()

@@ -3,15 +3,15 @@
 Signs are drawn, not written: many systems have no font with a pause sign.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from agentbench.notebook import settings
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.states import INK, STATES, Scheme
 from agentbench.notebook.style import PALETTE
 
-__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "round_up", "text"]
+__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "round_up", "text", "text_width"]
 
 FONT_SIZE = 13.0
 SMALL = 12.0
@@ -112,3 +112,16 @@ def round_up(value: float) -> int:
 def number(value: float) -> str:
     """A coordinate with at most one digit behind the point."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def text_width(text: str, size: float) -> float:
+    """Estimate the width of a line of Helvetica text, in points."""
+    units = 0.0
+    for char in text:
+        if char in "fijlrtI.,:;'|!()[] ":
+            units += 0.3
+        elif unicodedata.east_asian_width(char) in "WF":
+            units += 1.0
+        else:
+            units += 0.85 if char in "mwMW@%" else 0.67 if char.isupper() else 0.56
+    return units * size

@@ -3,9 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.step_log import count_text
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, round_up, text
+from agentbench.notebook.svg_parts import (
+    FONT_SIZE,
+    SMALL,
+    cut_to_width,
+    number,
+    pause_sign,
+    picture,
+    round_up,
+    text,
+    text_width,
+)
 from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.timeline_model import Bar
 

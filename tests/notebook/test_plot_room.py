@@ -11,7 +11,7 @@ import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook.plots import lineage, timeline, usage
-from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.svg_parts import text_width
 from agentbench.workflows.events.events import EventStamps
 
 SIZES = (1, 3, 30, 300, 3000)

@@ -1,7 +1,6 @@
 """The renderer that is always there: DOT to SVG in plain Python, with the structure, ids and classes of Graphviz."""
 
 import math
-import unicodedata
 from xml.sax.saxutils import escape, quoteattr
 
 from agentbench.exceptions import RendererUnavailable
@@ -9,8 +8,9 @@ from agentbench.notebook.rendering.dot_reader import DotCluster, DotGraph, read_
 from agentbench.notebook.rendering.geometry import UPRIGHT, Box
 from agentbench.notebook.rendering.layout import TEXT_AT, place
 from agentbench.notebook.rendering.wires import Wire
+from agentbench.notebook.svg_parts import text_width
 
-__all__ = ["render_builtin", "text_width"]
+__all__ = ["render_builtin"]
 
 _PAD = 16.0
 _ARROW = 8.0
@@ -29,19 +29,6 @@ def render_builtin(dot: str, output_format: str) -> bytes:
     if output_format != "svg":
         raise RendererUnavailable("pure", "graphviz-pure")
     return _Picture(read_dot(dot)).svg().encode()
-
-
-def text_width(text: str, size: float) -> float:
-    """Estimate the width of a line of Helvetica text, in points."""
-    units = 0.0
-    for char in text:
-        if char in "fijlrtI.,:;'|!()[] ":
-            units += 0.3
-        elif unicodedata.east_asian_width(char) in "WF":
-            units += 1.0
-        else:
-            units += 0.85 if char in "mwMW@%" else 0.67 if char.isupper() else 0.56
-    return units * size
 
 
 class _Picture:

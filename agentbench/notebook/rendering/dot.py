@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from agentbench._extras import require
 from agentbench.notebook.escaping import LABEL_LIMIT, PREVIEW_LIMIT, esc
-from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.states import INK, STATES, Scheme
+from agentbench.notebook.svg_parts import text_width
 
 __all__ = ["DIRECTIONS", "FONT", "PAUSE_SIGN", "Detail", "Direction", "to_dot"]
 

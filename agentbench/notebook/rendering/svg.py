@@ -14,11 +14,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.rendering.dot import FONT, PAUSE_SIGN, node_title
 from agentbench.notebook.shape import GraphShape, ShapeNode, running_order
 from agentbench.notebook.states import INK, PAUSE, STATES
 from agentbench.notebook.style import static_style
+from agentbench.notebook.svg_parts import text_width
 
 __all__ = ["Decoration", "clean_svg", "decorate_svg"]
 

@@ -1,0 +1,1 @@
+"""One object in a cell: runs, checkpoints, messages, agents, tools, storages."""
