@@ -13,7 +13,7 @@ from agentbench.cli.demo import add_demo
 from agentbench.cli.doctor import add_doctor
 from agentbench.cli.lab import add_lab
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.text.escape import esc
 from agentbench.observability.instruments import VERSION
 
 __all__ = ["main"]

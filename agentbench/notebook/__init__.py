@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.inbox import Inbox as Inbox
     from agentbench.notebook.inbox import inbox as inbox
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
+    from agentbench.notebook.look.prose import Prose as Prose
+    from agentbench.notebook.look.prose import prose as prose
     from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
@@ -51,19 +53,17 @@ if TYPE_CHECKING:
     from agentbench.notebook.plots import usage as usage
     from agentbench.notebook.progress import Progress as Progress
     from agentbench.notebook.progress import progress as progress
-    from agentbench.notebook.prose import Prose as Prose
-    from agentbench.notebook.prose import prose as prose
-    from agentbench.notebook.settings import Settings as Settings
-    from agentbench.notebook.settings import configure as configure
+    from agentbench.notebook.runtime.prices import Price as Price
+    from agentbench.notebook.runtime.settings import Settings as Settings
+    from agentbench.notebook.runtime.settings import configure as configure
+    from agentbench.notebook.runtime.waiting import nest_state as nest_state
+    from agentbench.notebook.runtime.waiting import run_sync as run_sync
+    from agentbench.notebook.runtime.waiting import submit as submit
+    from agentbench.notebook.runtime.waiting import wait as wait
     from agentbench.notebook.stepper import Stepper as Stepper
     from agentbench.notebook.stepper import stepper as stepper
     from agentbench.notebook.stepper_edits import Edit as Edit
     from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
-    from agentbench.notebook.usage_prices import Price as Price
-    from agentbench.notebook.waiting import nest_state as nest_state
-    from agentbench.notebook.waiting import run_sync as run_sync
-    from agentbench.notebook.waiting import submit as submit
-    from agentbench.notebook.waiting import wait as wait
     from agentbench.notebook.workbench import Workbench as Workbench
     from agentbench.notebook.workbench import older_code as older_code
     from agentbench.notebook.workbench import workbench as workbench
@@ -84,17 +84,17 @@ _MODULE_OF = {
     "HtmlGraphPanel": "html_panel",
     "Inbox": "inbox",
     "Plot": "plot",
-    "Price": "usage_prices",
+    "Price": "runtime.prices",
     "Progress": "progress",
-    "Prose": "prose",
-    "Settings": "settings",
+    "Prose": "look.prose",
+    "Settings": "runtime.settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
     "Transcript": "conversation.views",
     "Workbench": "workbench",
     "checkpoints_frame": "frames",
     "compare": "compare_plot",
-    "configure": "settings",
+    "configure": "runtime.settings",
     "define_executor": "executor_cells",
     "define_workflow": "workflow_cells",
     "diff": "diff_plot",
@@ -109,17 +109,17 @@ _MODULE_OF = {
     "load_ipython_extension": "magics",
     "make_graph_panel": "panel",
     "messages_frame": "frames",
-    "nest_state": "waiting",
+    "nest_state": "runtime.waiting",
     "older_code": "workbench",
     "progress": "progress",
-    "prose": "prose",
+    "prose": "look.prose",
     "request_form": "forms",
     "requests_frame": "frames",
-    "run_sync": "waiting",
+    "run_sync": "runtime.waiting",
     "runs_frame": "frames",
     "state_frame": "frames",
     "stepper": "stepper",
-    "submit": "waiting",
+    "submit": "runtime.waiting",
     "timeline": "plots",
     "timeline_frame": "frames",
     "to_python": "workflow_code",
@@ -127,7 +127,7 @@ _MODULE_OF = {
     "unload_ipython_extension": "magics",
     "usage": "plots",
     "usage_frame": "frames",
-    "wait": "waiting",
+    "wait": "runtime.waiting",
     "workbench": "workbench",
 }
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.states import strongest
+from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery
 

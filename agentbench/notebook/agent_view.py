@@ -10,8 +10,8 @@ from agentbench.agents.middleware.bases import AgentMiddleware, ChatMiddleware, 
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException
-from agentbench.notebook.markup import Page, Table
-from agentbench.notebook.redaction import line_preview, mask_secrets
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 __all__ = ["agent_bundle"]
 

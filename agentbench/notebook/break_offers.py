@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 from agentbench.notebook.breakpoints import Where
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["Offer", "message_types", "offers_of", "where_of"]
 

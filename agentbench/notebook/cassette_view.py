@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import RecordedCall
-from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.step_log import count_text
 
 __all__ = ["cassette"]

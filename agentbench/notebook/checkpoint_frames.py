@@ -9,7 +9,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints, read_infos
-from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from typing import Literal
 
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.notebook.escaping import MASK, esc
-from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import count_text
+from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["Op", "Outcome", "RunComparison", "Side", "Step", "compare_sides"]
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from agentbench.notebook.compare_model import RunComparison
 from agentbench.notebook.compare_text import Line, lines_of
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
+from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["MarkedGraph", "compare_svg"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agentbench.notebook.compare_model import Row, RunComparison
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["Line", "compare_text", "lines_of"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.notebook.diff_view import hides, masked_path, short_value
-from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.stepper_edits import Edit
+from agentbench.notebook.text.escape import MASK, esc
 
 __all__ = ["MAX_CHANGES", "ChangeRow", "Pieces", "change_row", "edit_rows"]
 

@@ -8,10 +8,10 @@ from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.notebook.diff_frames import Side, diff_of, frame_of
 from agentbench.notebook.diff_svg import diff_svg
 from agentbench.notebook.diff_view import counts, diff_bundle, diff_text
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.frame_sources import Chosen
-from agentbench.notebook.markup import MAX_ROWS, is_wanted
+from agentbench.notebook.look.html import MAX_ROWS, is_wanted
 from agentbench.notebook.plot import Plot
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["DiffPlot", "diff"]
 

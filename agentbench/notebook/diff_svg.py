@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agentbench.notebook.diff_view import Piece, cells_of, counts, masked_path
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
+from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["diff_svg"]
 

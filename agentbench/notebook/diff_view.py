@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
-from agentbench.notebook.escaping import MASK, esc
-from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
-from agentbench.notebook.redaction import preview
-from agentbench.notebook.style import read_static
+from agentbench.notebook.look.html import MAX_ROWS, Markup, Table, element
+from agentbench.notebook.look.style import read_static
+from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.redact import preview
 from agentbench.workflows.executors.message import WorkflowMessage
 
 __all__ = [

@@ -13,9 +13,9 @@ from importlib import metadata
 
 from agentbench import _bridge
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook import settings
 from agentbench.notebook.rendering import renderers
-from agentbench.notebook.waiting import nest_state
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.waiting import nest_state
 
 __all__ = ["Finding", "Report", "doctor"]
 

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from agentbench.notebook.redaction import mask_secrets
+from agentbench.notebook.text.redact import mask_secrets
 
 __all__ = ["EditText", "text_of", "value_of"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentbench.notebook.diff_view import change_cells
-from agentbench.notebook.markup import Markup, Table, element
+from agentbench.notebook.look.html import Markup, Table, element
+from agentbench.notebook.look.style import read_static
 from agentbench.notebook.stepper_edits import Edit, StagedEdits
-from agentbench.notebook.style import read_static
 
 __all__ = ["edit_bundle", "edits_bundle"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Event, Since, read_runs
 from agentbench.notebook.history.calls import run_bars
-from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.text.redact import line_preview
 from agentbench.notebook.timeline_model import supersteps_of
 
 if TYPE_CHECKING:

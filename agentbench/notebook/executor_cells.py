@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.workbench import older_code, ports_of, workbench
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor

@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook import settings
-from agentbench.notebook.escaping import PREVIEW_LIMIT, esc
 from agentbench.notebook.form_fields import NO_VALUE, ROOT, adapter_of, field_for, json_field, json_text, schema_of
 from agentbench.notebook.form_model import Action, FormModel
 from agentbench.notebook.form_nodes import BUTTONS, Nodes
@@ -18,6 +16,8 @@ from agentbench.notebook.form_schema import shape_of_schema
 from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
 from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
 from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrap_optional
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["FormContent", "content_for_request", "content_for_type"]

@@ -19,7 +19,6 @@ import anywidget
 import traitlets
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.form_content import FormContent
 from agentbench.notebook.form_drafts import Draft, LeafDraft
 from agentbench.notebook.form_fields import NO_VALUE, FormField, NoValue, Raw
@@ -29,10 +28,11 @@ from agentbench.notebook.form_rows import ManyDraft
 from agentbench.notebook.form_special_text import FILE_LIMIT, text_of_bytes
 from agentbench.notebook.form_text import answer_text, problems_text
 from agentbench.notebook.json_reading import JsonError
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["SCRIPTS", "FormPage", "FormPanel"]
 
-_STATIC = files("agentbench.notebook").joinpath("static")
+_STATIC = files("agentbench.notebook.look").joinpath("static")
 # One module on the page, in files of one concept each; later ones use what earlier ones define.
 SCRIPTS = ("form_parts.js", "form_controls.js", "form_boxes.js", "form.js")
 _FULL_LIMIT = 1_000_000

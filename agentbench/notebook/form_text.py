@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.form_content import FormContent
 from agentbench.notebook.form_drafts import Draft, LeafDraft
 from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
@@ -13,8 +12,9 @@ from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft
 from agentbench.notebook.json_reading import read_json
-from agentbench.notebook.redaction import line_preview, mask_secrets
 from agentbench.notebook.step_log import count_text
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]

@@ -10,7 +10,7 @@ from agentbench.notebook.compare_sources import read_sides
 from agentbench.notebook.diff_frames import Side, diff_frame
 from agentbench.notebook.event_frames import events_frame, timeline_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints
-from agentbench.notebook.markup import Page, Table, is_wanted
+from agentbench.notebook.look.html import Page, Table, is_wanted
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
 from agentbench.notebook.step_log import count_text

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
-from agentbench.notebook import settings
-from agentbench.notebook.escaping import LABEL_LIMIT, esc
 from agentbench.notebook.folding import fit
+from agentbench.notebook.look.states import strongest
+from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.overlay import read_states
 from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.rendering.renderers import Rendered, render_dot
 from agentbench.notebook.rendering.svg import Decoration, decorate_svg
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
-from agentbench.notebook.states import strongest
-from agentbench.notebook.svg_parts import text_width
+from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 

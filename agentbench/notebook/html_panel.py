@@ -5,12 +5,12 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.folding import HOW_TO_OPEN
+from agentbench.notebook.look.style import live_style
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel
-from agentbench.notebook.style import live_style
-from agentbench.notebook.widget_trees import close_all
+from agentbench.notebook.runtime.widgets import close_all
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["HtmlGraphPanel"]
 

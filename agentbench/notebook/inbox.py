@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.forms import Form, FormState, request_form
 from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.request_reading import Question, Request, read_request
 from agentbench.notebook.step_log import count_text
+from agentbench.notebook.text.escape import esc
 from agentbench.workflows.run.execution import id_of_request
 
 if TYPE_CHECKING:

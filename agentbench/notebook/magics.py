@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults, set_runtime_defaults
 from agentbench.exceptions import MagicUsageError
-from agentbench.notebook import settings
+from agentbench.notebook.runtime import settings
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

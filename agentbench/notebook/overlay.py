@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentbench.notebook.states import STATES, strongest
+from agentbench.notebook.look.states import STATES, strongest
 
 __all__ = ["read_states"]
 

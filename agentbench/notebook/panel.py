@@ -22,9 +22,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook import settings
 from agentbench.notebook.panel_commands import Unsubscribe
 from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.runtime import settings
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView

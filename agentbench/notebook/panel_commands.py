@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.graph_view import GraphView
-from agentbench.notebook.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.shape import GraphShape
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["PanelCommands", "Unsubscribe"]
 

@@ -13,11 +13,11 @@ from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.break_offers import Offer
 from agentbench.notebook.edit_paths import find_place
 from agentbench.notebook.edit_text import value_of
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_view import StepperView
-from agentbench.notebook.value_tree import Entry
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["BreakpointTool", "EditTool", "MenuTool", "plain_button", "row_box"]
 

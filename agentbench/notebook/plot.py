@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
-from agentbench.notebook.markup import is_wanted
+from agentbench.notebook.look.html import is_wanted
 
 if TYPE_CHECKING:
     import pandas as pd

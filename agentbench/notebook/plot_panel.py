@@ -6,8 +6,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.style import read_script
+from agentbench.notebook.look.style import read_script
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["PlotPanel"]
 

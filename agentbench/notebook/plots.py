@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-from agentbench.notebook import settings
 from agentbench.notebook.checkpoint_frames import forks, lineage_frame
 from agentbench.notebook.event_frames import timeline_frame
 from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
@@ -11,6 +10,7 @@ from agentbench.notebook.history.calls import run_bars
 from agentbench.notebook.lineage_rows import lineage_rows, lineage_text, with_origins
 from agentbench.notebook.lineage_svg import lineage_svg
 from agentbench.notebook.plot import Plot
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.step_log import count_text
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg

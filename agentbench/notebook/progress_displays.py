@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from agentbench.notebook.kernel import show_in_cell
-from agentbench.notebook.markup import Markup, element
-from agentbench.notebook.pacing import TRAIT_LOCK
+from agentbench.notebook.look.html import Markup, element
+from agentbench.notebook.look.style import read_static
 from agentbench.notebook.progress_state import ProgressState
-from agentbench.notebook.style import read_static
+from agentbench.notebook.runtime.kernel import show_in_cell
+from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 
 __all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import count_text
+from agentbench.notebook.text.escape import esc
 from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflows.events.events import WorkflowEvent
 

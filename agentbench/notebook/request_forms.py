@@ -9,8 +9,8 @@ import ipywidgets
 
 from agentbench.notebook.forms import Form, request_form
 from agentbench.notebook.request_reading import Request
+from agentbench.notebook.runtime.widgets import close_all
 from agentbench.notebook.stepper_view import StepperView
-from agentbench.notebook.widget_trees import close_all
 
 __all__ = ["RequestForms"]
 

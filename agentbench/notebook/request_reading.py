@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
-from agentbench.notebook.redaction import fields_of, mask_secrets, preview
+from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = [

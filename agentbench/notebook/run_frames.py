@@ -18,12 +18,12 @@ from agentbench.notebook.frame_sources import (
     time_ns,
 )
 from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
-from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.request_reading import request_kind
+from agentbench.notebook.runtime.prices import Price
+from agentbench.notebook.text.redact import mask_secrets
 from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_frames import Prices, known_prices
 from agentbench.notebook.usage_model import calls_of, sum_usages
-from agentbench.notebook.usage_prices import Price
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from agentbench.notebook.escaping import LABEL_LIMIT, esc
+from agentbench.notebook.look.states import PRECEDENCE
 from agentbench.notebook.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
-from agentbench.notebook.states import PRECEDENCE
+from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
 

@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import is_secret_name
-from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import Column, build_frame
 from agentbench.notebook.frame_sources import Chosen, Since
 from agentbench.notebook.history.state import Change, StateAfter, StateHistory
-from agentbench.notebook.redaction import mask_secrets
+from agentbench.notebook.text.escape import MASK
+from agentbench.notebook.text.redact import mask_secrets
 
 if TYPE_CHECKING:
     import pandas as pd

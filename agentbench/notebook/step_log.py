@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 

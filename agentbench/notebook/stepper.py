@@ -23,14 +23,14 @@ from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
-from agentbench.notebook import settings
 from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Where
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.kernel import in_kernel, show_in_cell
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
+from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
+from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.step_log import workflow_name
-from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
     USUAL_LIMIT,
     CloseRequested,
@@ -46,7 +46,7 @@ from agentbench.notebook.stepper_register import close_older, register
 from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
 from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
-from agentbench.notebook.waiting import wait
+from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import count_text, deliveries_text, failures_of, outputs_of, run_name
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 
 __all__ = ["Banner", "banner_of", "place_words"]

@@ -6,9 +6,9 @@ from typing import Any
 
 from agentbench import _bridge
 from agentbench._bridge import EngineFuture
+from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepper_messages import Stimulus
 from agentbench.notebook.stepper_reading import StepperReading
-from agentbench.notebook.waiting import wait
 
 __all__ = ["StepperCalls"]
 

@@ -25,18 +25,18 @@ import traitlets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.edit_text import LONGEST, text_of, value_of
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.pacing import TRAIT_LOCK
+from agentbench.notebook.look.style import read_script
 from agentbench.notebook.request_forms import RequestForms
+from agentbench.notebook.runtime.pacing import TRAIT_LOCK
+from agentbench.notebook.runtime.widgets import close_all
 from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_controls import MenuItem
 from agentbench.notebook.stepper_model import LOG_LINES
 from agentbench.notebook.stepper_view import StepperView
-from agentbench.notebook.style import read_script
-from agentbench.notebook.value_tree import Entry, Level, Row, ValueTree
-from agentbench.notebook.widget_trees import close_all
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.value_tree import Entry, Level, Row, ValueTree
 
 __all__ = ["Layout", "StepperPage", "StepperPart"]
 

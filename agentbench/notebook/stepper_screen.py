@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
-from agentbench.notebook import settings
 from agentbench.notebook.activity import course_of
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.kernel import in_kernel, show_in_cell
-from agentbench.notebook.pacing import Pacer
-from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
+from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
 from agentbench.notebook.step_log import count_text
@@ -28,6 +26,8 @@ from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, Goto
 from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import line_preview
 from agentbench.notebook.workbench import older_code
 from agentbench.workflows.events.events import WorkflowEvent
 

@@ -20,7 +20,6 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.notebook.driven_run import DrivenRun, line_to
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import LogLine
 from agentbench.notebook.stepper_edits import Edit, checked_edit
 from agentbench.notebook.stepper_messages import (
@@ -52,6 +51,7 @@ from agentbench.notebook.stepper_messages import (
     TakeStep,
 )
 from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import call_on

@@ -8,14 +8,14 @@ from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
-from agentbench.notebook import settings
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.stepper_content import Content, Sources, content_of
 from agentbench.notebook.stepper_messages import RunFacts
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_session import StepperSession
-from agentbench.notebook.value_tree import ValueTree
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.value_tree import ValueTree
 
 __all__ = ["StepperTabs"]
 

@@ -8,6 +8,7 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
+from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepper_calls import StepperCalls
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
@@ -18,7 +19,6 @@ from agentbench.notebook.stepper_messages import (
     GotoRequested,
     ShowAgainRequested,
 )
-from agentbench.notebook.waiting import wait
 
 __all__ = ["StepperTravel", "require_count", "require_speed"]
 

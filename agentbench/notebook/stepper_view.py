@@ -8,13 +8,13 @@ from typing import Any
 
 from agentbench.notebook.activity import Element
 from agentbench.notebook.breakpoints import Breakpoint
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.node_content import duration_words
 from agentbench.notebook.step_log import LogLine, count_text, run_name
 from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
 from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["SIGNS", "BreakpointRow", "Header", "Scrubber", "StepperView", "view_of"]

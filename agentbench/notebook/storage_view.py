@@ -11,7 +11,7 @@ from agentbench.checkpoints.access import head_of, list_workflow_names
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.step_log import count_text
 
 __all__ = ["storage_bundle"]

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import count_text
-from agentbench.notebook.svg_parts import (
+from agentbench.notebook.look.svg import (
     FONT_SIZE,
     SMALL,
     cut_to_width,
@@ -15,6 +13,8 @@ from agentbench.notebook.svg_parts import (
     text,
     text_width,
 )
+from agentbench.notebook.step_log import count_text
+from agentbench.notebook.text.escape import esc
 from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.timeline_model import Bar
 

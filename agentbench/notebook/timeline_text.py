@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import count_text, run_names
+from agentbench.notebook.text.escape import esc
 from agentbench.notebook.timeline_model import Bar
 from agentbench.notebook.timeline_svg import duration_text
 

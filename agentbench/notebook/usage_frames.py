@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook import settings
 from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_runs
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.prices import Price, read_prices
 from agentbench.notebook.usage_model import calls_of
-from agentbench.notebook.usage_prices import Price, read_prices
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, round_up, text, text_width
 from agentbench.notebook.step_log import count_text
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, round_up, text, text_width
+from agentbench.notebook.text.escape import esc
 from agentbench.notebook.usage_model import Usage, sum_usages
 from agentbench.notebook.usage_text import cost_digits, cost_text, short_count, token_text
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import count_text, run_names
+from agentbench.notebook.text.escape import esc
 from agentbench.notebook.usage_model import Usage
 
 __all__ = ["cost_digits", "cost_text", "short_count", "token_text", "usage_text", "usage_title"]

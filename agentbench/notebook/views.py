@@ -9,10 +9,8 @@ from typing import Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.graph_view import GraphView, draw
-from agentbench.notebook.markup import Markup, Page, Table
-from agentbench.notebook.redaction import fields_of, line_preview
+from agentbench.notebook.look.html import Markup, Page, Table
 from agentbench.notebook.run_reading import (
     WARNING_LIMIT,
     failure_rows,
@@ -21,6 +19,8 @@ from agentbench.notebook.run_reading import (
     superstep_rows,
     warning_rows,
 )
+from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.notebook.workbench import older_code
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 

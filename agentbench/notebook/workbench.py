@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import type_name
-from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.look.html import Page, Table
 
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor

@@ -26,7 +26,7 @@ from tests.browser.notebook_page import NotebookPage, Pages, running_browser
 
 CLICKS = 25
 SIZE = {"width": 1280, "height": 1000}
-STATIC = Path(__file__).parents[2] / "agentbench" / "notebook" / "static"
+STATIC = Path(__file__).parents[2] / "agentbench" / "notebook" / "look" / "static"
 
 SETUP = """
 import asyncio, time

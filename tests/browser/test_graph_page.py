@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.states import STATES, contrast
+from agentbench.notebook.look.states import STATES, contrast
 
 PANEL = """
 import ipywidgets as W

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentbench.notebook import settings
 from agentbench.notebook.rendering import renderers
+from agentbench.notebook.runtime import settings
 
 
 @pytest.fixture(autouse=True)

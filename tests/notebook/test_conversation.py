@@ -23,7 +23,7 @@ from agentbench.notebook.conversation.model import (
     turns_of,
 )
 from agentbench.notebook.conversation.views import response_bundle
-from agentbench.notebook.prose import Render
+from agentbench.notebook.look.prose import Render
 from tests.notebook.attacks import ATTACKS
 
 PICTURE = base64.b64decode(

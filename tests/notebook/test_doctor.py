@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook import settings
 from agentbench.notebook.doctor import Finding, doctor
+from agentbench.notebook.runtime import settings
 
 
 @pytest.fixture(autouse=True)

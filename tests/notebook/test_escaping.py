@@ -5,8 +5,8 @@ import graphviz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.redaction import preview
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import preview
 from tests.notebook.attacks import ATTACKS
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -259,7 +259,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def test_script_and_style_are_small_and_write_no_markup_and_load_nothing():
-    static = files("agentbench.notebook").joinpath("static")
+    static = files("agentbench.notebook.look").joinpath("static")
     script = "".join(static.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = static.joinpath("form.css").read_text(encoding="utf-8")
     assert len(script.encode()) <= 36 * 1024

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook import settings
 from agentbench.notebook.graph_view import GraphView, draw
 from agentbench.notebook.rendering import renderers
 from agentbench.notebook.rendering.renderers import Renderer
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 from tests.notebook import graphs
 

@@ -14,7 +14,7 @@ from agentbench.notebook import views
 from agentbench.notebook.graph_view import draw
 from agentbench.notebook.panel import make_graph_panel
 from agentbench.notebook.rendering import renderers
-from agentbench.notebook.settings import configure
+from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs

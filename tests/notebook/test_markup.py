@@ -1,6 +1,6 @@
 from xml.etree import ElementTree
 
-from agentbench.notebook.markup import MAX_ROWS, Page, Table, element
+from agentbench.notebook.look.html import MAX_ROWS, Page, Table, element
 from tests.notebook.attacks import ATTACKS
 
 

@@ -1,6 +1,6 @@
 import threading
 
-from agentbench.notebook.pacing import Pacer
+from agentbench.notebook.runtime.pacing import Pacer
 
 
 class Clockwork:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agentbench.notebook import page_watch
-from agentbench.notebook.page_watch import PageWatch
+from agentbench.notebook.runtime import page_watch
+from agentbench.notebook.runtime.page_watch import PageWatch
 
 
 class Cell:

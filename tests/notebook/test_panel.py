@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook import style
 from agentbench.notebook.html_panel import HtmlGraphPanel
 from agentbench.notebook.live_panel import GraphPanel
+from agentbench.notebook.look import style
 from agentbench.notebook.panel import make_graph_panel
-from agentbench.notebook.settings import configure
+from agentbench.notebook.runtime.settings import configure
 from tests.notebook import graphs
 
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
+from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.plots import lineage, timeline, usage
-from agentbench.notebook.svg_parts import text_width
 from agentbench.workflows.events.events import EventStamps
 
 SIZES = (1, 3, 30, 300, 3000)

@@ -24,8 +24,8 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
-from agentbench.notebook import settings
 from agentbench.notebook.plots import lineage, timeline
+from agentbench.notebook.runtime import settings
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 

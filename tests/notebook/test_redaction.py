@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from agentbench.notebook.redaction import fields_of, line_preview, mask_secrets, preview
+from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets, preview
 
 
 @dataclass

@@ -7,8 +7,8 @@ import pytest
 
 from agentbench import _clock
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock
-from agentbench.notebook import settings
-from agentbench.notebook.settings import Settings, configure, from_environment, names, parse_setting
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.settings import Settings, configure, from_environment, names, parse_setting
 
 
 def test_a_wrong_value_changes_nothing():

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from agentbench.notebook.states import INK, STATES, contrast, line_colour
-from agentbench.notebook.style import PALETTE, live_style, static_style
+from agentbench.notebook.look.states import INK, STATES, contrast, line_colour
+from agentbench.notebook.look.style import PALETTE, live_style, static_style
 
 FILLED = [style for style in STATES.values() if style.light is not None]
 

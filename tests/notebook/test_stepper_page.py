@@ -11,7 +11,7 @@ from typing import Any
 import ipywidgets
 import pytest
 
-from agentbench.notebook import settings
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepper import Stepper, stepper
 from agentbench.notebook.stepper_page import StepperPage, StepperPart
 from agentbench.notebook.stepper_plain import PlainPage

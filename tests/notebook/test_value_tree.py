@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.value_tree import Entry, Row, ValueTree
+from agentbench.notebook.text.value_tree import Entry, Row, ValueTree
 
 
 def rows(value: object, path: Sequence[int] = (0,)) -> list[Row]:

@@ -6,7 +6,7 @@ import pytest
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
-from agentbench.notebook.settings import configure
+from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor

@@ -13,8 +13,8 @@ import pytest
 
 from agentbench._bridge import submit
 from agentbench.exceptions import NestedLoopError
-from agentbench.notebook import waiting
-from agentbench.notebook.waiting import run_sync, wait
+from agentbench.notebook.runtime import waiting
+from agentbench.notebook.runtime.waiting import run_sync, wait
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -106,7 +106,7 @@ def test_nesting_runs_on_the_running_loop_and_warns_once_of_its_price() -> None:
     pytest.importorskip("nest_asyncio2")
     script = """
         import asyncio, json, warnings
-        from agentbench.notebook.waiting import nest_state, run_sync
+        from agentbench.notebook.runtime.waiting import nest_state, run_sync
 
         async def where():
             await asyncio.sleep(0)

@@ -1,7 +1,7 @@
 """The card of the notebook settings: all of them in a table."""
 
-from agentbench.notebook.markup import Page, Table
-from agentbench.notebook.settings import Settings
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.runtime.settings import Settings
 
 __all__ = ["settings_bundle"]
 

@@ -14,9 +14,9 @@ from agentbench.notebook.conversation.model import (
     Turn,
 )
 from agentbench.notebook.conversation.text import speaker
-from agentbench.notebook.markup import Markup, element
-from agentbench.notebook.prose import Render, prose_blocks
-from agentbench.notebook.style import read_static
+from agentbench.notebook.look.html import Markup, element
+from agentbench.notebook.look.prose import Render, prose_blocks
+from agentbench.notebook.look.style import read_static
 
 __all__ = ["conversation_html", "turn_rows"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentbench.notebook.redaction import line_preview, mask_secrets
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 if TYPE_CHECKING:
     from agentbench.messages.content.content import Content

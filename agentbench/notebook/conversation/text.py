@@ -15,7 +15,7 @@ from agentbench.notebook.conversation.model import (
     ToolCallPart,
     Turn,
 )
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["speaker", "text_lines"]
 

@@ -10,8 +10,8 @@ from agentbench._display import Displayable
 from agentbench.notebook.conversation.html import conversation_html
 from agentbench.notebook.conversation.model import Turn, parts_of, turns_of
 from agentbench.notebook.conversation.text import text_lines
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.prose import Render
+from agentbench.notebook.look.prose import Render
+from agentbench.notebook.text.escape import esc
 
 if TYPE_CHECKING:
     from agentbench.messages.content.content import Content

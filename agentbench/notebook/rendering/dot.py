@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from agentbench._extras import require
-from agentbench.notebook.escaping import LABEL_LIMIT, PREVIEW_LIMIT, esc
+from agentbench.notebook.look.states import INK, STATES, Scheme
+from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
-from agentbench.notebook.states import INK, STATES, Scheme
-from agentbench.notebook.svg_parts import text_width
+from agentbench.notebook.text.escape import LABEL_LIMIT, PREVIEW_LIMIT, esc
 
 __all__ = ["DIRECTIONS", "FONT", "PAUSE_SIGN", "Detail", "Direction", "to_dot"]
 

@@ -20,9 +20,9 @@ from importlib import metadata
 from pathlib import Path
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook import settings
 from agentbench.notebook.rendering.builtin import render_builtin
 from agentbench.notebook.rendering.svg import clean_svg
+from agentbench.notebook.runtime import settings
 
 __all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render_dot"]
 

@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.look.states import INK, PAUSE, STATES
+from agentbench.notebook.look.style import static_style
+from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.rendering.dot import FONT, PAUSE_SIGN, node_title
 from agentbench.notebook.shape import GraphShape, ShapeNode, running_order
-from agentbench.notebook.states import INK, PAUSE, STATES
-from agentbench.notebook.style import static_style
-from agentbench.notebook.svg_parts import text_width
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["Decoration", "clean_svg", "decorate_svg"]
 

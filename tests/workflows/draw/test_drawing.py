@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import MissingExtraError
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.text.escape import esc
 from agentbench.workflows.draw.drawing import WorkflowViz
 from agentbench.workflows.draw.drawn_graph import RunOverlay, visible
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup

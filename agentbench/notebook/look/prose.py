@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from agentbench._display import Displayable
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.markup import Markup, element
-from agentbench.notebook.style import read_static
+from agentbench.notebook.look.html import Markup, element
+from agentbench.notebook.look.style import read_static
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["Prose", "Render", "prose", "prose_blocks"]
 

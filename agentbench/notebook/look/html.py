@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.states import STATES
-from agentbench.notebook.style import read_static
+from agentbench.notebook.look.states import STATES
+from agentbench.notebook.look.style import read_static
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["Markup", "Page", "Table", "element", "is_wanted", "shorten"]
 

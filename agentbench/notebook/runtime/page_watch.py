@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from agentbench.notebook.kernel import in_kernel
+from agentbench.notebook.runtime.kernel import in_kernel
 
 __all__ = ["PageWatch"]
 

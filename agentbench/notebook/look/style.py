@@ -4,7 +4,7 @@ import functools
 import re
 from pathlib import Path
 
-from agentbench.notebook.states import INK, STATES, Scheme, line_colour
+from agentbench.notebook.look.states import INK, STATES, Scheme, line_colour
 
 __all__ = ["PALETTE", "live_style", "read_script", "read_static", "static_style"]
 

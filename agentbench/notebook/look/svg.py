@@ -6,10 +6,10 @@ Signs are drawn, not written: many systems have no font with a pause sign.
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from agentbench.notebook import settings
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.states import INK, STATES, Scheme
-from agentbench.notebook.style import PALETTE
+from agentbench.notebook.look.states import INK, STATES, Scheme
+from agentbench.notebook.look.style import PALETTE
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "round_up", "text", "text_width"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
-from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc
+from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 
 __all__ = ["fields_of", "line_preview", "mask_secrets", "preview", "tuple_fields"]
 

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret_name
-from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc
-from agentbench.notebook.redaction import fields_of, mask_secrets, preview, tuple_fields
+from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
+from agentbench.notebook.text.redact import fields_of, mask_secrets, preview, tuple_fields
 
 __all__ = ["LEVEL_LIMIT", "Entry", "Level", "Row", "ValueTree"]
 

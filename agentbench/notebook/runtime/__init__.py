@@ -1,0 +1,1 @@
+"""What the process holds for the notebook layer: settings, prices, the kernel, waiting, the pace of widgets."""

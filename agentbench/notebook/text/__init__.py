@@ -1,0 +1,1 @@
+"""Text from values: escaped, secrets masked, long values as trees."""
