@@ -12,7 +12,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import ENGINE_KEYS
-from agentbench.notebook.diff_view import hides, masked_path, short_value
+from agentbench.notebook.history.changes.lines import hides, masked_path, short_value
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.redact import mask_secrets
 from agentbench.serialization.json_text import to_json

@@ -8,7 +8,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints, read_infos
+from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints, read_infos
 from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.activity import ElementStates
+from agentbench.notebook.history.activity import ElementStates
 
 __all__ = ["CheckpointLine", "Past"]
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from agentbench.notebook.compare_model import RunComparison
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen
+from agentbench.notebook.history.compare.comparison import RunComparison
+from agentbench.notebook.history.sources import Chosen
 
 if TYPE_CHECKING:
     import pandas as pd

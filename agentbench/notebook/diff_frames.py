@@ -7,10 +7,10 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.notebook.diff_view import hides, masked_path
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen
-from agentbench.notebook.loop_bound import run_on_engine
+from agentbench.notebook.history.changes.lines import hides, masked_path
+from agentbench.notebook.history.loop_bound import run_on_engine
+from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.redact import mask_secrets
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentbench.notebook.diff_view import Piece, cells_of, counts, masked_path
+from agentbench.notebook.history.changes.lines import Piece, cells_of, counts, masked_path
 from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
 from agentbench.notebook.text.escape import esc
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentbench.notebook.diff_view import change_cells
+from agentbench.notebook.history.changes.lines import change_cells
 from agentbench.notebook.look.html import Markup, Table, element
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.stepper_edits import Edit, StagedEdits

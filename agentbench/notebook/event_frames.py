@@ -4,10 +4,10 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen, Event, Since, read_runs
 from agentbench.notebook.history.calls import run_bars
+from agentbench.notebook.history.sources import Chosen, Event, Since, read_runs
+from agentbench.notebook.history.supersteps import supersteps_of
 from agentbench.notebook.text.redact import line_preview
-from agentbench.notebook.timeline_model import supersteps_of
 
 if TYPE_CHECKING:
     import pandas as pd

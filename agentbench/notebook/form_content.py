@@ -15,7 +15,7 @@ from agentbench.notebook.form_nodes import BUTTONS, Nodes
 from agentbench.notebook.form_schema import shape_of_schema
 from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
 from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
-from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrap_optional
+from agentbench.notebook.history.questions import Option, Question, default_prompt, unwrap_optional
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.workflows.executors.approval import Approval

@@ -15,8 +15,8 @@ from agentbench._secrets import is_secret_class
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.form_help import example_text, help_text
 from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
+from agentbench.notebook.history.questions import Option, options_of_type, unwrap_optional
 from agentbench.notebook.json_reading import JsonError, read_json
-from agentbench.notebook.request_reading import Option, options_of_type, unwrap_optional
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

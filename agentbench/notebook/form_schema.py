@@ -13,7 +13,7 @@ from agentbench.notebook.form_fields import NO_VALUE, FieldError, FormField, fie
 from agentbench.notebook.form_help import help_text
 from agentbench.notebook.form_shapes import Const, Group, Leaf, Member, OneOf, Pairs, Part, Rows, Shape, lazily
 from agentbench.notebook.form_types import shape_of_field
-from agentbench.notebook.request_reading import Option
+from agentbench.notebook.history.questions import Option
 
 __all__ = ["shape_of_schema"]
 

@@ -11,8 +11,8 @@ from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
 from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft
+from agentbench.notebook.history.log import count_text
 from agentbench.notebook.json_reading import read_json
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval

@@ -23,7 +23,7 @@ from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import find
 from agentbench.notebook.form_rows import ManyDraft
 from agentbench.notebook.form_text import form_text
-from agentbench.notebook.request_reading import Request
+from agentbench.notebook.history.questions import Request
 
 if TYPE_CHECKING:
     from agentbench.notebook.form_page import FormPage

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._extras import require
-from agentbench.notebook.frame_sources import Chosen, time_ns
 from agentbench.notebook.history.requests import UNKNOWN
+from agentbench.notebook.history.sources import Chosen, time_ns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.checkpoint_frames import checkpoints_frame, lineage_frame, messages_frame
 from agentbench.notebook.compare_frames import comparison_frame
-from agentbench.notebook.compare_model import compare_sides
-from agentbench.notebook.compare_sources import read_sides
 from agentbench.notebook.diff_frames import Side, diff_frame
 from agentbench.notebook.event_frames import events_frame, timeline_frame
-from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints
+from agentbench.notebook.history.compare.comparison import compare_sides
+from agentbench.notebook.history.compare.sides import read_sides
+from agentbench.notebook.history.log import count_text
+from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints
 from agentbench.notebook.look.html import Page, Table, is_wanted
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.usage_frames import Prices, usage_frame
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
 from agentbench.notebook.folding import fit
+from agentbench.notebook.history.overlay import read_states
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.overlay import read_states
 from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.rendering.renderers import Rendered, render_dot
 from agentbench.notebook.rendering.svg import Decoration, decorate_svg

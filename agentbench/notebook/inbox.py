@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms import Form, FormState, request_form
+from agentbench.notebook.history.log import count_text
+from agentbench.notebook.history.questions import Question, Request, read_request
 from agentbench.notebook.inbox_sources import Source, source_of
-from agentbench.notebook.request_reading import Question, Request, read_request
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.run.execution import id_of_request
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.checkpoint_frames import forks
-from agentbench.notebook.step_log import count_text
+from agentbench.notebook.history.log import count_text
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["MAX_ROWS", "Row", "lineage_rows", "lineage_text", "name_of", "short_id", "with_origins"]

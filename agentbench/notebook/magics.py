@@ -156,7 +156,7 @@ def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
 
 
 def _step(words: list[str], namespace: dict[str, Any]) -> None:
-    from agentbench.notebook.step_log import lines_of_report
+    from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepper import Stepper
     from agentbench.notebook.workbench import older_code
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench import _bridge
 from agentbench.exceptions import StepperClosed, StepperStateError
+from agentbench.notebook.history.log import workflow_name
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_messages import USUAL_LIMIT
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState

@@ -8,7 +8,9 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import (
+from agentbench.notebook.history.questions import request_kind
+from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
+from agentbench.notebook.history.sources import (
     Chosen,
     Run,
     Since,
@@ -17,13 +19,11 @@ from agentbench.notebook.frame_sources import (
     read_runs,
     time_ns,
 )
-from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
-from agentbench.notebook.request_reading import request_kind
+from agentbench.notebook.history.supersteps import supersteps_of
+from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime.prices import Price
 from agentbench.notebook.text.redact import mask_secrets
-from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_frames import Prices, known_prices
-from agentbench.notebook.usage_model import calls_of, sum_usages
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,14 +23,14 @@ from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
-from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Where
+from agentbench.notebook.history.activity import Activity
+from agentbench.notebook.history.log import workflow_name
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.shape import read_shape
-from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_messages import (
     USUAL_LIMIT,
     CloseRequested,

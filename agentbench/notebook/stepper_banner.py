@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from agentbench.notebook.step_log import count_text, deliveries_text, failures_of, outputs_of, run_name
+from agentbench.notebook.history.log import count_text, deliveries_text, failures_of, outputs_of, run_name
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.text.escape import esc

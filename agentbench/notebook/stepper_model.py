@@ -13,7 +13,8 @@ from typing import Any
 
 from agentbench.exceptions import StepperStateError
 from agentbench.notebook.breakpoints import pause_reason
-from agentbench.notebook.step_log import LogLine, lines_of_event, lines_of_report
+from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
+from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.stepper_knowledge import LOG_LINES, Goal, StepperKnowledge
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,
@@ -55,7 +56,6 @@ from agentbench.notebook.stepper_messages import (
     TakeStep,
     Until,
 )
-from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]

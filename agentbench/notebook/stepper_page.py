@@ -25,11 +25,11 @@ import traitlets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.edit_text import LONGEST, text_of, value_of
+from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_controls import MenuItem

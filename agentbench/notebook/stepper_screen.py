@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.activity import course_of
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.history.activity import course_of
+from agentbench.notebook.history.log import count_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit

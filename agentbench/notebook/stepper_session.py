@@ -20,7 +20,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.notebook.driven_run import DrivenRun, line_to
-from agentbench.notebook.step_log import LogLine
+from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepper_edits import Edit, checked_edit
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,

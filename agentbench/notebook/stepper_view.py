@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.notebook.activity import Element
 from agentbench.notebook.breakpoints import Breakpoint
+from agentbench.notebook.history.activity import Element
+from agentbench.notebook.history.log import LogLine, count_text, run_name
 from agentbench.notebook.node_content import duration_words
-from agentbench.notebook.step_log import LogLine, count_text, run_name
 from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
 from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentbench.notebook.history.supersteps import Bar
 from agentbench.notebook.look.svg import round_up
-from agentbench.notebook.timeline_model import Bar
 
 __all__ = ["Band", "Break", "By", "Layout", "Mark", "lay_out"]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from agentbench.notebook.history.log import count_text
+from agentbench.notebook.history.supersteps import Bar
 from agentbench.notebook.look.svg import (
     FONT_SIZE,
     SMALL,
@@ -13,10 +15,8 @@ from agentbench.notebook.look.svg import (
     text,
     text_width,
 )
-from agentbench.notebook.step_log import count_text
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
-from agentbench.notebook.timeline_model import Bar
 
 __all__ = ["duration_text", "timeline_svg"]
 

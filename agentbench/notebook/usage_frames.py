@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frame_columns import build_frame
-from agentbench.notebook.frame_sources import Chosen, Since, read_runs
+from agentbench.notebook.history.sources import Chosen, Since, read_runs
+from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.prices import Price, read_prices
-from agentbench.notebook.usage_model import calls_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,7 @@ from typing import Any
 from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.graph_view import GraphView, draw
-from agentbench.notebook.look.html import Markup, Page, Table
-from agentbench.notebook.run_reading import (
+from agentbench.notebook.history.step_rows import (
     WARNING_LIMIT,
     failure_rows,
     output_rows,
@@ -19,6 +18,7 @@ from agentbench.notebook.run_reading import (
     superstep_rows,
     warning_rows,
 )
+from agentbench.notebook.look.html import Markup, Page, Table
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.notebook.workbench import older_code

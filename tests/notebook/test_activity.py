@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentbench.notebook.activity import Activity
+from agentbench.notebook.history.activity import Activity
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery
 

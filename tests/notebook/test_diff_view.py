@@ -14,7 +14,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
 from agentbench.notebook.diff_plot import DiffPlot
-from agentbench.notebook.diff_view import diff_text
+from agentbench.notebook.history.changes.lines import diff_text
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
 

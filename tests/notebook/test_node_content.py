@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentbench.notebook.activity import Activity
+from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.node_content import node_entries, node_facts
 from agentbench.notebook.shape import GraphShape, ShapeNode
 from agentbench.notebook.stepper_messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested

@@ -1,4 +1,4 @@
-from agentbench.notebook.overlay import read_states
+from agentbench.notebook.history.overlay import read_states
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs

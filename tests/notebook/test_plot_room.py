@@ -121,7 +121,7 @@ def test_numbers_of_supersteps_are_round_where_not_all_have_room():
 
 
 def test_a_wait_for_a_person_is_a_line_to_the_answer():
-    from agentbench.notebook.timeline_model import Bar
+    from agentbench.notebook.history.supersteps import Bar
     from agentbench.notebook.timeline_svg import timeline_svg
 
     bars = [

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Hit
+from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
     AnswerTaken,

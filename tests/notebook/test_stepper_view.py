@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Hit, breakpoint_at, pause_reason
+from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentbench.notebook.history.supersteps import Bar
 from agentbench.notebook.timeline_layout import lay_out
-from agentbench.notebook.timeline_model import Bar
 
 MS = 1_000_000
 

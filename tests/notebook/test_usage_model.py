@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agentbench import WorkflowEvent
+from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.runtime.prices import Price, cost_of, read_prices
 from agentbench.notebook.runtime.settings import configure, current
-from agentbench.notebook.usage_model import calls_of
 from agentbench.workflows.events.events import EventStamps
 
 COUNTS = {"input_token_count": 100, "output_token_count": 20}

@@ -1,8 +1,8 @@
 """What each executor did in each superstep of a run, with the times at which its requests were answered."""
 
-from agentbench.notebook.frame_sources import Run
 from agentbench.notebook.history.requests import answers_of
-from agentbench.notebook.timeline_model import Bar, bars_of
+from agentbench.notebook.history.sources import Run
+from agentbench.notebook.history.supersteps import Bar, bars_of
 
 __all__ = ["run_bars"]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
-from agentbench.notebook.frame_sources import Chosen, Run, read_all_checkpoints, time_ns
+from agentbench.notebook.history.sources import Chosen, Run, read_all_checkpoints, time_ns
 
 __all__ = ["UNKNOWN", "Answer", "RequestKey", "answers_in", "answers_of", "last_waits"]
 

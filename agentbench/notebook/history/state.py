@@ -8,7 +8,7 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
-from agentbench.notebook.frame_sources import Chosen, Run, read_checkpoints, read_runs
+from agentbench.notebook.history.sources import Chosen, Run, read_checkpoints, read_runs
 from agentbench.workflows.executors.state import ABSENT
 
 __all__ = ["Change", "StateAfter", "StateHistory", "flatten_state", "states_of"]

@@ -11,7 +11,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
-from agentbench.notebook.loop_bound import run_on_engine
+from agentbench.notebook.history.loop_bound import run_on_engine
 
 __all__ = ["Contents", "Everything", "Pages"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentbench.checkpoints.difference.changes import CheckpointChange
-from agentbench.notebook.diff_view import hides, masked_path, short_value
+from agentbench.notebook.history.changes.lines import hides, masked_path, short_value
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.text.escape import MASK, esc
 

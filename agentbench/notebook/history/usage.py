@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from agentbench.notebook.history.supersteps import supersteps_of
 from agentbench.notebook.runtime.prices import Price, cost_of
-from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ModelCall", "Usage", "calls_of", "group_usages", "sum_usages", "tokens_of"]

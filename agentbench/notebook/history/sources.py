@@ -14,8 +14,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
-from agentbench.notebook.frame_contents import Contents, Everything, Pages
-from agentbench.notebook.loop_bound import run_on_engine
+from agentbench.notebook.history.contents import Contents, Everything, Pages
+from agentbench.notebook.history.loop_bound import run_on_engine
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""What differs between two checkpoints, and staged edits, as lines and as rows."""

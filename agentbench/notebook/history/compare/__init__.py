@@ -1,0 +1,1 @@
+"""Two runs or two chains of checkpoints beside each other."""
