@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.frames import state_frame as state_frame
     from agentbench.notebook.frames import timeline_frame as timeline_frame
     from agentbench.notebook.frames import usage_frame as usage_frame
-    from agentbench.notebook.graph_view import GraphView as GraphView
-    from agentbench.notebook.graph_view import draw as draw
+    from agentbench.notebook.graph.view import GraphView as GraphView
+    from agentbench.notebook.graph.view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.inbox import Inbox as Inbox
     from agentbench.notebook.inbox import inbox as inbox
@@ -80,7 +80,7 @@ _MODULE_OF = {
     "FormState": "forms",
     "Frames": "frames",
     "GraphPanel": "live_panel",
-    "GraphView": "graph_view",
+    "GraphView": "graph.view",
     "HtmlGraphPanel": "html_panel",
     "Inbox": "inbox",
     "Plot": "plot",
@@ -100,7 +100,7 @@ _MODULE_OF = {
     "diff": "diff_plot",
     "diff_frame": "diff_frames",
     "doctor": "doctor",
-    "draw": "graph_view",
+    "draw": "graph.view",
     "events_frame": "frames",
     "form": "forms",
     "inbox": "inbox",

@@ -13,7 +13,7 @@ from importlib import metadata
 
 from agentbench import _bridge
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.rendering import renderers
+from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.waiting import nest_state
 

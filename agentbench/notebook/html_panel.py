@@ -5,7 +5,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from agentbench.notebook.folding import HOW_TO_OPEN
+from agentbench.notebook.graph.folding import HOW_TO_OPEN
 from agentbench.notebook.look.style import live_style
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel

@@ -149,7 +149,7 @@ def _doctor(words: list[str], namespace: dict[str, Any]) -> None:
 
 
 def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
-    from agentbench.notebook.graph_view import draw
+    from agentbench.notebook.graph.view import draw
 
     _require(len(words) == 1, "draw", "the name of one variable")
     return draw(_variable(words[0], namespace))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.look.states import STATES
-from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import Entry

@@ -27,8 +27,8 @@ from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.runtime import settings
 
 if TYPE_CHECKING:
-    from agentbench.notebook.graph_view import GraphView
-    from agentbench.notebook.shape import GraphShape
+    from agentbench.notebook.graph.shape import GraphShape
+    from agentbench.notebook.graph.view import GraphView
 
 __all__ = ["Panel", "Unsubscribe", "make_graph_panel"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.graph_view import GraphView
+from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.graph.view import GraphView
 from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
-from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PanelCommands", "Unsubscribe"]

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from agentbench.notebook.folding import HOW_TO_OPEN, fit
-from agentbench.notebook.graph_view import GraphView, checked_direction, detail_for, draw
+from agentbench.notebook.graph.folding import HOW_TO_OPEN, fit
+from agentbench.notebook.graph.shape import GraphShape, read_shape
+from agentbench.notebook.graph.view import GraphView, checked_direction, detail_for, draw
 from agentbench.notebook.look.states import STATES, strongest
-from agentbench.notebook.shape import GraphShape, read_shape
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PanelModel"]

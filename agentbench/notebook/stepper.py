@@ -24,13 +24,13 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
 from agentbench.notebook.breakpoints import Where
+from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.history.log import workflow_name
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.shape import read_shape
 from agentbench.notebook.stepper_messages import (
     USUAL_LIMIT,
     CloseRequested,
@@ -56,7 +56,7 @@ from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from agentbench.notebook.graph_view import GraphView
+    from agentbench.notebook.graph.view import GraphView
 
 __all__ = ["Stepper", "stepper"]
 

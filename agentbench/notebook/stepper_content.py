@@ -8,10 +8,10 @@ from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.changes.rows import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.node_content import Fact, node_entries, node_facts
-from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.text.escape import esc

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.graph.shape import read_shape
+from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.history.activity import course_of
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.shape import read_shape
-from agentbench.notebook.shape_text import shape_text
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit
@@ -32,7 +32,7 @@ from agentbench.notebook.workbench import older_code
 from agentbench.workflows.events.events import WorkflowEvent
 
 if TYPE_CHECKING:
-    from agentbench.notebook.graph_view import GraphView
+    from agentbench.notebook.graph.view import GraphView
 
 __all__ = ["Layout", "StepperScreen"]
 
@@ -304,7 +304,7 @@ class StepperScreen:
 
     def snapshot(self) -> GraphView:
         """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
-        from agentbench.notebook.graph_view import draw
+        from agentbench.notebook.graph.view import draw
 
         with self._session.reading() as model:
             way = model.past if model.displayed is None else model.past[: model.displayed + 1]

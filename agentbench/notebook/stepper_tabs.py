@@ -8,8 +8,8 @@ from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.stepper_content import Content, Sources, content_of
 from agentbench.notebook.stepper_messages import RunFacts
 from agentbench.notebook.stepper_model import StepperModel

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.graph_view import GraphView, draw
+from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.history.step_rows import (
     WARNING_LIMIT,
     failure_rows,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentbench.notebook.rendering import renderers
+from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 
 

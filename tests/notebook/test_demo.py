@@ -127,7 +127,7 @@ def test_the_notebook_builds_the_same_graph(taught: dict[str, Any]):
 
 def test_the_picture_beside_the_notebook_is_that_of_the_workflow():
     pytest.importorskip("graphviz")
-    from agentbench.notebook.graph_view import draw
+    from agentbench.notebook.graph.view import draw
 
     stored = ElementTree.parse(NOTEBOOKS / "car_report.svg").getroot()
     now = ElementTree.fromstring(draw(build_workflow()).svg)

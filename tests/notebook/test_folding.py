@@ -1,5 +1,5 @@
-from agentbench.notebook.folding import MAX_NODES, fit, fold_siblings
-from agentbench.notebook.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, read_shape
+from agentbench.notebook.graph.folding import MAX_NODES, fit, fold_siblings
+from agentbench.notebook.graph.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, read_shape
 from tests.notebook import graphs
 
 

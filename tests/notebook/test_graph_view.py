@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.graph_view import GraphView, draw
-from agentbench.notebook.rendering import renderers
-from agentbench.notebook.rendering.renderers import Renderer
+from agentbench.notebook.graph import renderers
+from agentbench.notebook.graph.renderers import Renderer
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 from tests.notebook import graphs
 
 PURE = renderers._look_for("pure") is not None

@@ -11,9 +11,9 @@ import pytest
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
-from agentbench.notebook.graph_view import draw
+from agentbench.notebook.graph import renderers
+from agentbench.notebook.graph.view import draw
 from agentbench.notebook.panel import make_graph_panel
-from agentbench.notebook.rendering import renderers
 from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.node_content import node_entries, node_facts
-from agentbench.notebook.shape import GraphShape, ShapeNode
 from agentbench.notebook.stepper_messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent

@@ -5,7 +5,7 @@ import weakref
 import pytest
 from hypothesis import strategies as st
 
-from agentbench.notebook.shape import GraphShape, back_edges, read_shape
+from agentbench.notebook.graph.shape import GraphShape, back_edges, read_shape
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook import graphs
 

@@ -1,7 +1,7 @@
 import re
 
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
-from agentbench.notebook.shape_text import MAX_LINES, shape_mermaid, shape_text
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
+from agentbench.notebook.graph.text import MAX_LINES, shape_mermaid, shape_text
 from tests.notebook import graphs
 from tests.notebook.attacks import ATTACKS
 

@@ -2,10 +2,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from agentbench.notebook.graph.builtin import render_builtin
+from agentbench.notebook.graph.dot import to_dot
+from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.rendering.builtin import render_builtin
-from agentbench.notebook.rendering.dot import to_dot
-from agentbench.notebook.shape import read_shape
 from tests.notebook import graphs
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,6 +1,6 @@
-from agentbench.notebook.rendering.dot import to_dot
-from agentbench.notebook.rendering.dot_reader import read_dot
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
+from agentbench.notebook.graph.dot import to_dot
+from agentbench.notebook.graph.dot_reader import read_dot
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from tests.notebook import graphs
 from tests.notebook.attacks import ATTACKS
 

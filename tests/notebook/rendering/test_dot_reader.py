@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.rendering.dot_reader import read_dot
+from agentbench.notebook.graph.dot_reader import read_dot
 from agentbench.workflows.draw.drawing import WorkflowViz
 from tests.notebook import graphs
 

@@ -3,9 +3,9 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.rendering.dot_reader import DotEdge, DotGraph, read_dot
-from agentbench.notebook.rendering.geometry import Box
-from agentbench.notebook.rendering.layout import place
+from agentbench.notebook.graph.dot_reader import DotEdge, DotGraph, read_dot
+from agentbench.notebook.graph.geometry import Box
+from agentbench.notebook.graph.layout import place
 
 NAMES = [f"v{index}" for index in range(9)]
 PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=20)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook.rendering import render, renderers
-from agentbench.notebook.rendering.renderers import Renderer, automatic, find_renderer, render_dot
+from agentbench.notebook.graph import renderers
+from agentbench.notebook.graph.renderers import Renderer, automatic, find_renderer, render, render_dot
 from agentbench.notebook.runtime import settings
 
 DOT = 'digraph { a [label="<b>x</b>" URL="javascript:1"]; a -> b }'

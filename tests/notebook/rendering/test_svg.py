@@ -3,8 +3,8 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.rendering.svg import Decoration, clean_svg, decorate_svg
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.graph.svg import Decoration, clean_svg, decorate_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -295,7 +295,7 @@ def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeyp
         assert path.name == f"graph.{name}"
         assert path.read_bytes() == f"<{name}>".encode()
     text = viz.to_digraph(include_internal_executors=True)
-    assert calls == [("agentbench.notebook.rendering:render", text, name) for name in ("svg", "png", "pdf")]
+    assert calls == [("agentbench.notebook.graph.renderers:render", text, name) for name in ("svg", "png", "pdf")]
 
 
 def test_without_the_notebook_packages_a_picture_says_what_to_install_and_leaves_no_file(tmp_path, monkeypatch):

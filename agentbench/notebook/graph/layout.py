@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentbench.notebook.rendering.dot_reader import DotGraph
-from agentbench.notebook.rendering.geometry import (
+from agentbench.notebook.graph.dot_reader import DotGraph
+from agentbench.notebook.graph.geometry import (
     TITLE_HEIGHT,
     UPRIGHT,
     Box,
@@ -20,8 +20,8 @@ from agentbench.notebook.rendering.geometry import (
     frames_around,
     turn,
 )
-from agentbench.notebook.rendering.wires import Wire, route
-from agentbench.notebook.shape import back_edges, path_lengths
+from agentbench.notebook.graph.shape import back_edges, path_lengths
+from agentbench.notebook.graph.wires import Wire, route
 
 __all__ = ["TEXT_AT", "Layout", "place"]
 

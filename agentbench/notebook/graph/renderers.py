@@ -14,17 +14,18 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook.rendering.builtin import render_builtin
-from agentbench.notebook.rendering.svg import clean_svg
+from agentbench.notebook.graph.builtin import render_builtin
+from agentbench.notebook.graph.svg import clean_svg
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render_dot"]
+__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render", "render_dot"]
 
 ORDER = ("pure", "dot", "builtin")
 """Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
@@ -283,3 +284,23 @@ def _from_wasm(dot: str, output_format: str) -> bytes:
         except wasi.WasiGraphvizError as error:
             raise RenderFailed("wasm", str(error).splitlines()[0] if str(error) else "no picture") from error
     return data
+
+
+def render(dot: str, format: str) -> bytes:  # noqa: A002 - the engine's exports call it by this name
+    """Turn DOT text into a picture, with the configured renderer or the first that is there.
+
+    Args:
+        dot: The text.
+        format: `svg`, `png` or `pdf`. SVG comes without scripts, links and comments.
+
+    Raises:
+        RendererUnavailable: The configured renderer is not installed.
+        RenderFailed: It failed, or none that is there writes this format.
+
+    Warns:
+        RuntimeWarning: If the renderer failed and the built-in one drew instead.
+    """
+    rendered = render_dot(dot, format)
+    if rendered.problem is not None:
+        warnings.warn(str(rendered.problem), RuntimeWarning, stacklevel=2)
+    return rendered.data

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from agentbench._extras import require
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import INK, STATES, Scheme
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.text.escape import LABEL_LIMIT, PREVIEW_LIMIT, esc
 
 __all__ = ["DIRECTIONS", "FONT", "PAUSE_SIGN", "Detail", "Direction", "to_dot"]

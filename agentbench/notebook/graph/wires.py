@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from agentbench.notebook.rendering.geometry import Frame, Pair, Point, Spot, border, turn
+from agentbench.notebook.graph.geometry import Frame, Pair, Point, Spot, border, turn
 
 __all__ = ["Wire", "route"]
 

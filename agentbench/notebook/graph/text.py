@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from agentbench.notebook.graph.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import PRECEDENCE
-from agentbench.notebook.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
-from agentbench.notebook.folding import fit
+from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
+from agentbench.notebook.graph.folding import fit
+from agentbench.notebook.graph.renderers import Rendered, render_dot
+from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
+from agentbench.notebook.graph.svg import Decoration, decorate_svg
+from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
-from agentbench.notebook.rendering.renderers import Rendered, render_dot
-from agentbench.notebook.rendering.svg import Decoration, decorate_svg
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
-from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]

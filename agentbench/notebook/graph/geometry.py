@@ -6,7 +6,7 @@ Ranks grow along x while a graph is laid out; `turn` brings its points into the 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from agentbench.notebook.rendering.dot_reader import DotGraph
+from agentbench.notebook.graph.dot_reader import DotGraph
 
 __all__ = ["TITLE_HEIGHT", "UPRIGHT", "Box", "Frame", "Pair", "Point", "Spot", "border", "frames_around", "turn"]
 

@@ -4,11 +4,11 @@ import math
 from xml.sax.saxutils import escape, quoteattr
 
 from agentbench.exceptions import RendererUnavailable
+from agentbench.notebook.graph.dot_reader import DotCluster, DotGraph, read_dot
+from agentbench.notebook.graph.geometry import UPRIGHT, Box
+from agentbench.notebook.graph.layout import TEXT_AT, place
+from agentbench.notebook.graph.wires import Wire
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.rendering.dot_reader import DotCluster, DotGraph, read_dot
-from agentbench.notebook.rendering.geometry import UPRIGHT, Box
-from agentbench.notebook.rendering.layout import TEXT_AT, place
-from agentbench.notebook.rendering.wires import Wire
 
 __all__ = ["render_builtin"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from agentbench.notebook.condition_text import lambda_text
+from agentbench.notebook.graph.lambda_text import lambda_text
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
+from agentbench.notebook.graph.dot import FONT, PAUSE_SIGN, node_title
+from agentbench.notebook.graph.shape import GraphShape, ShapeNode, running_order
 from agentbench.notebook.look.states import INK, PAUSE, STATES
 from agentbench.notebook.look.style import static_style
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.rendering.dot import FONT, PAUSE_SIGN, node_title
-from agentbench.notebook.shape import GraphShape, ShapeNode, running_order
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["Decoration", "clean_svg", "decorate_svg"]

@@ -1,0 +1,1 @@
+"""The graph of a workflow: shape, text, DOT, picture."""
