@@ -12,13 +12,8 @@ from types import ModuleType
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all the rest
 if TYPE_CHECKING:
     from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
-    from agentbench.notebook.compare_plot import ComparePlot as ComparePlot
-    from agentbench.notebook.compare_plot import compare as compare
     from agentbench.notebook.conversation.views import Transcript as Transcript
     from agentbench.notebook.conversation.views import transcript as transcript
-    from agentbench.notebook.diff_frames import diff_frame as diff_frame
-    from agentbench.notebook.diff_plot import DiffPlot as DiffPlot
-    from agentbench.notebook.diff_plot import diff as diff
     from agentbench.notebook.doctor import doctor as doctor
     from agentbench.notebook.executor_cells import Definition as Definition
     from agentbench.notebook.executor_cells import define_executor as define_executor
@@ -26,16 +21,17 @@ if TYPE_CHECKING:
     from agentbench.notebook.forms import FormState as FormState
     from agentbench.notebook.forms import form as form
     from agentbench.notebook.forms import request_form as request_form
-    from agentbench.notebook.frames import Frames as Frames
-    from agentbench.notebook.frames import checkpoints_frame as checkpoints_frame
-    from agentbench.notebook.frames import events_frame as events_frame
-    from agentbench.notebook.frames import lineage_frame as lineage_frame
-    from agentbench.notebook.frames import messages_frame as messages_frame
-    from agentbench.notebook.frames import requests_frame as requests_frame
-    from agentbench.notebook.frames import runs_frame as runs_frame
-    from agentbench.notebook.frames import state_frame as state_frame
-    from agentbench.notebook.frames import timeline_frame as timeline_frame
-    from agentbench.notebook.frames import usage_frame as usage_frame
+    from agentbench.notebook.frames.differences import diff_frame as diff_frame
+    from agentbench.notebook.frames.frames import Frames as Frames
+    from agentbench.notebook.frames.frames import checkpoints_frame as checkpoints_frame
+    from agentbench.notebook.frames.frames import events_frame as events_frame
+    from agentbench.notebook.frames.frames import lineage_frame as lineage_frame
+    from agentbench.notebook.frames.frames import messages_frame as messages_frame
+    from agentbench.notebook.frames.frames import requests_frame as requests_frame
+    from agentbench.notebook.frames.frames import runs_frame as runs_frame
+    from agentbench.notebook.frames.frames import state_frame as state_frame
+    from agentbench.notebook.frames.frames import timeline_frame as timeline_frame
+    from agentbench.notebook.frames.frames import usage_frame as usage_frame
     from agentbench.notebook.graph.view import GraphView as GraphView
     from agentbench.notebook.graph.view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
@@ -47,10 +43,14 @@ if TYPE_CHECKING:
     from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
-    from agentbench.notebook.plot import Plot as Plot
-    from agentbench.notebook.plots import lineage as lineage
-    from agentbench.notebook.plots import timeline as timeline
-    from agentbench.notebook.plots import usage as usage
+    from agentbench.notebook.plots.compare import ComparePlot as ComparePlot
+    from agentbench.notebook.plots.compare import compare as compare
+    from agentbench.notebook.plots.diff import DiffPlot as DiffPlot
+    from agentbench.notebook.plots.diff import diff as diff
+    from agentbench.notebook.plots.functions import lineage as lineage
+    from agentbench.notebook.plots.functions import timeline as timeline
+    from agentbench.notebook.plots.functions import usage as usage
+    from agentbench.notebook.plots.plot import Plot as Plot
     from agentbench.notebook.progress import Progress as Progress
     from agentbench.notebook.progress import progress as progress
     from agentbench.notebook.runtime.prices import Price as Price
@@ -72,18 +72,18 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Breakpoint": "breakpoints",
-    "ComparePlot": "compare_plot",
+    "ComparePlot": "plots.compare",
     "Definition": "executor_cells",
-    "DiffPlot": "diff_plot",
+    "DiffPlot": "plots.diff",
     "Edit": "stepper_edits",
     "Form": "forms",
     "FormState": "forms",
-    "Frames": "frames",
+    "Frames": "frames.frames",
     "GraphPanel": "live_panel",
     "GraphView": "graph.view",
     "HtmlGraphPanel": "html_panel",
     "Inbox": "inbox",
-    "Plot": "plot",
+    "Plot": "plots.plot",
     "Price": "runtime.prices",
     "Progress": "progress",
     "Prose": "look.prose",
@@ -92,41 +92,41 @@ _MODULE_OF = {
     "StepperStatus": "stepper_messages",
     "Transcript": "conversation.views",
     "Workbench": "workbench",
-    "checkpoints_frame": "frames",
-    "compare": "compare_plot",
+    "checkpoints_frame": "frames.frames",
+    "compare": "plots.compare",
     "configure": "runtime.settings",
     "define_executor": "executor_cells",
     "define_workflow": "workflow_cells",
-    "diff": "diff_plot",
-    "diff_frame": "diff_frames",
+    "diff": "plots.diff",
+    "diff_frame": "frames.differences",
     "doctor": "doctor",
     "draw": "graph.view",
-    "events_frame": "frames",
+    "events_frame": "frames.frames",
     "form": "forms",
     "inbox": "inbox",
-    "lineage": "plots",
-    "lineage_frame": "frames",
+    "lineage": "plots.functions",
+    "lineage_frame": "frames.frames",
     "load_ipython_extension": "magics",
     "make_graph_panel": "panel",
-    "messages_frame": "frames",
+    "messages_frame": "frames.frames",
     "nest_state": "runtime.waiting",
     "older_code": "workbench",
     "progress": "progress",
     "prose": "look.prose",
     "request_form": "forms",
-    "requests_frame": "frames",
+    "requests_frame": "frames.frames",
     "run_sync": "runtime.waiting",
-    "runs_frame": "frames",
-    "state_frame": "frames",
+    "runs_frame": "frames.frames",
+    "state_frame": "frames.frames",
     "stepper": "stepper",
     "submit": "runtime.waiting",
-    "timeline": "plots",
-    "timeline_frame": "frames",
+    "timeline": "plots.functions",
+    "timeline_frame": "frames.frames",
     "to_python": "workflow_code",
     "transcript": "conversation.views",
     "unload_ipython_extension": "magics",
-    "usage": "plots",
-    "usage_frame": "frames",
+    "usage": "plots.functions",
+    "usage_frame": "frames.frames",
     "wait": "runtime.waiting",
     "workbench": "workbench",
 }

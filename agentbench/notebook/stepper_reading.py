@@ -138,7 +138,7 @@ class StepperReading:
 
     def frames(self) -> Any:
         """The run as tables: checkpoints, messages, state, events and so on."""
-        from agentbench.notebook.frames import Frames
+        from agentbench.notebook.frames.frames import Frames
 
         return Frames(self.handle)
 

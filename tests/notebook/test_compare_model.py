@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.compare_text import compare_text
 from agentbench.notebook.history.compare.comparison import Outcome, RunComparison, Side, Step, compare_sides
+from agentbench.notebook.plots.compare_text import compare_text
 
 DONE = Outcome()
 

@@ -12,8 +12,8 @@ import pytest
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCheckpointException
-from agentbench.notebook.diff_plot import diff
-from agentbench.notebook.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
+from agentbench.notebook.frames.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
+from agentbench.notebook.plots.diff import diff
 from agentbench.workflows.executors.message import WorkflowMessage
 
 

@@ -28,8 +28,7 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
-from agentbench.notebook.compare_plot import compare
-from agentbench.notebook.frames import (
+from agentbench.notebook.frames.frames import (
     Frames,
     checkpoints_frame,
     events_frame,
@@ -41,6 +40,7 @@ from agentbench.notebook.frames import (
     timeline_frame,
     usage_frame,
 )
+from agentbench.notebook.plots.compare import compare
 
 NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import CheckpointInfo
-from agentbench.notebook.lineage_rows import MAX_ROWS, lineage_rows, lineage_text
-from agentbench.notebook.lineage_svg import lineage_svg
+from agentbench.notebook.plots.lineage import lineage_svg
+from agentbench.notebook.plots.lineage_rows import MAX_ROWS, lineage_rows, lineage_text
 
 
 def cp(number: int, parent: int | None, **more: Any) -> CheckpointInfo:

@@ -6,7 +6,7 @@ import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook.look.style import read_script
-from agentbench.notebook.plots import lineage, timeline
+from agentbench.notebook.plots.functions import lineage, timeline
 from agentbench.workflows.events.events import EventStamps
 
 pytest.importorskip("anywidget")

@@ -11,7 +11,7 @@ import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.plots import lineage, timeline, usage
+from agentbench.notebook.plots.functions import lineage, timeline, usage
 from agentbench.workflows.events.events import EventStamps
 
 SIZES = (1, 3, 30, 300, 3000)
@@ -122,7 +122,7 @@ def test_numbers_of_supersteps_are_round_where_not_all_have_room():
 
 def test_a_wait_for_a_person_is_a_line_to_the_answer():
     from agentbench.notebook.history.supersteps import Bar
-    from agentbench.notebook.timeline_svg import timeline_svg
+    from agentbench.notebook.plots.timeline import timeline_svg
 
     bars = [
         Bar(0, "ask", 0, start_ns=0, end_ns=10**9, status="completed", wait_ns=2 * 10**9, requests=["r"]),

@@ -24,7 +24,7 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
-from agentbench.notebook.plots import lineage, timeline
+from agentbench.notebook.plots.functions import lineage, timeline
 from agentbench.notebook.runtime import settings
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS

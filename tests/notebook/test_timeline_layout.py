@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.notebook.history.supersteps import Bar
-from agentbench.notebook.timeline_layout import lay_out
+from agentbench.notebook.plots.timeline_layout import lay_out
 
 MS = 1_000_000
 

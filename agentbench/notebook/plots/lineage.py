@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agentbench.notebook.lineage_rows import Row, lineage_text, name_of, short_id
 from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text, text_width
+from agentbench.notebook.plots.lineage_rows import Row, lineage_text, name_of, short_id
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["lineage_svg"]

@@ -3,18 +3,18 @@
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook.checkpoint_frames import checkpoints_frame, lineage_frame, messages_frame
-from agentbench.notebook.compare_frames import comparison_frame
-from agentbench.notebook.diff_frames import Side, diff_frame
-from agentbench.notebook.event_frames import events_frame, timeline_frame
+from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame
+from agentbench.notebook.frames.comparison import comparison_frame
+from agentbench.notebook.frames.differences import Side, diff_frame
+from agentbench.notebook.frames.events import events_frame, timeline_frame
+from agentbench.notebook.frames.runs import requests_frame, runs_frame
+from agentbench.notebook.frames.state import state_frame
+from agentbench.notebook.frames.usage import Prices, usage_frame
 from agentbench.notebook.history.compare.comparison import compare_sides
 from agentbench.notebook.history.compare.sides import read_sides
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints
 from agentbench.notebook.look.html import Page, Table, is_wanted
-from agentbench.notebook.run_frames import requests_frame, runs_frame
-from agentbench.notebook.state_frames import state_frame
-from agentbench.notebook.usage_frames import Prices, usage_frame
 
 if TYPE_CHECKING:
     import pandas as pd

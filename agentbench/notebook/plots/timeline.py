@@ -15,8 +15,8 @@ from agentbench.notebook.look.svg import (
     text,
     text_width,
 )
+from agentbench.notebook.plots.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
 
 __all__ = ["duration_text", "timeline_svg"]
 

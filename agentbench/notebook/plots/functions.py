@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-from agentbench.notebook.checkpoint_frames import forks, lineage_frame
-from agentbench.notebook.event_frames import timeline_frame
+from agentbench.notebook.frames.checkpoints import forks, lineage_frame
+from agentbench.notebook.frames.events import timeline_frame
+from agentbench.notebook.frames.usage import Prices, known_prices, usage_frame
 from agentbench.notebook.history.calls import run_bars
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.sources import Chosen, read_infos, read_runs
 from agentbench.notebook.history.usage import calls_of, group_usages, sum_usages
-from agentbench.notebook.lineage_rows import lineage_rows, lineage_text, with_origins
-from agentbench.notebook.lineage_svg import lineage_svg
-from agentbench.notebook.plot import Plot
+from agentbench.notebook.plots.lineage import lineage_svg
+from agentbench.notebook.plots.lineage_rows import lineage_rows, lineage_text, with_origins
+from agentbench.notebook.plots.plot import Plot
+from agentbench.notebook.plots.timeline import timeline_svg
+from agentbench.notebook.plots.timeline_layout import By
+from agentbench.notebook.plots.timeline_text import timeline_text, timeline_title
+from agentbench.notebook.plots.usage import Facts, columns_svg, rows_svg
+from agentbench.notebook.plots.usage_text import usage_text, usage_title
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.timeline_layout import By
-from agentbench.notebook.timeline_svg import timeline_svg
-from agentbench.notebook.timeline_text import timeline_text, timeline_title
-from agentbench.notebook.usage_frames import Prices, known_prices, usage_frame
-from agentbench.notebook.usage_svg import Facts, columns_svg, rows_svg
-from agentbench.notebook.usage_text import usage_text, usage_title
 
 __all__ = ["lineage", "timeline", "usage"]
 

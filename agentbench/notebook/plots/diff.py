@@ -5,12 +5,12 @@ from typing import Any
 
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.difference.changes import CheckpointChange
-from agentbench.notebook.diff_frames import Side, diff_of, frame_of
-from agentbench.notebook.diff_svg import diff_svg
+from agentbench.notebook.frames.differences import Side, diff_of, frame_of
 from agentbench.notebook.history.changes.lines import counts, diff_bundle, diff_text
 from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.look.html import MAX_ROWS, is_wanted
-from agentbench.notebook.plot import Plot
+from agentbench.notebook.plots.diff_svg import diff_svg
+from agentbench.notebook.plots.plot import Plot
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["DiffPlot", "diff"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.notebook.frame_columns import build_frame
+from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints, read_infos
 from agentbench.notebook.text.redact import line_preview
 

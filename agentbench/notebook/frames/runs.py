@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.notebook.frame_columns import build_frame
+from agentbench.notebook.frames.columns import build_frame
+from agentbench.notebook.frames.usage import Prices, known_prices
 from agentbench.notebook.history.questions import request_kind
 from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
 from agentbench.notebook.history.sources import (
@@ -23,7 +24,6 @@ from agentbench.notebook.history.supersteps import supersteps_of
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime.prices import Price
 from agentbench.notebook.text.redact import mask_secrets
-from agentbench.notebook.usage_frames import Prices, known_prices
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import is_secret_name
-from agentbench.notebook.frame_columns import Column, build_frame
+from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen, Since
 from agentbench.notebook.history.state import Change, StateAfter, StateHistory
 from agentbench.notebook.text.escape import MASK

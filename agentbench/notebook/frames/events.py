@@ -3,7 +3,7 @@
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook.frame_columns import build_frame
+from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.calls import run_bars
 from agentbench.notebook.history.sources import Chosen, Event, Since, read_runs
 from agentbench.notebook.history.supersteps import supersteps_of

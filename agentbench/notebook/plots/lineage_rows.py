@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.checkpoint_frames import forks
+from agentbench.notebook.frames.checkpoints import forks
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.text.escape import esc
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agentbench.notebook.frame_columns import build_frame
+from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.compare.comparison import RunComparison
 from agentbench.notebook.history.sources import Chosen
 

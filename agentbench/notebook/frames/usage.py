@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook.frame_columns import build_frame
+from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.sources import Chosen, Since, read_runs
 from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.runtime import settings

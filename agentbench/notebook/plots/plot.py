@@ -11,7 +11,7 @@ from agentbench.notebook.look.html import is_wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentbench.notebook.plot_panel import PlotPanel
+    from agentbench.notebook.plots.panel import PlotPanel
 
 __all__ = ["Plot"]
 
@@ -79,7 +79,7 @@ class Plot:
             MissingExtraError: anywidget is not installed.
         """
         require("anywidget", extra="notebook", purpose="show a plot that can be worked with")
-        from agentbench.notebook.plot_panel import PlotPanel
+        from agentbench.notebook.plots.panel import PlotPanel
 
         return PlotPanel(self.title, self._forms or {"": lambda: self.svg}, self._keys)
 

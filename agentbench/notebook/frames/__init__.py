@@ -1,0 +1,1 @@
+"""Runs and checkpoint chains as data frames."""

@@ -1,0 +1,1 @@
+"""Runs as pictures: timeline, lineage, usage, comparison and difference."""
