@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from agentbench.notebook.doctor import doctor as doctor
     from agentbench.notebook.executor_cells import Definition as Definition
     from agentbench.notebook.executor_cells import define_executor as define_executor
-    from agentbench.notebook.forms import Form as Form
-    from agentbench.notebook.forms import FormState as FormState
-    from agentbench.notebook.forms import form as form
-    from agentbench.notebook.forms import request_form as request_form
+    from agentbench.notebook.forms.form import Form as Form
+    from agentbench.notebook.forms.form import FormState as FormState
+    from agentbench.notebook.forms.form import form as form
+    from agentbench.notebook.forms.form import request_form as request_form
+    from agentbench.notebook.forms.inbox import Inbox as Inbox
+    from agentbench.notebook.forms.inbox import inbox as inbox
     from agentbench.notebook.frames.differences import diff_frame as diff_frame
     from agentbench.notebook.frames.frames import Frames as Frames
     from agentbench.notebook.frames.frames import checkpoints_frame as checkpoints_frame
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView as GraphView
     from agentbench.notebook.graph.view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
-    from agentbench.notebook.inbox import Inbox as Inbox
-    from agentbench.notebook.inbox import inbox as inbox
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
     from agentbench.notebook.look.prose import Prose as Prose
     from agentbench.notebook.look.prose import prose as prose
@@ -76,13 +76,13 @@ _MODULE_OF = {
     "Definition": "executor_cells",
     "DiffPlot": "plots.diff",
     "Edit": "stepper_edits",
-    "Form": "forms",
-    "FormState": "forms",
+    "Form": "forms.form",
+    "FormState": "forms.form",
     "Frames": "frames.frames",
     "GraphPanel": "live_panel",
     "GraphView": "graph.view",
     "HtmlGraphPanel": "html_panel",
-    "Inbox": "inbox",
+    "Inbox": "forms.inbox",
     "Plot": "plots.plot",
     "Price": "runtime.prices",
     "Progress": "progress",
@@ -102,8 +102,8 @@ _MODULE_OF = {
     "doctor": "doctor",
     "draw": "graph.view",
     "events_frame": "frames.frames",
-    "form": "forms",
-    "inbox": "inbox",
+    "form": "forms.form",
+    "inbox": "forms.inbox",
     "lineage": "plots.functions",
     "lineage_frame": "frames.frames",
     "load_ipython_extension": "magics",
@@ -113,7 +113,7 @@ _MODULE_OF = {
     "older_code": "workbench",
     "progress": "progress",
     "prose": "look.prose",
-    "request_form": "forms",
+    "request_form": "forms.form",
     "requests_frame": "frames.frames",
     "run_sync": "runtime.waiting",
     "runs_frame": "frames.frames",

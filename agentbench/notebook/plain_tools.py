@@ -12,7 +12,7 @@ import ipywidgets
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.break_offers import Offer
 from agentbench.notebook.edit_paths import find_place
-from agentbench.notebook.edit_text import value_of
+from agentbench.notebook.forms.text_values.edits import value_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_view import StepperView

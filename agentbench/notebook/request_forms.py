@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets
 
-from agentbench.notebook.forms import Form, request_form
+from agentbench.notebook.forms.form import Form, request_form
 from agentbench.notebook.history.questions import Request
 from agentbench.notebook.runtime.widgets import close_all
 from agentbench.notebook.stepper_view import StepperView

@@ -24,7 +24,7 @@ import ipywidgets
 import traitlets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
-from agentbench.notebook.edit_text import LONGEST, text_of, value_of
+from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.request_forms import RequestForms

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.edit_text import LONGEST, text_of, value_of
+from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.form_fields import NO_VALUE, FieldError, field_for
+from agentbench.notebook.forms.fields.field import NO_VALUE, FieldError, field_for
 
 
 class Mood(Enum):

@@ -9,8 +9,8 @@ from pydantic import BaseModel, SecretStr
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.forms import FormState
-from agentbench.notebook.json_reading import JsonError
+from agentbench.notebook.forms.form import FormState
+from agentbench.notebook.forms.text_values.json_text import JsonError
 
 
 class Cat(BaseModel):

@@ -17,9 +17,9 @@ from pydantic import BaseModel, create_model
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.form_paths import paths_of
-from agentbench.notebook.forms import Form
-from agentbench.notebook.json_reading import JsonError
+from agentbench.notebook.forms.form import Form
+from agentbench.notebook.forms.text_values.json_text import JsonError
+from agentbench.notebook.forms.values.paths import paths_of
 
 
 class Colour(Enum):

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from agentbench._clock import TickingClock, set_runtime_defaults
-from agentbench.notebook.form_page import SCRIPTS, FormPanel
-from agentbench.notebook.forms import Form, FormState, form, request_form
+from agentbench.notebook.forms.form import Form, FormState, form, request_form
+from agentbench.notebook.forms.page import SCRIPTS, FormPanel
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 from tests.notebook.attacks import ATTACKS

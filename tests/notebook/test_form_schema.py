@@ -6,7 +6,7 @@ import pytest
 
 from agentbench.exceptions import UnsupportedSchema
 from agentbench.notebook import form
-from agentbench.notebook.forms import Form
+from agentbench.notebook.forms.form import Form
 
 ORDER: dict[str, Any] = {
     "title": "Order",

@@ -28,9 +28,9 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.form_shapes import Group, Leaf, OneOf, Pairs, Rows, Shape
-from agentbench.notebook.form_types import shape_of_type
-from agentbench.notebook.forms import Form
+from agentbench.notebook.forms.fields.shapes import Group, Leaf, OneOf, Pairs, Rows, Shape
+from agentbench.notebook.forms.form import Form
+from agentbench.notebook.forms.schema.types import shape_of_type
 
 
 class Mood(Enum):

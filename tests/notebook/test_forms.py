@@ -24,7 +24,7 @@ from agentbench import (
 )
 from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.exceptions import FormInvalid, NotebookError, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.forms import Form, FormState, form, request_form
+from agentbench.notebook.forms.form import Form, FormState, form, request_form
 
 ATTACK = "<img src=x onerror=alert(1)>\u202e"
 
@@ -375,7 +375,7 @@ def test_the_widget_stores_no_text_of_the_request_or_the_person():
 def test_without_anywidget_the_form_is_text(monkeypatch: pytest.MonkeyPatch):
     import sys
 
-    monkeypatch.delitem(sys.modules, "agentbench.notebook.form_page", raising=False)
+    monkeypatch.delitem(sys.modules, "agentbench.notebook.forms.page", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
     asked, _ = ask("Publish?", bool)
     assert asked._repr_mimebundle_() == {"text/plain": asked.text}

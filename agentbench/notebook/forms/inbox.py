@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook.forms import Form, FormState, request_form
+from agentbench.notebook.forms.form import Form, FormState, request_form
+from agentbench.notebook.forms.inbox_sources import Source, source_of
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.questions import Question, Request, read_request
-from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.run.execution import id_of_request
 
 if TYPE_CHECKING:
-    from agentbench.notebook.inbox_page import InboxPage
+    from agentbench.notebook.forms.inbox_page import InboxPage
 
 __all__ = ["Inbox", "InboxEntry", "inbox"]
 
@@ -224,7 +224,7 @@ class Inbox:
         self.refresh()
         if self._page is None:
             try:
-                from agentbench.notebook.inbox_page import InboxPage
+                from agentbench.notebook.forms.inbox_page import InboxPage
             except ModuleNotFoundError as error:
                 instead = "inbox.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error

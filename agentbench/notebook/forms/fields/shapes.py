@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentbench.notebook.form_fields import NO_VALUE, FormField, adapter_of
+from agentbench.notebook.forms.fields.field import NO_VALUE, FormField, adapter_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

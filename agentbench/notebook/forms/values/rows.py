@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from agentbench.notebook.form_drafts import Draft, LeafDraft, Reading, below, draft_of, drafted_by, items_of
-from agentbench.notebook.form_fields import NO_VALUE, Raw
-from agentbench.notebook.form_groups import OneOfDraft
-from agentbench.notebook.form_shapes import Many, Pairs, Rows, Shape
+from agentbench.notebook.forms.fields.field import NO_VALUE, Raw
+from agentbench.notebook.forms.fields.shapes import Many, Pairs, Rows, Shape
+from agentbench.notebook.forms.values.drafts import Draft, LeafDraft, Reading, below, draft_of, drafted_by, items_of
+from agentbench.notebook.forms.values.groups import OneOfDraft
 
 __all__ = ["ManyDraft", "PairDraft", "PairsDraft", "RowsDraft"]
 

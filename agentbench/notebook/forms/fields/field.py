@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._secrets import is_secret_class
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.form_help import example_text, help_text
-from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
+from agentbench.notebook.forms.fields.help import example_text, help_text
+from agentbench.notebook.forms.text_values.json_text import JsonError, read_json
+from agentbench.notebook.forms.text_values.special import bytes_of_text, text_of_bytes, time_text_of
 from agentbench.notebook.history.questions import Option, options_of_type, unwrap_optional
-from agentbench.notebook.json_reading import JsonError, read_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

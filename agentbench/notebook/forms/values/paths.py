@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from agentbench.notebook.form_drafts import Draft, LeafDraft
-from agentbench.notebook.form_fields import ROOT
-from agentbench.notebook.form_groups import GroupDraft
+from agentbench.notebook.forms.fields.field import ROOT
+from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
+from agentbench.notebook.forms.values.groups import GroupDraft
 
 __all__ = ["find", "paths_of"]
 

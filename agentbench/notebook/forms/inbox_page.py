@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import ipywidgets
 
-from agentbench.notebook.forms import Form
+from agentbench.notebook.forms.form import Form
 
 __all__ = ["InboxPage"]
 

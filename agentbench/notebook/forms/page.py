@@ -19,15 +19,15 @@ import anywidget
 import traitlets
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.form_content import FormContent
-from agentbench.notebook.form_drafts import Draft, LeafDraft
-from agentbench.notebook.form_fields import NO_VALUE, FormField, NoValue, Raw
-from agentbench.notebook.form_groups import OneOfDraft
-from agentbench.notebook.form_model import JSON, Change, FormModel, FormState
-from agentbench.notebook.form_rows import ManyDraft
-from agentbench.notebook.form_special_text import FILE_LIMIT, text_of_bytes
-from agentbench.notebook.form_text import answer_text, problems_text
-from agentbench.notebook.json_reading import JsonError
+from agentbench.notebook.forms.content import FormContent
+from agentbench.notebook.forms.fields.field import NO_VALUE, FormField, NoValue, Raw
+from agentbench.notebook.forms.form_text import answer_text, problems_text
+from agentbench.notebook.forms.model import JSON, Change, FormModel, FormState
+from agentbench.notebook.forms.text_values.json_text import JsonError
+from agentbench.notebook.forms.text_values.special import FILE_LIMIT, text_of_bytes
+from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
+from agentbench.notebook.forms.values.groups import OneOfDraft
+from agentbench.notebook.forms.values.rows import ManyDraft
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["SCRIPTS", "FormPage", "FormPanel"]

@@ -9,12 +9,20 @@ from datetime import datetime
 from typing import Any
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.form_fields import NO_VALUE, ROOT, adapter_of, field_for, json_field, json_text, schema_of
-from agentbench.notebook.form_model import Action, FormModel
-from agentbench.notebook.form_nodes import BUTTONS, Nodes
-from agentbench.notebook.form_schema import shape_of_schema
-from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
-from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
+from agentbench.notebook.forms.fields.field import (
+    NO_VALUE,
+    ROOT,
+    adapter_of,
+    field_for,
+    json_field,
+    json_text,
+    schema_of,
+)
+from agentbench.notebook.forms.fields.shapes import Group, Leaf, Part, Shape
+from agentbench.notebook.forms.model import Action, FormModel
+from agentbench.notebook.forms.nodes import BUTTONS, Nodes
+from agentbench.notebook.forms.schema.json_schema import shape_of_schema
+from agentbench.notebook.forms.schema.types import shape_of_field, shape_of_type, type_name
 from agentbench.notebook.history.questions import Option, Question, default_prompt, unwrap_optional
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc

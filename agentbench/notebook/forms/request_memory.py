@@ -4,8 +4,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.notebook.form_content import FormContent, content_for_request
-from agentbench.notebook.form_model import FormModel
+from agentbench.notebook.forms.content import FormContent, content_for_request
+from agentbench.notebook.forms.model import FormModel
 from agentbench.notebook.history.questions import Request, read_request
 
 __all__ = ["RequestForm", "form_of_request", "is_same_request"]

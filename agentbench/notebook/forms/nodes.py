@@ -6,11 +6,11 @@ Every text goes through `esc`, and the page writes it with `textContent`: nothin
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft
-from agentbench.notebook.form_fields import NO_VALUE, FormField
-from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
-from agentbench.notebook.form_rows import ManyDraft, PairDraft
-from agentbench.notebook.form_special_text import FILE_LIMIT
+from agentbench.notebook.forms.fields.field import NO_VALUE, FormField
+from agentbench.notebook.forms.text_values.special import FILE_LIMIT
+from agentbench.notebook.forms.values.drafts import ConstDraft, Draft, LeafDraft
+from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
+from agentbench.notebook.forms.values.rows import ManyDraft, PairDraft
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["Nodes"]

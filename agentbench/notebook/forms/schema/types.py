@@ -8,8 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from agentbench.notebook.form_fields import NO_VALUE, FormField, field_for
-from agentbench.notebook.form_shapes import Check, Const, Group, Leaf, Member, OneOf, Pairs, Part, Rows, Shape, lazily
+from agentbench.notebook.forms.fields.field import NO_VALUE, FormField, field_for
+from agentbench.notebook.forms.fields.shapes import (
+    Check,
+    Const,
+    Group,
+    Leaf,
+    Member,
+    OneOf,
+    Pairs,
+    Part,
+    Rows,
+    Shape,
+    lazily,
+)
 
 __all__ = ["shape_of_field", "shape_of_type", "type_name"]
 

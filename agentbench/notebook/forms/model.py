@@ -9,14 +9,14 @@ from enum import Enum
 from typing import Any
 
 from agentbench.exceptions import FormInvalid
-from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft, Reading, draft_of
-from agentbench.notebook.form_fields import NO_VALUE, ROOT, FormField, Raw
-from agentbench.notebook.form_groups import OneOfDraft
-from agentbench.notebook.form_json import apply_json, json_of_draft, require_fields, write_json
-from agentbench.notebook.form_paths import find, paths_of
-from agentbench.notebook.form_rows import ManyDraft
-from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
-from agentbench.notebook.json_reading import JsonError, read_json
+from agentbench.notebook.forms.fields.field import NO_VALUE, ROOT, FormField, Raw
+from agentbench.notebook.forms.fields.shapes import Group, Leaf, Part, Shape
+from agentbench.notebook.forms.json_view import apply_json, json_of_draft, require_fields, write_json
+from agentbench.notebook.forms.text_values.json_text import JsonError, read_json
+from agentbench.notebook.forms.values.drafts import ConstDraft, Draft, LeafDraft, Reading, draft_of
+from agentbench.notebook.forms.values.groups import OneOfDraft
+from agentbench.notebook.forms.values.paths import find, paths_of
+from agentbench.notebook.forms.values.rows import ManyDraft
 
 __all__ = ["JSON", "Action", "Change", "FormModel", "FormState", "Whole"]
 

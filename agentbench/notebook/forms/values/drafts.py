@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import override
 
-from agentbench.notebook.form_fields import NO_VALUE, FieldError, Raw
-from agentbench.notebook.form_shapes import Const, Leaf, Shape
+from agentbench.notebook.forms.fields.field import NO_VALUE, FieldError, Raw
+from agentbench.notebook.forms.fields.shapes import Const, Leaf, Shape
 
 __all__ = [
     "UNTYPED",

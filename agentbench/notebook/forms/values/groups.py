@@ -6,10 +6,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from agentbench.notebook.form_drafts import Draft, Reading, below, draft_of, drafted_by, items_of
-from agentbench.notebook.form_fields import NO_VALUE, Raw
-from agentbench.notebook.form_fit import fits
-from agentbench.notebook.form_shapes import Group, OneOf, Part
+from agentbench.notebook.forms.fields.field import NO_VALUE, Raw
+from agentbench.notebook.forms.fields.shapes import Group, OneOf, Part
+from agentbench.notebook.forms.values.drafts import Draft, Reading, below, draft_of, drafted_by, items_of
+from agentbench.notebook.forms.values.fit import fits
 
 __all__ = ["GroupDraft", "OneOfDraft"]
 

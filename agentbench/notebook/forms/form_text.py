@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from agentbench.notebook.form_content import FormContent
-from agentbench.notebook.form_drafts import Draft, LeafDraft
-from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
-from agentbench.notebook.form_model import FormModel, FormState
-from agentbench.notebook.form_paths import paths_of
-from agentbench.notebook.form_rows import ManyDraft, PairsDraft
+from agentbench.notebook.forms.content import FormContent
+from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.text_values.json_text import read_json
+from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
+from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
+from agentbench.notebook.forms.values.paths import paths_of
+from agentbench.notebook.forms.values.rows import ManyDraft, PairsDraft
 from agentbench.notebook.history.log import count_text
-from agentbench.notebook.json_reading import read_json
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval

@@ -8,12 +8,12 @@ values stay.
 import json
 from typing import Any
 
-from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft
-from agentbench.notebook.form_fields import NO_VALUE, FieldError, FormField
-from agentbench.notebook.form_fit import holds_json, json_of
-from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
-from agentbench.notebook.form_rows import ManyDraft, PairsDraft, RowsDraft
-from agentbench.notebook.json_reading import JsonError, WrittenNumber, read_json
+from agentbench.notebook.forms.fields.field import NO_VALUE, FieldError, FormField
+from agentbench.notebook.forms.text_values.json_text import JsonError, WrittenNumber, read_json
+from agentbench.notebook.forms.values.drafts import ConstDraft, Draft, LeafDraft
+from agentbench.notebook.forms.values.fit import holds_json, json_of
+from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
+from agentbench.notebook.forms.values.rows import ManyDraft, PairsDraft, RowsDraft
 
 __all__ = ["apply_json", "json_of_draft", "require_fields", "write_json"]
 

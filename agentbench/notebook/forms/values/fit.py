@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from agentbench.notebook.form_shapes import Const, Group, Leaf, OneOf, Pairs, Rows, Shape
+from agentbench.notebook.forms.fields.shapes import Const, Group, Leaf, OneOf, Pairs, Rows, Shape
 
 __all__ = ["fits", "holds_json", "json_of"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from agentbench.exceptions import UnsupportedSchema
-from agentbench.notebook.form_fields import NO_VALUE, FieldError, FormField, field_for
-from agentbench.notebook.form_help import help_text
-from agentbench.notebook.form_shapes import Const, Group, Leaf, Member, OneOf, Pairs, Part, Rows, Shape, lazily
-from agentbench.notebook.form_types import shape_of_field
+from agentbench.notebook.forms.fields.field import NO_VALUE, FieldError, FormField, field_for
+from agentbench.notebook.forms.fields.help import help_text
+from agentbench.notebook.forms.fields.shapes import Const, Group, Leaf, Member, OneOf, Pairs, Part, Rows, Shape, lazily
+from agentbench.notebook.forms.schema.types import shape_of_field
 from agentbench.notebook.history.questions import Option
 
 __all__ = ["shape_of_schema"]

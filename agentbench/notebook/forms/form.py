@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.form_content import FormContent, content_for_type
-from agentbench.notebook.form_drafts import Draft
-from agentbench.notebook.form_fields import NO_VALUE, Raw
-from agentbench.notebook.form_json import json_of_draft, write_json
-from agentbench.notebook.form_memory import RequestForm, form_of_request, is_same_request
-from agentbench.notebook.form_model import FormModel, FormState
-from agentbench.notebook.form_paths import find
-from agentbench.notebook.form_rows import ManyDraft
-from agentbench.notebook.form_text import form_text
+from agentbench.notebook.forms.content import FormContent, content_for_type
+from agentbench.notebook.forms.fields.field import NO_VALUE, Raw
+from agentbench.notebook.forms.form_text import form_text
+from agentbench.notebook.forms.json_view import json_of_draft, write_json
+from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.request_memory import RequestForm, form_of_request, is_same_request
+from agentbench.notebook.forms.values.drafts import Draft
+from agentbench.notebook.forms.values.paths import find
+from agentbench.notebook.forms.values.rows import ManyDraft
 from agentbench.notebook.history.questions import Request
 
 if TYPE_CHECKING:
-    from agentbench.notebook.form_page import FormPage
+    from agentbench.notebook.forms.page import FormPage
 
 __all__ = ["Form", "FormState", "form", "request_form"]
 
@@ -457,7 +457,7 @@ class Form:
         """
         if self._page is None:
             try:
-                from agentbench.notebook.form_page import FormPage
+                from agentbench.notebook.forms.page import FormPage
             except ModuleNotFoundError as error:
                 instead = "form.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error

@@ -1,0 +1,1 @@
+"""What a form has to ask: single fields and how they are grouped."""

@@ -1,0 +1,1 @@
+"""The fields of a form, read from types and from JSON schemas."""

@@ -1,0 +1,1 @@
+"""Values as text that a person may type, and back."""

@@ -1,0 +1,1 @@
+"""What was typed into a form, and the value that it makes."""
