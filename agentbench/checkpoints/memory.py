@@ -27,7 +27,7 @@ _SHORTEST_SHARED = 32
 _DEEPEST_LIST = 3
 
 
-@drawn_by("agentbench.notebook.storage_view:storage_bundle")
+@drawn_by("agentbench.notebook.cards.storage:storage_bundle")
 class InMemoryCheckpointStorage(ChainStorage):
     """A storage for tests, notebooks and all else that ends with its process.
 

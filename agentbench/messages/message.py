@@ -25,7 +25,7 @@ _log = logging.getLogger("agentbench")
 _NS_PER_S = 1_000_000_000
 
 
-@drawn_by("agentbench.notebook.conversation.views:message_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:message_bundle")
 class Message(Record):
     r"""One message of a conversation, as a list of contents.
 

@@ -149,7 +149,7 @@ class Response(Record, Generic[ValueT]):
     additional_properties: dict[str, Any]
 
 
-@drawn_by("agentbench.notebook.conversation.views:response_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:response_bundle")
 class ChatResponse(Response[ValueT]):
     """The answer of a chat client.
 
@@ -233,7 +233,7 @@ class ChatResponse(Response[ValueT]):
         return bool(self.additional_properties.get(_INTERNAL_CONVERSATION_ID))
 
 
-@drawn_by("agentbench.notebook.conversation.views:response_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:response_bundle")
 class AgentResponse(Response[ValueT]):
     """The answer of an agent.
 

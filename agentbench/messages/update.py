@@ -57,7 +57,7 @@ class ResponseUpdate(Record):
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@drawn_by("agentbench.notebook.conversation.views:update_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:update_bundle")
 class ChatResponseUpdate(ResponseUpdate):
     """A piece of the streamed answer of a chat client.
 
@@ -127,7 +127,7 @@ class ChatResponseUpdate(ResponseUpdate):
         self.raw_representation = raw_representation
 
 
-@drawn_by("agentbench.notebook.conversation.views:update_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:update_bundle")
 class AgentResponseUpdate(ResponseUpdate):
     """A piece of the streamed answer of an agent.
 

@@ -12,11 +12,15 @@ from types import ModuleType
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all the rest
 if TYPE_CHECKING:
     from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
-    from agentbench.notebook.conversation.views import Transcript as Transcript
-    from agentbench.notebook.conversation.views import transcript as transcript
+    from agentbench.notebook.cards.conversation.views import Transcript as Transcript
+    from agentbench.notebook.cards.conversation.views import transcript as transcript
+    from agentbench.notebook.cells.executor_cell import Definition as Definition
+    from agentbench.notebook.cells.executor_cell import define_executor as define_executor
+    from agentbench.notebook.cells.workbench import Workbench as Workbench
+    from agentbench.notebook.cells.workbench import older_code as older_code
+    from agentbench.notebook.cells.workbench import workbench as workbench
+    from agentbench.notebook.cells.workflow_cell import define_workflow as define_workflow
     from agentbench.notebook.doctor import doctor as doctor
-    from agentbench.notebook.executor_cells import Definition as Definition
-    from agentbench.notebook.executor_cells import define_executor as define_executor
     from agentbench.notebook.forms.form import Form as Form
     from agentbench.notebook.forms.form import FormState as FormState
     from agentbench.notebook.forms.form import form as form
@@ -64,16 +68,12 @@ if TYPE_CHECKING:
     from agentbench.notebook.stepper import stepper as stepper
     from agentbench.notebook.stepper_edits import Edit as Edit
     from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
-    from agentbench.notebook.workbench import Workbench as Workbench
-    from agentbench.notebook.workbench import older_code as older_code
-    from agentbench.notebook.workbench import workbench as workbench
-    from agentbench.notebook.workflow_cells import define_workflow as define_workflow
     from agentbench.notebook.workflow_code import to_python as to_python
 
 _MODULE_OF = {
     "Breakpoint": "breakpoints",
     "ComparePlot": "plots.compare",
-    "Definition": "executor_cells",
+    "Definition": "cells.executor_cell",
     "DiffPlot": "plots.diff",
     "Edit": "stepper_edits",
     "Form": "forms.form",
@@ -90,13 +90,13 @@ _MODULE_OF = {
     "Settings": "runtime.settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
-    "Transcript": "conversation.views",
-    "Workbench": "workbench",
+    "Transcript": "cards.conversation.views",
+    "Workbench": "cells.workbench",
     "checkpoints_frame": "frames.frames",
     "compare": "plots.compare",
     "configure": "runtime.settings",
-    "define_executor": "executor_cells",
-    "define_workflow": "workflow_cells",
+    "define_executor": "cells.executor_cell",
+    "define_workflow": "cells.workflow_cell",
     "diff": "plots.diff",
     "diff_frame": "frames.differences",
     "doctor": "doctor",
@@ -110,7 +110,7 @@ _MODULE_OF = {
     "make_graph_panel": "panel",
     "messages_frame": "frames.frames",
     "nest_state": "runtime.waiting",
-    "older_code": "workbench",
+    "older_code": "cells.workbench",
     "progress": "progress",
     "prose": "look.prose",
     "request_form": "forms.form",
@@ -123,12 +123,12 @@ _MODULE_OF = {
     "timeline": "plots.functions",
     "timeline_frame": "frames.frames",
     "to_python": "workflow_code",
-    "transcript": "conversation.views",
+    "transcript": "cards.conversation.views",
     "unload_ipython_extension": "magics",
     "usage": "plots.functions",
     "usage_frame": "frames.frames",
     "wait": "runtime.waiting",
-    "workbench": "workbench",
+    "workbench": "cells.workbench",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -12,7 +12,7 @@ from agentbench.notebook.runtime import settings
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from agentbench.notebook.executor_cells import Definition
+    from agentbench.notebook.cells.executor_cell import Definition
     from agentbench.workflows.run.workflow import Workflow
 
 __all__ = [
@@ -156,9 +156,9 @@ def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
 
 
 def _step(words: list[str], namespace: dict[str, Any]) -> None:
+    from agentbench.notebook.cells.workbench import older_code
     from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepper import Stepper
-    from agentbench.notebook.workbench import older_code
 
     _require(len(words) == 1 or (len(words) == 2 and words[1].isdecimal()), "step", "a variable and maybe a number")
     found = _variable(words[0], namespace)
@@ -239,7 +239,7 @@ def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definitio
         MagicUsageError: The line has something else.
         Exception: What `define_executor` raises.
     """
-    from agentbench.notebook.executor_cells import define_executor
+    from agentbench.notebook.cells.executor_cell import define_executor
 
     arguments: dict[str, str] = {}
     for word in _words(line):
@@ -265,7 +265,7 @@ def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
         MagicUsageError: The line is no name.
         Exception: What `define_workflow` raises; the variable stays as it was.
     """
-    from agentbench.notebook.workflow_cells import define_workflow
+    from agentbench.notebook.cells.workflow_cell import define_workflow
 
     name = line.strip()
     if not name.isidentifier():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.history.activity import course_of
@@ -28,7 +29,6 @@ from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import line_preview
-from agentbench.notebook.workbench import older_code
 from agentbench.workflows.events.events import WorkflowEvent
 
 if TYPE_CHECKING:

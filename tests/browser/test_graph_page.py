@@ -50,7 +50,8 @@ panel.svg = panel.svg.replace('</svg>', '''
 HOSTILE = """
 from IPython.display import display
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook import configure, draw, make_graph_panel, views
+from agentbench.notebook import configure, draw, make_graph_panel
+from agentbench.notebook.cards import run as views
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import Ask, Step

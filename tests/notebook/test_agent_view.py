@@ -15,7 +15,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from agentbench.notebook.agent_view import agent_bundle as view
+from agentbench.notebook.cards.agent import agent_bundle as view
 
 
 class Client:

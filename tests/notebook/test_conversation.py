@@ -13,7 +13,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.notebook import transcript
-from agentbench.notebook.conversation.model import (
+from agentbench.notebook.cards.conversation.model import (
     ApprovalPart,
     MediaPart,
     NotePart,
@@ -22,7 +22,7 @@ from agentbench.notebook.conversation.model import (
     ToolCallPart,
     turns_of,
 )
-from agentbench.notebook.conversation.views import response_bundle
+from agentbench.notebook.cards.conversation.views import response_bundle
 from agentbench.notebook.look.prose import Render
 from tests.notebook.attacks import ATTACKS
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook import views
+from agentbench.notebook.cards import run as views
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.panel import make_graph_panel

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentbench import AgentSession, InMemoryHistoryProvider, Message, SecretString
-from agentbench.notebook.session_view import session as view
+from agentbench.notebook.cards.session import session as view
 
 
 def lines(session: Any) -> list[str]:

@@ -12,7 +12,7 @@ from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.notebook.storage_view import storage_bundle
+from agentbench.notebook.cards.storage import storage_bundle
 
 TIME = "2026-11-22T02:33:10.123456+00:00"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.notebook.tool_view import tool
+from agentbench.notebook.cards.tool import tool
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.test_hostile_text import check_bundle
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook.workflow_cells import define_workflow
+from agentbench.notebook.cells.workflow_cell import define_workflow
 from agentbench.notebook.workflow_code import names_in_code, to_python
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.graph.edge_groups import SingleEdgeGroup

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import WorkflowTextError
-from agentbench.notebook.workflow_text import (
+from agentbench.notebook.cells.workflow_text import (
     FanIn,
     FanOut,
     Link,

@@ -75,7 +75,7 @@ class AgentArguments(TypedDict, total=False):
     additional_properties: Mapping[str, Any] | None
 
 
-@drawn_by("agentbench.notebook.agent_view:agent_bundle")
+@drawn_by("agentbench.notebook.cards.agent:agent_bundle")
 class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
     """An `Agent` without agent middleware, spans and translation of errors, for agents that are composed of layers.
 

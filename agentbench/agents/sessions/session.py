@@ -23,7 +23,7 @@ STAMPED: Final = "_stamped_lists"
 SETTLED: Final = "_settled"
 
 
-@drawn_by("agentbench.notebook.session_view:session")
+@drawn_by("agentbench.notebook.cards.session:session")
 class AgentSession(Displayable):
     """The state of a conversation between the runs of agents; pass it to each run of the conversation.
 

@@ -34,7 +34,7 @@ _PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
 """Exact types of results that are neither awaited nor iterated."""
 
 
-@drawn_by("agentbench.notebook.tool_view:tool")
+@drawn_by("agentbench.notebook.cards.tool:tool")
 class FunctionTool(SerializationMixin, Displayable):
     """A function that a model may call, with its name, description and schema.
 

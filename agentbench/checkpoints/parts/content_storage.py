@@ -56,7 +56,7 @@ _SMALL: Final = 1 << 16
 _SWEEP_EVERY: Final = 16
 
 
-@drawn_by("agentbench.notebook.storage_view:storage_bundle")
+@drawn_by("agentbench.notebook.cards.storage:storage_bundle")
 class ContentAddressedStorage(ChainStorage):
     """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 

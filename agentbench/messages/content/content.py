@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-@drawn_by("agentbench.notebook.conversation.views:content_bundle")
+@drawn_by("agentbench.notebook.cards.conversation.views:content_bundle")
 class Content(ContentRecord):
     """One piece of a message, of any kind; the fields that its kind does not have are `None`.
 

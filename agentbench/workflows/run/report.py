@@ -45,7 +45,7 @@ def planned_deliveries(plan: Plan) -> list[PlannedDelivery]:
     return [PlannedDelivery(", ".join(d.sources), d.executor_id, d.data, d.order, d.sources) for d in plan.deliveries]
 
 
-@drawn_by("agentbench.notebook.views:report_bundle")
+@drawn_by("agentbench.notebook.cards.run:report_bundle")
 @dataclass(frozen=True)
 class StepReport(Displayable):
     """One superstep, read from its events.

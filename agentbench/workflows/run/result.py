@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Events = Iterable[WorkflowEvent[Any]]
 
 
-@drawn_by("agentbench.notebook.views:result_bundle")
+@drawn_by("agentbench.notebook.cards.run:result_bundle")
 class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     """Events of a finished run, as a list without `started` and (unless requested) without `status`.
 

@@ -37,7 +37,7 @@ _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
 _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 
-@drawn_by("agentbench.notebook.views:run_bundle")
+@drawn_by("agentbench.notebook.cards.run:run_bundle")
 class WorkflowRun(RunStatus):
     """A handle on one run, made by `workflow.start()`: step it, pause it, rewind it, fork it.
 

@@ -51,7 +51,7 @@ class RunArguments(TypedDict, total=False):
     options: RunOptions | None
 
 
-@drawn_by("agentbench.notebook.views:workflow_bundle")
+@drawn_by("agentbench.notebook.cards.run:workflow_bundle")
 class Workflow(WorkflowDefinition):
     """A graph of executors that can be run; usually made by `WorkflowBuilder`.
 

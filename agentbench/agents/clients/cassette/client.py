@@ -49,7 +49,7 @@ class CassetteCall(NamedTuple):
     served: bool = False
 
 
-@drawn_by("agentbench.notebook.cassette_view:cassette")
+@drawn_by("agentbench.notebook.cards.cassette:cassette")
 class CassetteChatClient(BaseChatClient[Any], Displayable):
     """Records each answer of a model in a file, once; from then on the file answers, without network and key.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
+from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.history.step_rows import (
     WARNING_LIMIT,
@@ -21,7 +22,6 @@ from agentbench.notebook.history.step_rows import (
 from agentbench.notebook.look.html import Markup, Page, Table
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.redact import fields_of, line_preview
-from agentbench.notebook.workbench import older_code
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [

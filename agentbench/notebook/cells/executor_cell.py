@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench.notebook.cells.workbench import older_code, ports_of, workbench
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.workbench import older_code, ports_of, workbench
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.run.workflow import Workflow

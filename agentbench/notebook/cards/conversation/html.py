@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentbench.notebook.conversation.model import (
+from agentbench.notebook.cards.conversation.model import (
     ApprovalPart,
     MediaPart,
     Part,
@@ -13,7 +13,7 @@ from agentbench.notebook.conversation.model import (
     ToolCallPart,
     Turn,
 )
-from agentbench.notebook.conversation.text import speaker
+from agentbench.notebook.cards.conversation.text import speaker
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.prose import Render, prose_blocks
 from agentbench.notebook.look.style import read_static

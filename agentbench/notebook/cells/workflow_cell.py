@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from agentbench.exceptions import WorkflowTextError
-from agentbench.notebook.workbench import workbench
-from agentbench.notebook.workflow_code import remember_names
-from agentbench.notebook.workflow_text import (
+from agentbench.notebook.cells.workbench import workbench
+from agentbench.notebook.cells.workflow_text import (
     FanIn,
     FanOut,
     Link,
@@ -20,6 +19,7 @@ from agentbench.notebook.workflow_text import (
     names_in,
     parse_workflow,
 )
+from agentbench.notebook.workflow_code import remember_names
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default
@@ -34,7 +34,7 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
     """Build a workflow from its text form.
 
     Args:
-        text: Lines such as `load -> check if ready`; see `agentbench.notebook.workflow_text`. Nothing of it is
+        text: Lines such as `load -> check if ready`; see `agentbench.notebook.cells.workflow_text`. Nothing of it is
             evaluated: names are read from `namespace`.
         namespace: The variables with executors (and all that the builder adapts to one) and conditions. Executors
             that are only on the workbench are found there by their ids.

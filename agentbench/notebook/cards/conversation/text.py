@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from agentbench.notebook.conversation.model import (
+from agentbench.notebook.cards.conversation.model import (
     ApprovalPart,
     MediaPart,
     NotePart,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._display import Displayable
-from agentbench.notebook.conversation.html import conversation_html
-from agentbench.notebook.conversation.model import Turn, parts_of, turns_of
-from agentbench.notebook.conversation.text import text_lines
+from agentbench.notebook.cards.conversation.html import conversation_html
+from agentbench.notebook.cards.conversation.model import Turn, parts_of, turns_of
+from agentbench.notebook.cards.conversation.text import text_lines
 from agentbench.notebook.look.prose import Render
 from agentbench.notebook.text.escape import esc
 

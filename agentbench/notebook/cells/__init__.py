@@ -1,0 +1,1 @@
+"""Workflows written cell by cell."""
