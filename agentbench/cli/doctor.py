@@ -15,7 +15,7 @@ def add_doctor(commands: Commands) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from agentbench.notebook.doctor import doctor  # noqa: PLC0415 - looks at everything, so it loads a lot
+    from agentbench.notebook.commands.doctor import doctor  # noqa: PLC0415 - looks at everything, so it loads a lot
 
     report = doctor()
     print(report.text)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from agentbench.notebook.cells.workbench import older_code as older_code
     from agentbench.notebook.cells.workbench import workbench as workbench
     from agentbench.notebook.cells.workflow_cell import define_workflow as define_workflow
-    from agentbench.notebook.doctor import doctor as doctor
+    from agentbench.notebook.commands.doctor import doctor as doctor
+    from agentbench.notebook.commands.magics import load_ipython_extension as load_ipython_extension
+    from agentbench.notebook.commands.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.forms.form import Form as Form
     from agentbench.notebook.forms.form import FormState as FormState
     from agentbench.notebook.forms.form import form as form
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
     from agentbench.notebook.look.prose import Prose as Prose
     from agentbench.notebook.look.prose import prose as prose
-    from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
-    from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
     from agentbench.notebook.plots.compare import ComparePlot as ComparePlot
     from agentbench.notebook.plots.compare import compare as compare
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.plots.functions import timeline as timeline
     from agentbench.notebook.plots.functions import usage as usage
     from agentbench.notebook.plots.plot import Plot as Plot
-    from agentbench.notebook.progress import Progress as Progress
-    from agentbench.notebook.progress import progress as progress
+    from agentbench.notebook.progress_bar.progress import Progress as Progress
+    from agentbench.notebook.progress_bar.progress import progress as progress
     from agentbench.notebook.runtime.prices import Price as Price
     from agentbench.notebook.runtime.settings import Settings as Settings
     from agentbench.notebook.runtime.settings import configure as configure
@@ -85,7 +85,7 @@ _MODULE_OF = {
     "Inbox": "forms.inbox",
     "Plot": "plots.plot",
     "Price": "runtime.prices",
-    "Progress": "progress",
+    "Progress": "progress_bar.progress",
     "Prose": "look.prose",
     "Settings": "runtime.settings",
     "Stepper": "stepper",
@@ -99,19 +99,19 @@ _MODULE_OF = {
     "define_workflow": "cells.workflow_cell",
     "diff": "plots.diff",
     "diff_frame": "frames.differences",
-    "doctor": "doctor",
+    "doctor": "commands.doctor",
     "draw": "graph.view",
     "events_frame": "frames.frames",
     "form": "forms.form",
     "inbox": "forms.inbox",
     "lineage": "plots.functions",
     "lineage_frame": "frames.frames",
-    "load_ipython_extension": "magics",
+    "load_ipython_extension": "commands.magics",
     "make_graph_panel": "panel",
     "messages_frame": "frames.frames",
     "nest_state": "runtime.waiting",
     "older_code": "cells.workbench",
-    "progress": "progress",
+    "progress": "progress_bar.progress",
     "prose": "look.prose",
     "request_form": "forms.form",
     "requests_frame": "frames.frames",
@@ -124,7 +124,7 @@ _MODULE_OF = {
     "timeline_frame": "frames.frames",
     "to_python": "workflow_code",
     "transcript": "cards.conversation.views",
-    "unload_ipython_extension": "magics",
+    "unload_ipython_extension": "commands.magics",
     "usage": "plots.functions",
     "usage_frame": "frames.frames",
     "wait": "runtime.waiting",

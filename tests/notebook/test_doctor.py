@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.doctor import Finding, doctor
+from agentbench.notebook.commands.doctor import Finding, doctor
 from agentbench.notebook.runtime import settings
 
 
@@ -21,7 +21,7 @@ def settings_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def module() -> ModuleType:
-    return sys.modules["agentbench.notebook.doctor"]
+    return sys.modules["agentbench.notebook.commands.doctor"]
 
 
 def found(topic: str) -> Finding:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook import progress_displays
-from agentbench.notebook.progress import Progress, progress
-from agentbench.notebook.progress_displays import Bar, Widget, progress_html
-from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.progress_bar import displays as progress_displays
+from agentbench.notebook.progress_bar.displays import Bar, Widget, progress_html
+from agentbench.notebook.progress_bar.progress import Progress, progress
+from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepper import stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder

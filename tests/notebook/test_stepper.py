@@ -492,7 +492,7 @@ def test_a_run_can_be_had_as_tables(panel: Stepper) -> None:
 
 def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
     script = """
-        import agentbench.notebook.doctor, agentbench.notebook.progress, agentbench.notebook.stepper
+        import agentbench.notebook.commands.doctor, agentbench.notebook.progress_bar.progress, agentbench.notebook.stepper
         from agentbench.notebook import doctor, progress, stepper
         print(doctor.__name__, progress.__name__, stepper.__name__, type(stepper).__name__)
     """

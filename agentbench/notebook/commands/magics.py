@@ -142,7 +142,7 @@ def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
 
 
 def _doctor(words: list[str], namespace: dict[str, Any]) -> None:
-    from agentbench.notebook.doctor import doctor
+    from agentbench.notebook.commands.doctor import doctor
 
     _require(not words, "doctor", "nothing after it")
     print(doctor().text)  # noqa: T201 - a command prints

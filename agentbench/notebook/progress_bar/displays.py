@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
-from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 

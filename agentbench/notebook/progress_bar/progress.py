@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentbench import _bridge
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.log import workflow_name
-from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
-from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.progress_bar.displays import Bar, Display, Lines, Widget
+from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait

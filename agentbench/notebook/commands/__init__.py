@@ -1,0 +1,1 @@
+"""The magics and the doctor."""
