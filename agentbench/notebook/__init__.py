@@ -6,8 +6,6 @@ Every name is imported at its first use, so that drawing a graph loads no pandas
 # A new name is entered in both tables below; a test compares them.
 
 import importlib
-import sys
-from types import ModuleType
 
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all the rest
 if TYPE_CHECKING:
@@ -42,11 +40,11 @@ if TYPE_CHECKING:
     from agentbench.notebook.frames.frames import usage_frame as usage_frame
     from agentbench.notebook.graph.view import GraphView as GraphView
     from agentbench.notebook.graph.view import draw as draw
-    from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
-    from agentbench.notebook.live_panel import GraphPanel as GraphPanel
+    from agentbench.notebook.graph_panel.live import GraphPanel as GraphPanel
+    from agentbench.notebook.graph_panel.panel import make_graph_panel as make_graph_panel
+    from agentbench.notebook.graph_panel.plain import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.look.prose import Prose as Prose
     from agentbench.notebook.look.prose import prose as prose
-    from agentbench.notebook.panel import make_graph_panel as make_graph_panel
     from agentbench.notebook.plots.compare import ComparePlot as ComparePlot
     from agentbench.notebook.plots.compare import compare as compare
     from agentbench.notebook.plots.diff import DiffPlot as DiffPlot
@@ -64,10 +62,10 @@ if TYPE_CHECKING:
     from agentbench.notebook.runtime.waiting import run_sync as run_sync
     from agentbench.notebook.runtime.waiting import submit as submit
     from agentbench.notebook.runtime.waiting import wait as wait
-    from agentbench.notebook.stepper import Stepper as Stepper
-    from agentbench.notebook.stepper import stepper as stepper
     from agentbench.notebook.stepper_edits import Edit as Edit
-    from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
+    from agentbench.notebook.stepping.model.messages import StepperStatus as StepperStatus
+    from agentbench.notebook.stepping.stepper import Stepper as Stepper
+    from agentbench.notebook.stepping.stepper import stepper as stepper
     from agentbench.notebook.workflow_code import to_python as to_python
 
 _MODULE_OF = {
@@ -79,17 +77,17 @@ _MODULE_OF = {
     "Form": "forms.form",
     "FormState": "forms.form",
     "Frames": "frames.frames",
-    "GraphPanel": "live_panel",
+    "GraphPanel": "graph_panel.live",
     "GraphView": "graph.view",
-    "HtmlGraphPanel": "html_panel",
+    "HtmlGraphPanel": "graph_panel.plain",
     "Inbox": "forms.inbox",
     "Plot": "plots.plot",
     "Price": "runtime.prices",
     "Progress": "progress_bar.progress",
     "Prose": "look.prose",
     "Settings": "runtime.settings",
-    "Stepper": "stepper",
-    "StepperStatus": "stepper_messages",
+    "Stepper": "stepping.stepper",
+    "StepperStatus": "stepping.model.messages",
     "Transcript": "cards.conversation.views",
     "Workbench": "cells.workbench",
     "checkpoints_frame": "frames.frames",
@@ -107,7 +105,7 @@ _MODULE_OF = {
     "lineage": "plots.functions",
     "lineage_frame": "frames.frames",
     "load_ipython_extension": "commands.magics",
-    "make_graph_panel": "panel",
+    "make_graph_panel": "graph_panel.panel",
     "messages_frame": "frames.frames",
     "nest_state": "runtime.waiting",
     "older_code": "cells.workbench",
@@ -118,7 +116,7 @@ _MODULE_OF = {
     "run_sync": "runtime.waiting",
     "runs_frame": "frames.frames",
     "state_frame": "frames.frames",
-    "stepper": "stepper",
+    "stepper": "stepping.stepper",
     "submit": "runtime.waiting",
     "timeline": "plots.functions",
     "timeline_frame": "frames.frames",
@@ -145,18 +143,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
-
-
-class _Package(ModuleType):
-    """Some functions lie in a module of their name; importing that module must not hide them.
-
-    The import system sets `agentbench.notebook.stepper` to the module when that is first imported, from any place.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and _MODULE_OF.get(name) == name:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -22,7 +22,7 @@ from agentbench import (
     set_runtime_defaults,
 )
 from agentbench.notebook import compare
-from agentbench.notebook.stepper import stepper
+from agentbench.notebook.stepping.stepper import stepper
 from tests.notebook.attacks import ATTACKS
 
 

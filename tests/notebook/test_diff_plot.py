@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowCheckpoint, WorkflowContext, handler
 from agentbench.notebook import DiffPlot, diff
-from agentbench.notebook.stepper import stepper
+from agentbench.notebook.stepping.stepper import stepper
 from tests.notebook.attacks import ATTACKS
 
 

@@ -13,7 +13,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook.cards import run as views
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.panel import make_graph_panel
+from agentbench.notebook.graph_panel.panel import make_graph_panel
 from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent

@@ -14,7 +14,7 @@ from agentbench.notebook.cells.workbench import workbench
 from agentbench.notebook.commands import magics
 from agentbench.notebook.commands.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepper import stepper
+from agentbench.notebook.stepping.stepper import stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

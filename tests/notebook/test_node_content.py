@@ -6,9 +6,9 @@ from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.node_content import node_entries, node_facts
-from agentbench.notebook.stepper_messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.view.node_tab import node_entries, node_facts
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook.html_panel import HtmlGraphPanel
-from agentbench.notebook.live_panel import GraphPanel
+from agentbench.notebook.graph_panel.live import GraphPanel
+from agentbench.notebook.graph_panel.panel import make_graph_panel
+from agentbench.notebook.graph_panel.plain import HtmlGraphPanel
 from agentbench.notebook.look import style
-from agentbench.notebook.panel import make_graph_panel
 from agentbench.notebook.runtime.settings import configure
 from tests.notebook import graphs
 
@@ -58,7 +58,7 @@ def test_the_live_panel_is_taken_unless_it_is_switched_off():
 def test_a_missing_package_leads_to_the_next_best_thing(missing: str, expected: str):
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "from agentbench.notebook.panel import make_graph_panel\n"
+        "from agentbench.notebook.graph_panel.panel import make_graph_panel\n"
         "from tests.notebook.graphs import research\n"
         "try: print(type(make_graph_panel(research())).__name__)\n"
         "except Exception as error: print(type(error).__name__)"

@@ -1,4 +1,4 @@
-from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.graph_panel.model import PanelModel
 from tests.notebook import graphs
 
 

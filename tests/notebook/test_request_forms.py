@@ -9,7 +9,7 @@ pytest.importorskip("anywidget")
 
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
 from agentbench.notebook import stepper
-from agentbench.notebook.request_forms import RequestForms
+from agentbench.notebook.stepping.request_forms import RequestForms
 
 
 def asked(request_id: str, data: Any = "Title?", response_type: Any = str) -> WorkflowEvent[Any]:

@@ -23,7 +23,7 @@ from agentbench.exceptions import (
     StepperClosed,
     StepperStateError,
 )
-from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -455,7 +455,7 @@ def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> Non
         import asyncio, sys
         task, future = asyncio.Task, asyncio.Future
         import agentbench.notebook
-        from agentbench.notebook.stepper import stepper
+        from agentbench.notebook.stepping.stepper import stepper
         from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
         from agentbench.workflows.executors.context import WorkflowContext
         from agentbench.workflows.executors.executor import Executor
@@ -492,7 +492,9 @@ def test_a_run_can_be_had_as_tables(panel: Stepper) -> None:
 
 def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
     script = """
-        import agentbench.notebook.commands.doctor, agentbench.notebook.progress_bar.progress, agentbench.notebook.stepper
+        import agentbench.notebook.commands.doctor
+        import agentbench.notebook.progress_bar.progress
+        import agentbench.notebook.stepping.stepper
         from agentbench.notebook import doctor, progress, stepper
         print(doctor.__name__, progress.__name__, stepper.__name__, type(stepper).__name__)
     """

@@ -15,7 +15,7 @@ from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.breakpoints import Hit
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.model.messages import (
     AnswerTaken,
     BackRequested,
     BranchRequested,
@@ -45,8 +45,8 @@ from agentbench.notebook.stepper_messages import (
     StopRun,
     TakeStep,
 )
-from agentbench.notebook.stepper_model import StepperModel
-from agentbench.notebook.stepper_view import view_of
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.view.view import view_of
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport

@@ -12,9 +12,9 @@ import ipywidgets
 import pytest
 
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepper import Stepper, stepper
-from agentbench.notebook.stepper_page import StepperPage, StepperPart
-from agentbench.notebook.stepper_plain import PlainPage
+from agentbench.notebook.stepping.page import StepperPage, StepperPart
+from agentbench.notebook.stepping.plain import PlainPage
+from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

@@ -15,7 +15,7 @@ from agentbench._bridge import engine_thread
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperClosed
-from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -134,7 +134,7 @@ def test_an_interrupt_between_the_begin_of_a_call_and_its_wait_ends_its_work(
 def test_a_run_shows_its_panel_where_a_person_has_to_answer_and_a_fork_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = importlib.import_module("agentbench.notebook.stepper")
+    module = importlib.import_module("agentbench.notebook.stepping.stepper")
     shown: list[object] = []
     monkeypatch.setattr(module, "in_kernel", lambda: True)
     monkeypatch.setattr(module, "show_in_cell", shown.append)

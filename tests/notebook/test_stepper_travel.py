@@ -21,7 +21,7 @@ from agentbench.exceptions import (
     StepperClosed,
     StepperStateError,
 )
-from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

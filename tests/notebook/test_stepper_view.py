@@ -9,9 +9,9 @@ import pytest
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Hit, breakpoint_at, pause_reason
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
+from agentbench.notebook.stepping.model.messages import (
     BackRequested,
     BreakpointSet,
     CloseRequested,
@@ -23,8 +23,8 @@ from agentbench.notebook.stepper_messages import (
     StepperStatus,
     StepRequested,
 )
-from agentbench.notebook.stepper_model import StepperModel
-from agentbench.notebook.stepper_view import SIGNS, StepperView, view_of
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.view.view import SIGNS, StepperView, view_of
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 

@@ -158,7 +158,7 @@ def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
 def _step(words: list[str], namespace: dict[str, Any]) -> None:
     from agentbench.notebook.cells.workbench import older_code
     from agentbench.notebook.history.log import lines_of_report
-    from agentbench.notebook.stepper import Stepper
+    from agentbench.notebook.stepping.stepper import Stepper
 
     _require(len(words) == 1 or (len(words) == 2 and words[1].isdecimal()), "step", "a variable and maybe a number")
     found = _variable(words[0], namespace)
@@ -216,7 +216,7 @@ def _is_drawable(value: object) -> bool:
 
 
 def _is_stepper(value: object) -> bool:
-    from agentbench.notebook.stepper import Stepper
+    from agentbench.notebook.stepping.stepper import Stepper
 
     return isinstance(value, Stepper)
 

@@ -20,13 +20,13 @@ from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_messages import USUAL_LIMIT
+from agentbench.notebook.stepping.model.messages import USUAL_LIMIT
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 
 if TYPE_CHECKING:
-    from agentbench.notebook.stepper import Stepper
+    from agentbench.notebook.stepping.stepper import Stepper
 
 __all__ = ["Progress", "progress"]
 
@@ -183,7 +183,7 @@ class _Driver(Protocol):
 def _driver_of(run: object) -> _Driver:
     if isinstance(run, WorkflowRun):
         return _RunDriver(run)
-    from agentbench.notebook.stepper import Stepper
+    from agentbench.notebook.stepping.stepper import Stepper
 
     if isinstance(run, Stepper):
         return _StepperDriver(run)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentbench.notebook.history.log import count_text
-from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
+from agentbench.notebook.stepping.model.model import StepperModel
 
 __all__ = ["SLOW_SPEED", "Button", "MenuItem", "buttons_of", "more_menu_of", "run_menu_of"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
@@ -20,13 +19,14 @@ from agentbench.notebook.history.log import count_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
-from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, GotoRequested
-from agentbench.notebook.stepper_session import StepperSession
-from agentbench.notebook.stepper_tabs import StepperTabs
-from agentbench.notebook.stepper_view import StepperView, view_of
+from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
+from agentbench.notebook.stepping.model.messages import IN_FLIGHT, EditsDiscarded, GotoRequested
+from agentbench.notebook.stepping.session import StepperSession
+from agentbench.notebook.stepping.tab_loader import StepperTabs
+from agentbench.notebook.stepping.view.tabs import Content
+from agentbench.notebook.stepping.view.view import StepperView, view_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowEvent
@@ -283,7 +283,7 @@ class StepperScreen:
         return self._page.widget
 
     def _make_page(self) -> Any:
-        from agentbench.notebook.panel import make_graph_panel
+        from agentbench.notebook.graph_panel.panel import make_graph_panel
 
         panel = None
         if self._layout != "minimal":
@@ -295,9 +295,9 @@ class StepperScreen:
         try:
             if not settings.current().live_graph:
                 raise ModuleNotFoundError(name="anywidget")
-            from agentbench.notebook.stepper_page import StepperPage
+            from agentbench.notebook.stepping.page import StepperPage
         except ModuleNotFoundError:
-            from agentbench.notebook.stepper_plain import PlainPage
+            from agentbench.notebook.stepping.plain import PlainPage
 
             return PlainPage(self, panel, layout=self._layout, height=self._height)
         return StepperPage(self, name, panel, layout=self._layout, height=self._height)

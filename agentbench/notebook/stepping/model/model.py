@@ -1,8 +1,7 @@
 """Pure: what a stepper decides. Requests of people and reports of the engine go in, instructions come out.
 
-No widget, no loop, no clock: `StepperModel.handle` is the whole stepper as a table, and `agentbench.notebook.stepper`
-carries out its instructions. A request that is not allowed now raises `StepperStateError`; widgets disable their
-buttons.
+No widget, no loop, no clock: `StepperModel.handle` is the whole stepper as a table, and `stepping.stepper` carries out
+its instructions. A request that is not allowed now raises `StepperStateError`; widgets disable their buttons.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from agentbench.exceptions import StepperStateError
 from agentbench.notebook.breakpoints import pause_reason
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.usage import tokens_of
-from agentbench.notebook.stepper_knowledge import LOG_LINES, Goal, StepperKnowledge
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.model.knowledge import LOG_LINES, Goal, StepperKnowledge
+from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     AnswerTaken,
     BackRequested,

@@ -27,14 +27,14 @@ from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.style import read_script
-from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepper_content import TABS, Content
-from agentbench.notebook.stepper_control import StepperControl
-from agentbench.notebook.stepper_controls import MenuItem
-from agentbench.notebook.stepper_model import LOG_LINES
-from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.stepping.control import StepperControl
+from agentbench.notebook.stepping.model.controls import MenuItem
+from agentbench.notebook.stepping.model.model import LOG_LINES
+from agentbench.notebook.stepping.request_forms import RequestForms
+from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.stepping.view.view import StepperView
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import Entry, Level, Row, ValueTree
 

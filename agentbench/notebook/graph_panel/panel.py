@@ -1,7 +1,7 @@
 """The live graph as one interface with two implementations, and the choice between them.
 
-`GraphPanel` (agentbench.notebook.live_panel) is an anywidget; `HtmlGraphPanel` (agentbench.notebook.html_panel) needs
-only ipywidgets and draws anew. Both are ipywidgets (put them into boxes) and behave the same from Python:
+`GraphPanel` (in `live`) is an anywidget; `HtmlGraphPanel` (in `plain`) needs only ipywidgets and draws anew. Both are
+ipywidgets (put them into boxes) and behave the same from Python:
 
     panel = make_graph_panel(source, direction="LR", expand=(), height=420)   # source: Workflow or GraphShape
     panel.update({"review": "waiting", ("plan", "review"): "done"}, badges={"review": "2 visits"})
@@ -22,8 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook.panel_commands import Unsubscribe
-from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.graph_panel.commands import Unsubscribe
+from agentbench.notebook.graph_panel.model import PanelModel
 from agentbench.notebook.runtime import settings
 
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def make_graph_panel(
 def _panel_class() -> Any:
     if settings.current().live_graph:
         try:
-            from agentbench.notebook.live_panel import GraphPanel
+            from agentbench.notebook.graph_panel.live import GraphPanel
         except ModuleNotFoundError as error:
             if error.name != "anywidget":
                 raise
         else:
             return GraphPanel
-    from agentbench.notebook.html_panel import HtmlGraphPanel
+    from agentbench.notebook.graph_panel.plain import HtmlGraphPanel
 
     return HtmlGraphPanel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from agentbench.notebook.stepper_controls import SLOW_SPEED
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.model.controls import SLOW_SPEED
+from agentbench.notebook.stepping.model.messages import (
     BackRequested,
     BranchRequested,
     BreakpointsCleared,
@@ -21,7 +21,7 @@ from agentbench.notebook.stepper_messages import (
     Stimulus,
     StopRequested,
 )
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.model import StepperModel
 
 __all__ = ["TAB_COMMANDS", "stimulus_of"]
 

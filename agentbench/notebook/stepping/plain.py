@@ -11,13 +11,13 @@ from typing import Any
 import ipywidgets
 
 from agentbench.exceptions import NotebookError, WidgetsUnavailable
-from agentbench.notebook.plain_tools import BreakpointTool, EditTool, MenuTool, plain_button, row_box
-from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepper_content import TABS, Content
-from agentbench.notebook.stepper_control import StepperControl
-from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.stepping.control import StepperControl
+from agentbench.notebook.stepping.plain_tools import BreakpointTool, EditTool, MenuTool, plain_button, row_box
+from agentbench.notebook.stepping.request_forms import RequestForms
+from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.stepping.view.view import StepperView
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PlainPage"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentbench.notebook.history.log import count_text, deliveries_text, failures_of, outputs_of, run_name
-from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
+from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE

@@ -19,10 +19,10 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
-from agentbench.notebook.driven_run import DrivenRun, line_to
 from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepper_edits import Edit, checked_edit
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
+from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     AnswerTaken,
     BreakpointsChecked,
@@ -50,7 +50,7 @@ from agentbench.notebook.stepper_messages import (
     StopRun,
     TakeStep,
 )
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run import WorkflowRun

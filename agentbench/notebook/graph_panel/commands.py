@@ -5,7 +5,7 @@ from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.graph.view import GraphView
-from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.graph_panel.model import PanelModel
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.text.escape import esc
 

@@ -7,8 +7,8 @@ from typing import Any
 from agentbench import _bridge
 from agentbench._bridge import EngineFuture
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_messages import Stimulus
-from agentbench.notebook.stepper_reading import StepperReading
+from agentbench.notebook.stepping.model.messages import Stimulus
+from agentbench.notebook.stepping.reading import StepperReading
 
 __all__ = ["StepperCalls"]
 

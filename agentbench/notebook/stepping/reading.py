@@ -12,9 +12,9 @@ from agentbench.exceptions import NestedLoopError
 from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepper_edits import StagedEdits
-from agentbench.notebook.stepper_messages import StepperStatus
-from agentbench.notebook.stepper_screen import StepperScreen
-from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.stepping.model.messages import StepperStatus
+from agentbench.notebook.stepping.screen import StepperScreen
+from agentbench.notebook.stepping.session import StepperSession
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.result import WorkflowRunResult

@@ -10,12 +10,12 @@ from typing import Any
 import ipywidgets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
-from agentbench.notebook.break_offers import Offer
 from agentbench.notebook.edit_paths import find_place
 from agentbench.notebook.forms.text_values.edits import value_of
-from agentbench.notebook.stepper_content import Content
-from agentbench.notebook.stepper_control import StepperControl
-from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.stepping.control import StepperControl
+from agentbench.notebook.stepping.model.break_offers import Offer
+from agentbench.notebook.stepping.view.tabs import Content
+from agentbench.notebook.stepping.view.view import StepperView
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import Entry
 

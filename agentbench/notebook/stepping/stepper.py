@@ -31,7 +31,7 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.model.messages import (
     USUAL_LIMIT,
     CloseRequested,
     PauseRequested,
@@ -41,11 +41,11 @@ from agentbench.notebook.stepper_messages import (
     StopRequested,
     Until,
 )
-from agentbench.notebook.stepper_model import StepperModel
-from agentbench.notebook.stepper_register import close_older, register
-from agentbench.notebook.stepper_screen import Layout, StepperScreen
-from agentbench.notebook.stepper_session import Start, StepperSession
-from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.open_steppers import close_older, register
+from agentbench.notebook.stepping.screen import Layout, StepperScreen
+from agentbench.notebook.stepping.session import Start, StepperSession
+from agentbench.notebook.stepping.travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.options import RunOptions

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.breakpoints import Breakpoint, BreakpointBoard
-from agentbench.notebook.checkpoint_line import CheckpointLine, Past
 from agentbench.notebook.history.activity import Activity, ElementStates
 from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepper_edits import Edit, EditDesk
-from agentbench.notebook.stepper_messages import ALLOWED, RunFacts, RunRequested, StepperStatus, StepRequested, Until
+from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine, Past
+from agentbench.notebook.stepping.model.messages import (
+    ALLOWED,
+    RunFacts,
+    RunRequested,
+    StepperStatus,
+    StepRequested,
+    Until,
+)
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "Goal", "StepperKnowledge"]

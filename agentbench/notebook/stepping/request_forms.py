@@ -10,7 +10,7 @@ import ipywidgets
 from agentbench.notebook.forms.form import Form, request_form
 from agentbench.notebook.history.questions import Request
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.stepping.view.view import StepperView
 
 __all__ = ["RequestForms"]
 

@@ -9,9 +9,9 @@ from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_calls import StepperCalls
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.notebook.stepper_messages import (
+from agentbench.notebook.stepping.calls import StepperCalls
+from agentbench.notebook.stepping.model.messages import (
     BackRequested,
     BranchRequested,
     EditsDiscarded,

@@ -10,10 +10,10 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepper_content import Content, Sources, content_of
-from agentbench.notebook.stepper_messages import RunFacts
-from agentbench.notebook.stepper_model import StepperModel
-from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.stepping.model.messages import RunFacts
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.session import StepperSession
+from agentbench.notebook.stepping.view.tabs import Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import ValueTree
 

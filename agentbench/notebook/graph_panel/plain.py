@@ -6,9 +6,9 @@ import ipywidgets
 import traitlets
 
 from agentbench.notebook.graph.folding import HOW_TO_OPEN
+from agentbench.notebook.graph_panel.commands import PanelCommands
+from agentbench.notebook.graph_panel.model import PanelModel
 from agentbench.notebook.look.style import live_style
-from agentbench.notebook.panel_commands import PanelCommands
-from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.runtime.widgets import close_all
 from agentbench.notebook.text.escape import esc
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
-from agentbench.notebook.stepper_messages import StepperStatus
+from agentbench.notebook.stepping.model.messages import StepperStatus
 
 __all__ = ["close_older", "register"]
 

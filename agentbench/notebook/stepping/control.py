@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from agentbench.notebook.break_offers import Offer
-from agentbench.notebook.stepper_content import Content
-from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.stepping.model.break_offers import Offer
+from agentbench.notebook.stepping.view.tabs import Content
+from agentbench.notebook.stepping.view.view import StepperView
 
 __all__ = ["StepperControl"]
 

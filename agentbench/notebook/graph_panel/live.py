@@ -5,10 +5,10 @@ from typing import Any
 import anywidget
 import traitlets
 
+from agentbench.notebook.graph_panel.commands import PanelCommands
+from agentbench.notebook.graph_panel.model import PanelModel
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
-from agentbench.notebook.panel_commands import PanelCommands
-from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.text.escape import esc
 

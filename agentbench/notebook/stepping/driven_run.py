@@ -16,7 +16,7 @@ from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpoint
 from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.breakpoints import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.notebook.stepper_edits import Edit, updates_of
-from agentbench.notebook.stepper_messages import RunFacts, StepEnded, StepFailed
+from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepFailed
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport

@@ -9,7 +9,7 @@ from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.look.states import STATES
-from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import Entry
 from agentbench.workflows.events.events import WorkflowEvent

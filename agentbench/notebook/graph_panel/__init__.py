@@ -1,0 +1,1 @@
+"""The graph of a workflow as a panel whose states change."""

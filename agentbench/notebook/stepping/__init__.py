@@ -1,0 +1,1 @@
+"""The stepper: one run, superstep by superstep."""

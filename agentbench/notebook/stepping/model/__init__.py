@@ -1,0 +1,1 @@
+"""Pure: what a stepper knows, and what it does next."""

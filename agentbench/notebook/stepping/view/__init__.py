@@ -1,0 +1,1 @@
+"""Pure: what a page displays of a stepper."""
