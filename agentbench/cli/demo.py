@@ -50,8 +50,8 @@ def _demo(arguments: argparse.Namespace) -> int:
     for package in ("pandas", "vega_datasets", "graphviz"):
         require(package, extra="notebook", purpose="run the demo")
     # Not there without the extra, and the engine is not needed to say so.
+    from agentbench.cli.demo_workflow import Years, build_workflow  # noqa: PLC0415
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
-    from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415
 
     arguments.output.mkdir(parents=True, exist_ok=True)
     workflow, storage = build_workflow(), FileCheckpointStorage(arguments.output)

@@ -9,7 +9,7 @@ import importlib
 
 TYPE_CHECKING = False  # that of typing, whose import takes longer than all the rest
 if TYPE_CHECKING:
-    from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
+    from agentbench.checkpoints.editing import Edit as Edit
     from agentbench.notebook.cards.conversation.views import Transcript as Transcript
     from agentbench.notebook.cards.conversation.views import transcript as transcript
     from agentbench.notebook.cells.executor_cell import Definition as Definition
@@ -62,18 +62,18 @@ if TYPE_CHECKING:
     from agentbench.notebook.runtime.waiting import run_sync as run_sync
     from agentbench.notebook.runtime.waiting import submit as submit
     from agentbench.notebook.runtime.waiting import wait as wait
-    from agentbench.notebook.stepper_edits import Edit as Edit
     from agentbench.notebook.stepping.model.messages import StepperStatus as StepperStatus
     from agentbench.notebook.stepping.stepper import Stepper as Stepper
     from agentbench.notebook.stepping.stepper import stepper as stepper
-    from agentbench.notebook.workflow_code import to_python as to_python
+    from agentbench.workflows.draw.python_code import to_python as to_python
+    from agentbench.workflows.run.break_places import Breakpoint as Breakpoint
 
 _MODULE_OF = {
-    "Breakpoint": "breakpoints",
+    "Breakpoint": "agentbench.workflows.run.break_places",
     "ComparePlot": "plots.compare",
     "Definition": "cells.executor_cell",
     "DiffPlot": "plots.diff",
-    "Edit": "stepper_edits",
+    "Edit": "agentbench.checkpoints.editing",
     "Form": "forms.form",
     "FormState": "forms.form",
     "Frames": "frames.frames",
@@ -120,7 +120,7 @@ _MODULE_OF = {
     "submit": "runtime.waiting",
     "timeline": "plots.functions",
     "timeline_frame": "frames.frames",
-    "to_python": "workflow_code",
+    "to_python": "agentbench.workflows.draw.python_code",
     "transcript": "cards.conversation.views",
     "unload_ipython_extension": "commands.magics",
     "usage": "plots.functions",
@@ -136,7 +136,9 @@ def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    value: object = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    home = _MODULE_OF[name]  # without the name of this package, or the whole name of a module below it
+    module = importlib.import_module(home if home.startswith("agentbench.") else f"{__name__}.{home}")
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

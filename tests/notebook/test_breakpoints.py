@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.breakpoints import (
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.break_places import (
     Boundary,
     Breakpoint,
     BreakpointBoard,
@@ -15,7 +16,6 @@ from agentbench.notebook.breakpoints import (
     find_hits,
     pause_reason,
 )
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 EXECUTORS = ("plan", "review", "failure")

@@ -11,7 +11,7 @@ pytest.importorskip("vega_datasets")
 from vega_datasets import local_data
 
 from agentbench._clock import runtime_defaults, set_runtime_defaults
-from agentbench.notebook.demo import Report, Years, build_workflow
+from agentbench.cli.demo_workflow import Report, Years, build_workflow
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.approval import Approval
 from agentbench.workflows.run.workflow import Workflow

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.editing import Edit, EditDesk, StagedEdits, checked_edit, updates_of
+from agentbench.checkpoints.paths import find_place, replace_at
 from agentbench.exceptions import InvalidEdit
-from agentbench.notebook.edit_paths import find_place, replace_at
-from agentbench.notebook.stepper_edits import Edit, EditDesk, StagedEdits, checked_edit, updates_of
 from agentbench.workflows.executors.message import WorkflowMessage
 
 

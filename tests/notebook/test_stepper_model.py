@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.breakpoints import Hit
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepping.model.messages import (
     AnswerTaken,
     BackRequested,
@@ -49,6 +48,7 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.view import view_of
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
+from agentbench.workflows.run.break_places import Hit
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 S = StepperStatus

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.breakpoints import Hit, breakpoint_at, pause_reason
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepping.model.messages import (
     BackRequested,
@@ -25,6 +24,7 @@ from agentbench.notebook.stepping.model.messages import (
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.view import SIGNS, StepperView, view_of
+from agentbench.workflows.run.break_places import Hit, breakpoint_at, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook.cells.workflow_cell import define_workflow
-from agentbench.notebook.workflow_code import names_in_code, to_python
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.draw.python_code import names_in_code, to_python
 from agentbench.workflows.graph.edge_groups import SingleEdgeGroup
 from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow

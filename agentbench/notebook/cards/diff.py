@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentbench.checkpoints.editing import Edit, StagedEdits
 from agentbench.notebook.history.changes.lines import change_cells
 from agentbench.notebook.look.html import Markup, Table, element
 from agentbench.notebook.look.style import read_static
-from agentbench.notebook.stepper_edits import Edit, StagedEdits
 
 __all__ = ["edit_bundle", "edits_bundle"]
 

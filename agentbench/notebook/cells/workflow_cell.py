@@ -19,8 +19,8 @@ from agentbench.notebook.cells.workflow_text import (
     names_in,
     parse_workflow,
 )
-from agentbench.notebook.workflow_code import remember_names
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.draw.python_code import remember_names
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.checkpoints.editing import Edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
-from agentbench.notebook.breakpoints import Boundary, Breakpoint, Hit, find_hits, pause_reason
-from agentbench.notebook.stepper_edits import Edit, updates_of
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepFailed
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
+from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 

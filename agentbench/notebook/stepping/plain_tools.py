@@ -9,8 +9,8 @@ from typing import Any
 
 import ipywidgets
 
+from agentbench.checkpoints.paths import find_place
 from agentbench.exceptions import InvalidEdit, NotebookError
-from agentbench.notebook.edit_paths import find_place
 from agentbench.notebook.forms.text_values.edits import value_of
 from agentbench.notebook.stepping.control import StepperControl
 from agentbench.notebook.stepping.model.break_offers import Offer

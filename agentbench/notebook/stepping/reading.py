@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 from agentbench import _bridge
 from agentbench._bridge import EngineFuture
+from agentbench.checkpoints.editing import StagedEdits
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import NestedLoopError
-from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_edits import StagedEdits
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.break_places import Breakpoint
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
+from agentbench.checkpoints.editing import Edit
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
@@ -19,7 +20,6 @@ from agentbench.notebook.history.log import count_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
 from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, EditsDiscarded, GotoRequested

@@ -16,11 +16,10 @@ from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
+from agentbench.checkpoints.editing import Edit, checked_edit
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.notebook.history.log import LogLine
-from agentbench.notebook.stepper_edits import Edit, checked_edit
 from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
@@ -53,6 +52,7 @@ from agentbench.notebook.stepping.model.messages import (
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import call_on
 

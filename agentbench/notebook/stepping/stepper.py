@@ -23,7 +23,6 @@ from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
-from agentbench.notebook.breakpoints import Where
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.history.log import workflow_name
@@ -50,6 +49,7 @@ from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint
+from agentbench.workflows.run.break_places import Where
 from agentbench.workflows.run.execution import id_of_request
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun

@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import id_of
+from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepping.calls import StepperCalls
 from agentbench.notebook.stepping.model.messages import (
     BackRequested,
@@ -19,6 +18,7 @@ from agentbench.notebook.stepping.model.messages import (
     GotoRequested,
     ShowAgainRequested,
 )
+from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where
 
 __all__ = ["StepperTravel", "require_count", "require_speed"]
 

@@ -121,7 +121,7 @@ class WorkflowDefinition(Displayable):
 
     def to_python(self, names: Mapping[str, object] | None = None) -> str:
         """Return the builder code of this graph, with the `names` of variables such as `globals()` where it can."""
-        text: str = call_view("agentbench.notebook.workflow_code:to_python", self, names)
+        text: str = call_view("agentbench.workflows.draw.python_code:to_python", self, names)
         return text
 
 

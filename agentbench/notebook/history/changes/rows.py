@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.checkpoints.editing import Edit
 from agentbench.notebook.history.changes.lines import hides, masked_path, short_value
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.text.escape import MASK, esc
 
 __all__ = ["MAX_CHANGES", "ChangeRow", "Pieces", "change_row", "edit_rows"]

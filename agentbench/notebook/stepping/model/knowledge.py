@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from agentbench.checkpoints.editing import Edit, EditDesk
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.breakpoints import Breakpoint, BreakpointBoard
 from agentbench.notebook.history.activity import Activity, ElementStates
 from agentbench.notebook.history.log import LogLine
-from agentbench.notebook.stepper_edits import Edit, EditDesk
 from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine, Past
 from agentbench.notebook.stepping.model.messages import (
     ALLOWED,
@@ -19,6 +18,7 @@ from agentbench.notebook.stepping.model.messages import (
     StepRequested,
     Until,
 )
+from agentbench.workflows.run.break_places import Breakpoint, BreakpointBoard
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "Goal", "StepperKnowledge"]

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.breakpoints import Breakpoint, Hit
-from agentbench.notebook.stepper_edits import Edit
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
+from agentbench.workflows.run.break_places import Breakpoint, Hit
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from agentbench.exceptions import StepperStateError
-from agentbench.notebook.breakpoints import pause_reason
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.stepping.model.knowledge import LOG_LINES, Goal, StepperKnowledge
@@ -55,6 +54,7 @@ from agentbench.notebook.stepping.model.messages import (
     TakeStep,
     Until,
 )
+from agentbench.workflows.run.break_places import pause_reason
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.history.activity import Element
 from agentbench.notebook.history.log import LogLine, count_text, run_name
 from agentbench.notebook.stepping.model.controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
@@ -16,6 +15,7 @@ from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_wo
 from agentbench.notebook.stepping.view.node_tab import duration_words
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.break_places import Breakpoint
 
 __all__ = ["SIGNS", "BreakpointRow", "Header", "Scrubber", "StepperView", "view_of"]
 

@@ -11,9 +11,8 @@ from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
-from agentbench.notebook.edit_paths import Place, find_place, replace_at
-from agentbench.workflows.executors.message import WorkflowMessage
 
 __all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
 
@@ -97,7 +96,7 @@ class Updates:
     """The changes of a fork: whole values of the shared state, and the whole queue of messages where one was edited."""
 
     state: dict[str, Any]
-    messages: dict[str, list[WorkflowMessage]] | None
+    messages: dict[str, list[Any]] | None
 
 
 def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = ()) -> Edit:
@@ -129,7 +128,7 @@ def updates_of(checkpoint: WorkflowCheckpoint, edits: Sequence[Edit]) -> Updates
     """Return the values of a checkpoint after edits, by whole keys of the state."""
     root = _after(checkpoint, edits)
     keys = dict.fromkeys(edit.steps[1] for edit in edits if edit.steps[0] == _STATE)
-    queue: dict[str, list[WorkflowMessage]] | None = None
+    queue: dict[str, list[Any]] | None = None
     if any(edit.steps[0] == _MESSAGES for edit in edits):
         queue = {}
         for message in root[_MESSAGES]:
@@ -203,7 +202,7 @@ def _problem_text(problem: Any) -> str:
 
 
 def _require_storable(path: str, value: Any, before: Any) -> None:
-    from agentbench.serialization.json_text import to_json
+    from agentbench.serialization.json_text import to_json  # noqa: PLC0415 - needed by edits alone
 
     try:
         to_json(value)
@@ -215,7 +214,7 @@ def _require_storable(path: str, value: Any, before: Any) -> None:
 
 def _is_storable_as_it_is(value: Any, before: Any) -> bool:
     """Whether the previous value was not serializable either, yet a storage held it: then it can hold this one too."""
-    from agentbench.serialization.json_text import to_json
+    from agentbench.serialization.json_text import to_json  # noqa: PLC0415 - needed by edits alone
 
     if type(value) is not type(before) or not _can_be_copied(value):
         return False
