@@ -14,8 +14,8 @@ ipywidgets (put them into boxes) and behave the same from Python:
 - The traits `selected` (str) and `breakpoints` (list) hold element ids ("n3") of the picture, because they travel to
   the page. Python code uses `selected_id` / `select(id)` and `breakpoint_ids` / `set_breakpoints(ids)`.
 - In the picture, arrows, Home, Enter, `b`, `+`, `-` and `0` are taken; all other keys go on to what is around it.
-- Text that comes from users or models goes through `escaping.esc(value, into="html")` before it meets HTML, SVG or DOT,
-  payloads through `redaction.preview(value)` first.
+- Text that comes from users or models goes through `escape.esc(value, into="html")` before it meets HTML, SVG or DOT,
+  payloads through `redact.preview(value)` first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -24,7 +24,7 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
 
     Args:
         value: A string, or anything whose `str()` is meant. Secrets are masked. Payloads go through
-            `redaction.preview` first.
+            `redact.preview` first.
         into: `html` and `svg`: element text or a quoted attribute; line ends stay. `dot`: a quoted label, as the string
             class that the `graphviz` package does not take for markup. `text`: plain text with its line ends. `line`:
             plain text in one line.

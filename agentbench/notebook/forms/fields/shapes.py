@@ -1,7 +1,7 @@
 """The places of a form, as a tree: leaves with a field each, and the groups and lists around them.
 
-Made from a type by `form_types` and from a JSON Schema by `form_schema`. Shapes are immutable; the typed texts are in
-the drafts of `form_drafts`. Children are made when they are first needed, so types may contain themselves.
+Made from a type or a JSON Schema by the modules of `schema`. Shapes are immutable; the typed texts are in the drafts of
+`values`. Children are made when they are first needed, so types may contain themselves.
 """
 
 from collections.abc import Callable, Sequence
