@@ -352,7 +352,6 @@ class WorkflowBuilder:
                     len(executors),
                 )
             self._has_shared_executors = True
-        groups.extend([InternalEdgeGroup(executor_id) for executor_id in executors])
         if self._name is None:
             self._name = f"WorkflowBuilder-{runtime_defaults().ids.new_id('workflow')}"
         return Workflow(

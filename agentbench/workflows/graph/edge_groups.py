@@ -233,7 +233,7 @@ class FanInEdgeGroup(EdgeGroup):
 
 @EdgeGroup.register
 class InternalEdgeGroup(EdgeGroup):
-    """The edge `"internal:<id>" -> "<id>"` that builders add for every executor; it brings answers to it.
+    """The edge `"internal:<id>" -> "<id>"` that every executor has; it brings answers to it.
 
     Args:
         executor_id: The executor.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.host import OutputKind
 from agentbench.workflows.executors.options import WorkflowSettings
-from agentbench.workflows.graph.edge_groups import EdgeGroup
+from agentbench.workflows.graph.edge_groups import EdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.routing import Router
 from agentbench.workflows.graph.signature import graph_signature
 from agentbench.workflows.graph.signature import signature_hash as hash_signature
@@ -49,7 +49,10 @@ class Graph:
     output_kinds: Callable[[str], OutputKind | None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Make the table of designated executors, and close that of the executors."""
+        """Add the internal edges that are missing, make the table of designations, and close that of the executors."""
+        present = {group.executor_id for group in self.edge_groups if isinstance(group, InternalEdgeGroup)}
+        missing = [InternalEdgeGroup(executor_id) for executor_id in self.executors if executor_id not in present]
+        vars(self)["edge_groups"] = [*self.edge_groups, *missing]
         vars(self)["executors"] = MappingProxyType(self.executors)
         if self.output_from is not None or self.intermediate_output_from is not None:
             kinds: dict[str, OutputKind] = dict.fromkeys(self.intermediate_output_from or (), "intermediate")
