@@ -29,6 +29,7 @@ from agentbench.cli.checkpoint_text import (
 from agentbench.cli.commands import ask
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.history.changes.lines import diff_text
+from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.class_names import unknown_as_plain
 
 
@@ -44,7 +45,10 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
     elif options.tree:
         print("\n\n".join(tree_text(name, infos) for name, infos in chains.items()))
     else:
-        tables = (f"{line(name)}: {_count(infos, 'checkpoint')}\n{infos_text(infos)}" for name, infos in chains.items())
+        tables = (
+            f"{line(name)}: {count_text(len(infos), 'checkpoint')}\n{infos_text(infos)}"
+            for name, infos in chains.items()
+        )
         print("\n\n".join(tables))
     if not chains:
         print(f"No checkpoints to list in {line(displayed_address(options.target))}.", file=sys.stderr)
@@ -101,15 +105,15 @@ async def prune_chain(options: argparse.Namespace) -> int:
         await require_chain(storage, options.workflow, target=options.target)
         ids = await storage.list_checkpoint_ids(workflow_name=options.workflow)
         old = ids[: -options.keep]
-        what = f"{len(old):,} of {_count(ids, 'checkpoint')} of chain {line(repr(options.workflow))}"
+        what = f"{len(old):,} of {count_text(len(ids), 'checkpoint')} of chain {line(repr(options.workflow))}"
         if not old:
-            print(f"Nothing to remove: the chain holds {_count(ids, 'checkpoint')}.")
+            print(f"Nothing to remove: the chain holds {count_text(len(ids), 'checkpoint')}.")
         elif options.dry_run:
             infos = await list_infos(storage, workflow_name=options.workflow)
             print(f"Would remove {what}:\n{infos_text([info for info in infos if info.checkpoint_id in set(old)])}")
         elif options.yes or not sys.stdin.isatty() or ask(f"Remove {what}, for good?"):
             removed = await remove_old(storage, workflow_name=options.workflow, keep=options.keep)
-            print(f"Removed {_count(range(removed), 'checkpoint')}.")
+            print(f"Removed {count_text(removed, 'checkpoint')}.")
         else:
             print("Nothing was removed.")
     return 0
@@ -124,7 +128,7 @@ async def export_checkpoints(options: argparse.Namespace) -> int:
             return 0
         with open_target(options.to, create=True) as other:
             count = await _copy(storage, other, options)
-    copied = _count(range(count), "checkpoint")
+    copied = count_text(count, "checkpoint")
     print(line(f"{copied} copied to {displayed_address(options.to)}."), file=sys.stderr)
     return 0
 
@@ -180,7 +184,3 @@ def _plain_unknown() -> Iterator[None]:
 
 def _print_json(value: dict[str, Any] | Sequence[Any]) -> None:
     print(json.dumps(value, indent=2))  # other signs than those of ASCII are spelled out, so nothing acts on a terminal
-
-
-def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"

@@ -14,6 +14,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import ENGINE_KEYS
 from agentbench.notebook.history.changes.lines import hides, masked_path, short_value
 from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import mask_secrets
 from agentbench.serialization.json_text import to_json
 
@@ -166,7 +167,7 @@ def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
         siblings = children.get(info.previous_checkpoint_id or "")  # only of older ones: there are no circles
         (roots if siblings is None else siblings).append(info)
         children[info.checkpoint_id] = []
-    lines = [f"{line(name)}: {len(infos):,} checkpoint{'' if len(infos) == 1 else 's'}"]
+    lines = [f"{line(name)}: {count_text(len(infos), 'checkpoint')}"]
     stack = [(root, 0, False) for root in reversed(roots)]
     while stack:
         info, depth, is_branch = stack.pop()
@@ -188,7 +189,7 @@ def _tree_facts(info: CheckpointInfo, *, is_branch: bool, known: dict[str, list[
         yield line(info.source, 20)
     for count, noun in ((info.n_messages, "message"), (info.n_requests, "request")):
         if count:
-            yield f"{count:,} {noun}{'' if count == 1 else 's'}"
+            yield count_text(count, noun)
     if is_branch:
         yield f"from {line(previous)}"
     elif previous is not None and previous not in known:

@@ -8,8 +8,8 @@ from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import RecordedCall
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["cassette"]
 

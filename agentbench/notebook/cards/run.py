@@ -21,6 +21,7 @@ from agentbench.notebook.history.step_rows import (
 )
 from agentbench.notebook.look.html import Markup, Page, Table
 from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
@@ -60,9 +61,9 @@ def result_bundle(result: Any) -> Bundle:
     events = list(result)
     timeline = result.status_timeline()
     state = _state_name(timeline[-1].state if timeline else None)
-    facts = [_count(len(events), "event")]
+    facts = [count_text(len(events), "event")]
     if result.checkpoints:
-        facts.append(_count(len(result.checkpoints), "checkpoint"))
+        facts.append(count_text(len(result.checkpoints), "checkpoint"))
     if result.carried_over is not None:
         facts.append(f"carried over: {result.carried_over}")
     requests = [event for event in events if event.type == "request_info"]
@@ -76,8 +77,8 @@ def run_bundle(run: Any) -> Bundle:
     facts = [
         str(run.run_id),
         f"superstep {run.superstep}",
-        _count(len(run.pending_messages), "message") + " queued",
-        _count(len(run.checkpoints), "checkpoint"),
+        count_text(len(run.pending_messages), "message") + " queued",
+        count_text(len(run.checkpoints), "checkpoint"),
     ]
     older = older_code(run)
     if older:
@@ -88,7 +89,7 @@ def run_bundle(run: Any) -> Bundle:
 
 def report_bundle(report: Any) -> Bundle:
     """The view of a superstep's report."""
-    facts = [f"superstep {report.superstep}", _count(len(report.events), "event")]
+    facts = [f"superstep {report.superstep}", count_text(len(report.events), "event")]
     if report.pause_reason is not None:
         facts.append(f"paused: {report.pause_reason}")
     tables = _run_tables(report.events, report.requests)
@@ -208,7 +209,3 @@ def _state_name(state: Any) -> str:
 
 def _values(requests: Any) -> list[Any]:
     return list(requests.values()) if isinstance(requests, Mapping) else list(requests)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

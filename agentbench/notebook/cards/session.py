@@ -7,9 +7,9 @@ from typing import Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.messages.message import Message
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.text.escape import MASK
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["session"]

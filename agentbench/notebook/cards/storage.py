@@ -11,8 +11,8 @@ from agentbench.checkpoints.access import head_of, list_workflow_names
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["storage_bundle"]
 

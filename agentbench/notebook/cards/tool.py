@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentbench._secrets import is_secret_name
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.html import Page, Table, element
 from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["tool"]
 

@@ -12,8 +12,8 @@ from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
 from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
 from agentbench.notebook.forms.values.paths import paths_of
 from agentbench.notebook.forms.values.rows import ManyDraft, PairsDraft
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 

@@ -8,9 +8,9 @@ from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.inbox_sources import Source, source_of
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.questions import Question, Request, read_request
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.workflows.run.execution import id_of_request
 
 if TYPE_CHECKING:

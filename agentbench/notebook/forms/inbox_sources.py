@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentbench.notebook.history.log import run_name
 from agentbench.notebook.history.questions import Request
+from agentbench.notebook.text.phrases import run_name
 
 __all__ = ["Source", "source_of"]
 

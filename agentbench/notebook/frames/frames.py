@@ -12,9 +12,9 @@ from agentbench.notebook.frames.state import state_frame
 from agentbench.notebook.frames.usage import Prices, usage_frame
 from agentbench.notebook.history.compare.comparison import compare_sides
 from agentbench.notebook.history.compare.sides import read_sides
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints
 from agentbench.notebook.look.html import Page, Table, is_wanted
+from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     import pandas as pd

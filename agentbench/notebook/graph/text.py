@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from agentbench.notebook.graph.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import PRECEDENCE
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
 
@@ -31,7 +32,8 @@ def shape_text(
     """
     states = states or {}
     n_nodes, n_edges = len(shape.nodes) + len(shape.frames), len(shape.edges)
-    lines = [f"{esc(shape.name, into='line', limit=_NAME_LIMIT)}: {_count(n_nodes, 'node')}, {_count(n_edges, 'edge')}"]
+    name = esc(shape.name, into="line", limit=_NAME_LIMIT)
+    lines = [f"{name}: {count_text(n_nodes, 'node')}, {count_text(n_edges, 'edge')}"]
     outgoing: dict[str, list[ShapeEdge]] = {}
     for edge in shape.edges:
         outgoing.setdefault(edge.source, []).append(edge)
@@ -40,7 +42,7 @@ def shape_text(
     notes = [esc(each, into="line") for each in (shape.note, note) if each]
     room = max_lines - 1 - len(notes)
     if len(listed) > room:
-        notes.insert(0, f"… {_count(len(listed) - room + 1, 'more node')}, not listed here")
+        notes.insert(0, f"… {count_text(len(listed) - room + 1, 'more node')}, not listed here")
         listed = _most_wanted(listed, states, room - 1)
     lines += [
         "  " * depth + _line(node, outgoing.get(node.id, []), names, states.get(node.id)) for node, depth in listed
@@ -126,10 +128,6 @@ def _target(edge: ShapeEdge, names: Mapping[str, str]) -> str:
     if edge.kind == "loop":
         remark = f"loop {remark}".rstrip()
     return f"{name} [{remark}]" if remark else name
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _mermaid_label(text: str) -> str:

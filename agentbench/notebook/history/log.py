@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
 __all__ = [
     "LogLine",
-    "count_text",
     "deliveries_text",
     "failures_of",
     "lines_of_event",
     "lines_of_report",
     "outputs_of",
-    "run_name",
-    "run_names",
-    "workflow_name",
 ]
 
 LINE_LIMIT = 400
 _NAMED = 6
-_UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-# Names that a builder gives to a workflow that got none.
-_MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
@@ -57,28 +50,6 @@ class LogLine:
     def of_edit(cls, edit: object) -> LogLine:
         """A value was changed in a fork; `edit` says which in its text, secrets masked."""
         return cls("edit", esc(f"edited {str(edit).removeprefix('~ ')}", into="line", limit=LINE_LIMIT))
-
-
-def run_name(run_id: str) -> str:
-    """A run in a line of text: random ids by their first part, others whole."""
-    short = run_id.partition("-")[0] if _UUID.match(run_id) else run_id
-    return esc(short, into="line", limit=60) if short.startswith("run") else f"run {esc(short, into='line', limit=60)}"
-
-
-def run_names(run_ids: Sequence[str], most: int = 3) -> str:
-    """The first of several runs in a line of text."""
-    return ", ".join([*map(run_name, run_ids[:most]), *(["…"] if len(run_ids) > most else [])]) or "a run"
-
-
-def workflow_name(workflow: object) -> str:
-    """The name of a workflow; `workflow` for one whose name the builder made up."""
-    name = str(getattr(workflow, "name", None) or "workflow")
-    return "workflow" if _MADE_UP.match(name) else name
-
-
-def count_text(count: int, noun: str) -> str:
-    """`1 message`, `2 messages`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def deliveries_text(executors: Iterable[str]) -> str:

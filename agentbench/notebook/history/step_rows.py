@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.supersteps import supersteps_of
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["SuperstepRow", "failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]

@@ -7,7 +7,6 @@ from agentbench.notebook.frames.checkpoints import forks, lineage_frame
 from agentbench.notebook.frames.events import timeline_frame
 from agentbench.notebook.frames.usage import Prices, known_prices, usage_frame
 from agentbench.notebook.history.calls import run_bars
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.sources import Chosen, read_infos, read_runs
 from agentbench.notebook.history.usage import calls_of, group_usages, sum_usages
 from agentbench.notebook.plots.lineage import lineage_svg
@@ -19,6 +18,7 @@ from agentbench.notebook.plots.timeline_text import timeline_text, timeline_titl
 from agentbench.notebook.plots.usage import Facts, columns_svg, rows_svg
 from agentbench.notebook.plots.usage_text import usage_text, usage_title
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["lineage", "timeline", "usage"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.checkpoints import forks
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["MAX_ROWS", "Row", "lineage_rows", "lineage_text", "name_of", "short_id", "with_origins"]
 

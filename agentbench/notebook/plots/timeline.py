@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.supersteps import Bar
 from agentbench.notebook.look.svg import (
     FONT_SIZE,
@@ -17,6 +16,7 @@ from agentbench.notebook.look.svg import (
 )
 from agentbench.notebook.plots.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["duration_text", "timeline_svg"]
 

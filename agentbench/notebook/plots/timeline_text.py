@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from agentbench.notebook.history.log import count_text, run_names
 from agentbench.notebook.history.supersteps import Bar
 from agentbench.notebook.plots.timeline import duration_text
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_names
 
 __all__ = ["timeline_text", "timeline_title"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.usage import Usage, sum_usages
 from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, round_up, text, text_width
 from agentbench.notebook.plots.usage_text import cost_digits, cost_text, short_count, token_text
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["Facts", "columns_svg", "rows_svg"]
 

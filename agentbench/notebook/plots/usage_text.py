@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from agentbench.notebook.history.log import count_text, run_names
 from agentbench.notebook.history.usage import Usage
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_names
 
 __all__ = ["cost_digits", "cost_text", "short_count", "token_text", "usage_text", "usage_title"]
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench import _bridge
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.history.log import workflow_name
 from agentbench.notebook.progress_bar.displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
@@ -22,6 +21,7 @@ from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import USUAL_LIMIT
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 

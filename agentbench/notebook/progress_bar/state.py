@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ProgressState"]

@@ -25,7 +25,6 @@ import traitlets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
@@ -36,6 +35,7 @@ from agentbench.notebook.stepping.request_forms import RequestForms
 from agentbench.notebook.stepping.view.tabs import TABS, Content
 from agentbench.notebook.stepping.view.view import StepperView
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry, Level, Row, ValueTree
 
 __all__ = ["Layout", "StepperPage", "StepperPart"]

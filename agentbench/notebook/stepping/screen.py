@@ -16,7 +16,6 @@ from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.history.activity import course_of
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
@@ -28,6 +27,7 @@ from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.tabs import Content
 from agentbench.notebook.stepping.view.view import StepperView, view_of
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowEvent
 

@@ -25,7 +25,6 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.history.log import workflow_name
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
@@ -46,6 +45,7 @@ from agentbench.notebook.stepping.screen import Layout, StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.notebook.stepping.travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint

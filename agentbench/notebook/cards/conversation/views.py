@@ -12,6 +12,7 @@ from agentbench.notebook.cards.conversation.model import Turn, parts_of, turns_o
 from agentbench.notebook.cards.conversation.text import text_lines
 from agentbench.notebook.look.prose import Render
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.messages.content.content import Content
@@ -140,7 +141,7 @@ def _response_facts(response: Any) -> Iterator[str]:
         yield f"ended: {response.finish_reason}"
     waiting = len(getattr(response, "user_input_requests", ()))
     if waiting:
-        yield f"waits for {waiting} answer{'' if waiting == 1 else 's'}"
+        yield f"waits for {count_text(waiting, 'answer')}"
 
 
 def _token_facts(usage: Mapping[str, Any]) -> Iterator[str]:

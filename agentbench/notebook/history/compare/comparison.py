@@ -6,8 +6,8 @@ from typing import Literal
 
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["Op", "Outcome", "RunComparison", "Side", "Step", "compare_sides"]

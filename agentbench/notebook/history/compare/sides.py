@@ -8,10 +8,10 @@ from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.notebook.history.calls import run_bars
 from agentbench.notebook.history.compare.comparison import Outcome, Side, Step
 from agentbench.notebook.history.contents import Everything
-from agentbench.notebook.history.log import run_name
 from agentbench.notebook.history.sources import Chosen, Run, read_all_checkpoints, read_runs
 from agentbench.notebook.history.state import flatten_state, states_of
 from agentbench.notebook.history.supersteps import supersteps_of
+from agentbench.notebook.text.phrases import run_name
 
 __all__ = ["read_sides"]
 

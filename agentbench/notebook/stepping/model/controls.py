@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["SLOW_SPEED", "Button", "MenuItem", "buttons_of", "more_menu_of", "run_menu_of"]
 

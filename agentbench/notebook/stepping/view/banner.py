@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from agentbench.notebook.history.log import count_text, deliveries_text, failures_of, outputs_of, run_name
+from agentbench.notebook.history.log import deliveries_text, failures_of, outputs_of
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry
 from agentbench.workflows.events.events import WorkflowEvent
 

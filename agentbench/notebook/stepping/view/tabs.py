@@ -10,11 +10,11 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.changes.rows import MAX_CHANGES, ChangeRow, change_row, edit_rows
-from agentbench.notebook.history.log import count_text
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_entries, node_facts
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport

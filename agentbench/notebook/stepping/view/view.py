@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentbench.notebook.history.activity import Element
-from agentbench.notebook.history.log import LogLine, count_text, run_name
+from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.model.controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_words
 from agentbench.notebook.stepping.view.node_tab import duration_words
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 

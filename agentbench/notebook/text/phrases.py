@@ -1,0 +1,34 @@
+"""Short phrases that every view uses: counts, and the names of runs and workflows."""
+
+import re
+from collections.abc import Sequence
+
+from agentbench.notebook.text.escape import esc
+
+__all__ = ["count_text", "run_name", "run_names", "workflow_name"]
+
+_UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+# Names that a builder gives to a workflow that got none.
+_MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
+
+
+def run_name(run_id: str) -> str:
+    """A run in a line of text: random ids by their first part, others whole."""
+    short = run_id.partition("-")[0] if _UUID.match(run_id) else run_id
+    return esc(short, into="line", limit=60) if short.startswith("run") else f"run {esc(short, into='line', limit=60)}"
+
+
+def run_names(run_ids: Sequence[str], most: int = 3) -> str:
+    """The first of several runs in a line of text."""
+    return ", ".join([*map(run_name, run_ids[:most]), *(["…"] if len(run_ids) > most else [])]) or "a run"
+
+
+def workflow_name(workflow: object) -> str:
+    """The name of a workflow; `workflow` for one whose name the builder made up."""
+    name = str(getattr(workflow, "name", None) or "workflow")
+    return "workflow" if _MADE_UP.match(name) else name
+
+
+def count_text(count: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
