@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, duration_text
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ProgressState"]
@@ -99,7 +99,7 @@ class ProgressState:
     def consumption(self, *, times: bool) -> list[str]:
         """The tokens, if any, and the time that the run has used."""
         tokens = [count_text(self.tokens, "token")] if self.tokens else []
-        return [*tokens, _duration(self.elapsed_s)] if times else tokens
+        return [*tokens, duration_text(self.elapsed_s)] if times else tokens
 
     def words(self, *, times: bool) -> str:
         """How far it is, in one line."""
@@ -113,11 +113,3 @@ class ProgressState:
         self._at_work.clear()
         self.limit = None  # what might have been is of no interest any more
         return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
-
-
-def _duration(seconds: float) -> str:
-    """`3.5 s`, `2 min 5 s`, `1 h 2 min`."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"

@@ -1,11 +1,11 @@
-"""Short phrases that every view uses: counts, and the names of runs and workflows."""
+"""Short phrases that every view uses: counts, durations, and the names of runs and workflows."""
 
 import re
 from collections.abc import Sequence
 
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["count_text", "run_name", "run_names", "workflow_name"]
+__all__ = ["count_text", "duration_text", "run_name", "run_names", "workflow_name"]
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 # Names that a builder gives to a workflow that got none.
@@ -32,3 +32,15 @@ def workflow_name(workflow: object) -> str:
 def count_text(count: int, noun: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as people read it: `0.3 ms`, `412 ms`, `1.8 s`, `2 min 5 s`, `1 h 2 min`."""
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"

@@ -10,11 +10,11 @@ from agentbench.notebook.history.usage import calls_of
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, duration_text
 from agentbench.notebook.text.value_tree import Entry
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["Fact", "duration_words", "node_entries", "node_facts"]
+__all__ = ["Fact", "node_entries", "node_facts"]
 
 _NOTHING = "—"
 _NAMED = 4
@@ -49,7 +49,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
         facts.append(("attempts", str(attempts)))
     took = [event.duration_s for event in latest if event.type == "executor_completed" and event.duration_s is not None]
     if took and times:
-        facts.append(("last", duration_words(sum(took))))
+        facts.append(("last", duration_text(sum(took))))
     facts += [("tokens", tokens) for tokens in _tokens([event for _, event in mine])]
     facts.append(("state keys written", _written(model, executor)))
     return tuple(facts)
@@ -132,10 +132,3 @@ def _written(model: StepperModel, executor: str) -> str:
         if isinstance(change, Mapping) and executor in change.get("writers", ())
     ]
     return ", ".join(esc(key, into="line", limit=40) for key in dict.fromkeys(keys)) or _NOTHING
-
-
-def duration_words(seconds: float) -> str:
-    """A duration as people read it, such as `0.3 ms`, `412 ms` or `1.8 s`."""
-    if seconds >= 1:
-        return f"{seconds:,.1f} s"
-    return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.1f} ms"

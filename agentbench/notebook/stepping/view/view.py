@@ -12,9 +12,8 @@ from agentbench.notebook.stepping.model.controls import Button, MenuItem, button
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_words
-from agentbench.notebook.stepping.view.node_tab import duration_words
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name
+from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 
@@ -170,7 +169,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
     facts = model.facts
     figures = [f"older code: {_names(older)}"] if older else []
     if times and model.elapsed_s:
-        figures.append(duration_words(model.elapsed_s))
+        figures.append(duration_text(model.elapsed_s))
     if model.tokens:
         figures.append(f"{model.tokens:,} tok")
     return Header(
