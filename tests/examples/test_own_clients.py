@@ -238,7 +238,15 @@ async def test_the_lists_of_middleware_are_edited_between_requests(make_client: 
     await ask(other)
     assert seen == []
 
-    client.chat_middleware.append(around_tool)
+    async def undeclared(context, call_next):
+        seen.append(type(context).__name__)
+        await call_next()
+
+    client.chat_middleware, client.function_middleware = undeclared, [undeclared]
+    await ask(client)
+    assert seen == ["ChatContext", "FunctionInvocationContext", "ChatContext"]
+
+    client.chat_middleware = [around_tool]
     with pytest.raises(MiddlewareException, match=r"chat_middleware .* has .*around_tool"):
         await ask(client)
 

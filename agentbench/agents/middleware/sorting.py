@@ -42,14 +42,17 @@ class SortedMiddleware(NamedTuple):
     function: tuple[Callable[..., Any], ...] = ()
 
 
-def sort_middleware(*middleware: object) -> SortedMiddleware:
-    """Return middleware by kind; each argument is `None`, one middleware, or a sequence, possibly nested."""
+def sort_middleware(*middleware: object, otherwise: MiddlewareType | None = None) -> SortedMiddleware:
+    """Return middleware by kind; each argument is `None`, one middleware, or a sequence, possibly nested.
+
+    Functions whose kind is not declared are of the kind `otherwise`, and refused without one.
+    """
     entries = [one for item in middleware for one in flat_middleware(item)]
     if not entries:
         return SortedMiddleware()
     sorted_: dict[MiddlewareType, list[Callable[..., Any]]] = {_AGENT: [], _CHAT: [], _FUNCTION: []}
     for one in entries:
-        kinds, call = _read(one)
+        kinds, call = _read(one, otherwise)
         for kind in kinds:
             sorted_[kind].append(call)
     return SortedMiddleware(tuple(sorted_[_AGENT]), tuple(sorted_[_CHAT]), tuple(sorted_[_FUNCTION]))
@@ -64,7 +67,7 @@ def flat_middleware(middleware: object) -> list[Any]:
     return [middleware]
 
 
-def _read(one: object) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
+def _read(one: object, otherwise: MiddlewareType | None) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
     """Return the kinds of a middleware and what to call; an object of several classes is of several kinds."""
     if isinstance(one, type):
         _refuse(one, f"is a class. Expected an instance: {one.__name__}() instead of {one.__name__}.")
@@ -73,28 +76,31 @@ def _read(one: object) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
         return kinds, one.process  # type: ignore[attr-defined]
     if not callable(one):
         _refuse(one, f"is no middleware. {_HOW}")
-    return (_kind_of(one),), one
+    kind = _kind_of(one) or otherwise
+    if kind is None:
+        _refuse(one, f"has no kind. {_HOW}")
+    return (kind,), one
 
 
-def _kind_of(func: Callable[..., Any]) -> MiddlewareType:
+def _kind_of(func: Callable[..., Any]) -> MiddlewareType | None:
     try:
         known = _known_kinds.get(func)
     except TypeError:  # not hashable, or no weak references to it
         return _find_kind(func)
     if known is None:
         known = _find_kind(func)
-        _known_kinds[func] = known
+        if known is not None:
+            _known_kinds[func] = known
     return known
 
 
-def _find_kind(func: Callable[..., Any]) -> MiddlewareType:
+def _find_kind(func: Callable[..., Any]) -> MiddlewareType | None:
     mark: MiddlewareType | None = getattr(func, MARK, None)
     annotated = _annotated_kinds(func)
     if mark is None:
-        if len(annotated) == 1:
-            return annotated[0]
-        problem = "takes several contexts, so its kind is unclear" if annotated else "has no kind"
-        _refuse(func, f"{problem}. {_HOW}")
+        if len(annotated) > 1:
+            _refuse(func, f"takes several contexts, so its kind is unclear. {_HOW}")
+        return annotated[0] if annotated else None
     if annotated and mark not in annotated:
         stated, meant = mark.value, " or ".join(kind.value for kind in annotated)
         _refuse(

@@ -10,6 +10,7 @@ from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
+from agentbench.agents.middleware.bases import MiddlewareType
 from agentbench.agents.middleware.sorting import SortedMiddleware, flat_middleware, sort_middleware
 from agentbench.exceptions import MiddlewareException
 
@@ -49,8 +50,8 @@ def sort_client_middleware(
     return (*_members("chat", chat), *kinds.chat), (*_members("function", function), *kinds.function)
 
 
-def _sort_for_client(*middleware: Any) -> SortedMiddleware:
-    kinds = sort_middleware(*middleware)
+def _sort_for_client(*middleware: Any, otherwise: MiddlewareType | None = None) -> SortedMiddleware:
+    kinds = sort_middleware(*middleware, otherwise=otherwise)
     if kinds.agent:
         message = (
             f"A chat client got the agent middleware {kinds.agent[0]!r}. It calls models and tools, and runs no agent: "
@@ -63,8 +64,8 @@ def _sort_for_client(*middleware: Any) -> SortedMiddleware:
 def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
     """Return what to call for the members of a client's list, which are all of one kind."""
     found: list[Callable[..., Any]] = []
-    for one in middleware:
-        calls: Middleware = getattr(_sort_for_client([one]), kind)
+    for one in flat_middleware(middleware):
+        calls: Middleware = getattr(_sort_for_client([one], otherwise=MiddlewareType(kind)), kind)
         if not calls:
             message = f"{kind}_middleware of a client has {one!r}. Expected only {kind} middleware: use the other list."
             raise MiddlewareException(message)
