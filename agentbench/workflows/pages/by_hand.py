@@ -134,7 +134,12 @@ class ContextWriter:
                 saved,
                 previous,
                 run_state.superstep,
-                {keys.SOURCE: source, keys.WRITERS: list(writers), **(metadata or {})},
+                {
+                    keys.SOURCE: source,
+                    keys.WRITERS: list(writers),
+                    keys.GRAPH_SIGNATURE: graph.signature,
+                    **(metadata or {}),
+                },
             )
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             text = f"The checkpoint of superstep {run_state.superstep} was not saved: {type(error).__name__}: {error}"

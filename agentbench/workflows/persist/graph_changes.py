@@ -82,7 +82,7 @@ def graph_changes(old: Signature, new: Signature) -> list[Change]:
 
 def _starts(old: Signature, new: Signature) -> Iterator[Change]:
     before, after = (s.get("start_executors") or [s.get("start_executor")] for s in (old, new))
-    if after == [None]:  # by hand: a runner knows no start
+    if [None] in (before, after):  # a runner by hand knows no start
         return
     text: str | None = "the start is {}, was {}".format(*(" and ".join(map(repr, ids)) for ids in (after, before)))
     for key in ("start_executor", "start_executors"):

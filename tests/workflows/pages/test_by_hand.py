@@ -264,6 +264,15 @@ async def test_a_runner_with_another_hash_names_the_hashes_and_no_start():
     with pytest.raises(GraphMismatchError, match=f"its hash is '{workflow.graph_signature_hash}', not 'mine'"):
         await runner.restore_from_checkpoint(saved.checkpoint_id)
 
+    context = InProcRunnerContext(storage)
+    await context.send_message(WorkflowMessage("x", "a"))
+    await outputs(counting(context)[0])
+    by_hand = await storage.get_latest(workflow_name="by hand")
+    assert by_hand is not None
+    with pytest.raises(GraphMismatchError, match="'flow': executor 'b' is gone") as caught:
+        await runner.restore_from_checkpoint(by_hand.checkpoint_id)
+    assert "start" not in str(caught.value).split("start a new run")[0]
+
 
 async def test_a_failing_superstep_yields_its_events_before_the_exception(backend: Any):
     context = backend()
