@@ -111,7 +111,7 @@ STEPPER_SCENES = (
     Scene("stepper-graph", "panel = stepper(build(), 'cats', layout='graph')\ndisplay(panel)\npanel.step()"),
     Scene(
         "stepper-plain",
-        "configure(live_graph=False)\npanel = stepper(build(), 'cats')\ndisplay(panel)\npanel.step(2)\n"
+        "configure(live_graph=False)\npanel = stepper(build(), 'cats')\npanel.step(2)\ndisplay(panel)\n"
         "configure(live_graph=True)",
         OUTPUT,
     ),

@@ -20,7 +20,7 @@ CELLS = [
 from dataclasses import dataclass
 from pydantic import SecretStr
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
-from agentbench.notebook import configure, form, inbox, make_graph_panel, progress, stepper
+from agentbench.notebook import configure, form, inbox, make_graph_panel, progress
 
 configure(deterministic=True, live_graph=False)
 
@@ -42,12 +42,6 @@ class Review(Executor):
 def flow():
     return WorkflowBuilder(start_executor=Review(id="review"), name="flow").build()
 """,
-    "panel = stepper(flow(), 'S3CRET-input')\npanel",
-    "panel.step()\nNone",
-    "panel.respond(panel.pending[0].request_id, 'S3CRET-answer')\npanel.run()\nNone",
-    "panel.back()\npanel.close()\npanel",
-    "waiting = stepper(flow(), 'S3CRET-input')\nwaiting",
-    "waiting.run()\nwaiting.close()",
     "run = flow().start('S3CRET-input')\nawait run.result()\nbox = inbox(run)\nbox",
     "box.requests[0]\nbox.answer(box.requests[0].request_id, 'S3CRET-answer')\nNone",
     "graph = make_graph_panel(flow())\ngraph",
@@ -82,5 +76,3 @@ def test_after_close_the_state_of_the_widgets_holds_nothing_of_the_run(saved: nb
 def test_outputs_are_fixed_lines_without_anything_of_the_run(saved: nbformat.NotebookNode) -> None:
     outputs = [output for cell in saved.cells for output in cell.outputs]
     assert "S3CRET" not in json.dumps(outputs)
-    texts = [output["data"]["text/plain"] for output in outputs if "data" in output]
-    assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 2, closed)"]

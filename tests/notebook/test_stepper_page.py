@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,8 +13,7 @@ import ipywidgets
 import pytest
 
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.page import StepperPage, StepperPart
-from agentbench.notebook.stepping.plain import PlainPage
+from agentbench.notebook.stepping.page import StepperPart
 from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
@@ -99,7 +99,7 @@ def panel(wire: Wire) -> Iterator[Stepper]:
 
 def say(panel: Stepper, kind: str, **more: Any) -> None:
     """What the page would say."""
-    page: StepperPage = panel._screen._page
+    page: Any = panel._screen._page
     page._hear({"kind": kind, "view": "view-1", **more})
 
 
@@ -144,7 +144,7 @@ def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_remind
 
 
 def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
-    for message in [
+    messages: list[dict[str, Any]] = [
         {"kind": "nonsense"},
         {"kind": "press"},
         {"kind": "press", "name": "__class__"},
@@ -174,8 +174,9 @@ def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
         {"kind": "typed", "path": "topic", "stamp": 1, "text": "x"},
         {"kind": "discard", "path": 7},
         {"kind": "discard", "path": "not.there"},
-    ]:
-        panel._screen._page._hear(message)
+    ]
+    for message in messages:
+        say(panel, **message)
     assert panel.step().superstep == 0
 
 
@@ -355,7 +356,8 @@ def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire
 def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Stepper, wire: Wire) -> None:
     panel.run()
     settled(panel)
-    requests = panel._screen._page._requests
+    page: Any = panel._screen._page
+    requests = page._requests
     [form] = requests._forms.values()
     form.set_raw("approved", "Approve")
     assert form.submit()
@@ -415,11 +417,9 @@ def test_a_stored_output_is_one_fixed_line_beside_the_widget(panel: Stepper) -> 
     assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 
-@pytest.mark.parametrize("live", [True, False])
-def test_a_closed_panel_leaves_no_widget_in_the_kernel(wire: Wire, live: bool) -> None:
+def test_a_closed_panel_leaves_no_widget_in_the_kernel(wire: Wire) -> None:
     known = ipywidgets.widgets.widget._instances
     before = set(known)
-    settings.configure(live_graph=live)
     made = stepper(flow(), "cats")
     _ = made._screen.widget
     made.step()
@@ -440,63 +440,26 @@ def test_script_and_style_fetch_nothing_and_stay_small() -> None:
             assert sign not in text
 
 
-# --- without anywidget ------------------------------------------------------------------------------------------------
+# --- without a live panel ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def plain() -> Iterator[Stepper]:
-    settings.configure(live_graph=False)
-    made = stepper(flow(), "<b>cats</b>", height=200)
-    assert isinstance(made._screen.widget, ipywidgets.VBox)
-    yield made
-    made.close()
-
-
-def drawn(panel: Stepper) -> PlainPage:
-    settled(panel)
-    page: PlainPage = panel._screen._page
-    return page
-
-
-def test_plain_widgets_show_the_same_and_do_the_same(plain: Stepper) -> None:
-    page = drawn(plain)
-    done = threading.Event()
-    plain.on("step", lambda report: done.set())
-    page._buttons["step"].click()
-    assert done.wait(WAIT_S)
-    page = drawn(plain)
-    assert "superstep 0" in page._header.value
-    assert [name for name, button in page._buttons.items() if not button.disabled] == [
-        "step",
-        "run",
-        "stop",
-        "fork",
-        "edit",
-    ]
-    assert "&lt;b&gt;cats&lt;/b&gt;" in page._side.value
-    assert "<b>cats" not in page._side.value + page._log.value
-
-
-def test_plain_widgets_go_back_and_ask_before_they_fork(plain: Stepper) -> None:
-    plain.run()
-    page = drawn(plain)
-    page._scrubber.value = plain.checkpoints[0].checkpoint_id
-    assert plain.checkpoint_id == plain.checkpoints[0].checkpoint_id
-    page = drawn(plain)
-    page._buttons["step"].click()
-    page = drawn(plain)
-    assert [button.description for button in page._actions.children] == ["Start a new run here", "Keep looking"]
-    page._actions.children[1].click()
-    assert plain._session.model.confirming is None
-    page._tabs.value = "messages"
-    assert plain._screen.tab == "messages"
-
-
-def waited(true: Callable[[], bool]) -> None:
-    """Wait until something that another thread does has happened."""
-    tick = threading.Event()
-    for _ in range(int(WAIT_S * 100)):
-        if true():
-            return
-        tick.wait(0.01)
-    pytest.fail("it did not happen")
+@pytest.mark.parametrize("missing", ["anywidget", "ipywidgets", None])
+def test_without_a_live_panel_a_cell_shows_a_picture_the_text_and_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, missing: str | None
+) -> None:
+    if missing is None:
+        settings.configure(live_graph=False)
+    else:
+        for module in [name for name in sys.modules if name.startswith("agentbench.notebook.") and "page" in name]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, missing, None)
+    panel = stepper(flow(), "<b>cats</b>")
+    panel.run()
+    bundle = panel._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    first, *_, last = bundle["text/plain"].splitlines()
+    assert "waiting" in first
+    assert f"answer {panel.pending[0].request_id}" in bundle["text/plain"]
+    assert (missing or "live_graph=False") in last
+    assert 'pip install "agentbench[notebook]"' in last
+    panel.close()

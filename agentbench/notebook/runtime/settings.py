@@ -48,7 +48,7 @@ class Settings(Displayable):
     Attributes:
         renderer: Program or package that turns DOT into pictures; `None` takes the first that is installed.
         theme: Colours of static pictures; `auto` follows the reader's browser.
-        live_graph: `False` shows graphs in steppers without anywidget, as plain pictures with a list of nodes.
+        live_graph: `False` shows a picture and a text in place of a live panel, as where anywidget is not installed.
         static_png: Whether stored outputs hold a PNG beside the SVG, for pages that show no SVG.
         deterministic: Whether times tick from 2024-01-01 and ids count from 1, so that outputs are equal in each run.
         observe: Whether runs emit observation events by default.

@@ -28,7 +28,6 @@ from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepping.control import StepperControl
 from agentbench.notebook.stepping.model.controls import MenuItem
 from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.request_forms import RequestForms
@@ -107,7 +106,7 @@ class StepperPage:
         widget: The whole, to be displayed.
     """
 
-    def __init__(self, stepper: StepperControl, name: str, panel: Any, *, layout: Layout, height: int) -> None:
+    def __init__(self, stepper: Any, name: str, panel: Any, *, layout: Layout, height: int) -> None:
         self._stepper = stepper
         self._panel = panel
         self._sides: tuple[_Side, ...] = (_NOTHING_SENT,)  # the newest last

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.checkpoints.editing import Edit
-from agentbench.exceptions import NotebookError
+from agentbench.exceptions import NotebookError, WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
@@ -33,11 +33,13 @@ from agentbench.workflows.events.events import WorkflowEvent
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView
+    from agentbench.notebook.stepping.page import StepperPage
 
 __all__ = ["Layout", "StepperScreen"]
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 
+_INSTEAD = "a picture and a text stand in for the panel"
 _LISTED = 20  # requests in the text
 _SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as finished: nothing flickers
 
@@ -58,7 +60,7 @@ class StepperScreen:
         self._workflow = workflow
         self._layout: Layout = layout
         self._height, self._limit = height, limit
-        self._page: Any = None
+        self._page: StepperPage | None = None
         self._panel: Any = None
         self._display: Any = None
         self._closed = False
@@ -275,16 +277,21 @@ class StepperScreen:
         """The panel. The same one at each reading.
 
         Raises:
-            WidgetsUnavailable: ipywidgets is not installed.
+            WidgetsUnavailable: ipywidgets or anywidget is not installed, or live panels are off.
         """
         if self._page is None:
             self._page = self._make_page()
             self._pacer.touch()
         return self._page.widget
 
-    def _make_page(self) -> Any:
-        from agentbench.notebook.graph_panel.panel import make_graph_panel
-
+    def _make_page(self) -> StepperPage:
+        if not settings.current().live_graph:
+            raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
+        try:
+            from agentbench.notebook.graph_panel.panel import make_graph_panel
+            from agentbench.notebook.stepping.page import StepperPage
+        except ModuleNotFoundError as error:
+            raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
         panel = None
         if self._layout != "minimal":
             panel = self._panel = make_graph_panel(self._workflow, height=self._height)
@@ -292,24 +299,21 @@ class StepperScreen:
             panel.on_breakpoints(self._rings_set)
             panel.expect_page()
         name = f"Stepper {self._session.model.name}"
-        try:
-            if not settings.current().live_graph:
-                raise ModuleNotFoundError(name="anywidget")
-            from agentbench.notebook.stepping.page import StepperPage
-        except ModuleNotFoundError:
-            from agentbench.notebook.stepping.plain import PlainPage
-
-            return PlainPage(self, panel, layout=self._layout, height=self._height)
         return StepperPage(self, name, panel, layout=self._layout, height=self._height)
 
-    def snapshot(self) -> GraphView:
-        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
+    @property
+    def picture(self) -> GraphView:
+        """A static picture of the run as displayed."""
         from agentbench.notebook.graph.view import draw
 
         with self._session.reading() as model:
             way = model.past if model.displayed is None else model.past[: model.displayed + 1]
             states = course_of((past.states for past in way), model.states)
-        picture = draw(self._workflow, run=states)
+        return draw(self._workflow, run=states)
+
+    def snapshot(self) -> GraphView:
+        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
+        picture = self.picture
         if in_kernel():
             if self._display is None:
                 self._display = show_in_cell(picture, display_id=True)

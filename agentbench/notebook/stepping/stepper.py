@@ -403,7 +403,7 @@ class Stepper(StepperTravel):
         try:
             bundle: dict[str, Any] = self._screen.widget._repr_mimebundle_() or {}
         except WidgetsUnavailable as error:
-            return {"text/plain": f"{self.text}\n{error}"}
+            return {**self._screen.picture._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
         return {**bundle, "text/plain": repr(self)}
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
