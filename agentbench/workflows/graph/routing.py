@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
+from agentbench.exceptions import GraphConnectivityError
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, MessageType, WorkflowMessage
@@ -78,6 +79,10 @@ class EdgeRunner:
         self.sources: tuple[str, ...] = tuple(group.source_executor_ids)
         #: Place of each source in the group.
         self.ranks = {source: place for place, source in enumerate(self.sources)}
+        unknown = [i for i in group.target_executor_ids if i not in executors]
+        if unknown:  # in a graph that was put together by hand
+            msg = f"{group!r} leads to {unknown}, and the executors are {list(executors)}. Add what is missing to them."
+            raise GraphConnectivityError(msg)
         self.targets: dict[str, Executor] = {i: executors[i] for i in group.target_executor_ids}
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:

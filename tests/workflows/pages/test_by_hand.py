@@ -12,6 +12,7 @@ from agentbench import (
     CheckpointNotFoundError,
     Executor,
     FanInEdgeGroup,
+    GraphConnectivityError,
     GraphMismatchError,
     InMemoryCheckpointStorage,
     InProcRunnerContext,
@@ -252,6 +253,14 @@ async def test_what_cannot_be_restored_is_one_family_of_errors(backend: Any):
     with pytest.raises(WorkflowCheckpointException) as caught:
         await counting(backend(Broken()))[0].restore_from_checkpoint("x")
     assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_an_edge_to_an_executor_that_is_not_there_is_named():
+    context = InProcRunnerContext()
+    runner = Runner([SingleEdgeGroup("a", "b")], {"a": Count("a")}, State(), context, "by hand", "hash")
+    await context.send_message(WorkflowMessage("x", "a"))
+    with pytest.raises(GraphConnectivityError, match=r"leads to \['b'\], and the executors are \['a'\]\. Add"):
+        await outputs(runner)
 
 
 async def test_a_runner_with_another_hash_names_the_hashes_and_no_start():
