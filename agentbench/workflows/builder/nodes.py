@@ -91,6 +91,10 @@ class Nodes:
     def add(self, obj: Any) -> Executor:
         """Return the node for an object, which is added if it is new; `ValueError` if another node has its id."""
         executor = obj if isinstance(obj, Executor) else self._executor_of(obj)
+        if not hasattr(executor, "id"):
+            name = type(executor).__name__
+            msg = f"{name}.__init__() has not called super().__init__(id), so this node has no id. Call it there first."
+            raise TypeError(msg)
         present = self.executors.setdefault(executor.id, executor)
         if present is not executor:
             msg = (

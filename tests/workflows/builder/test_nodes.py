@@ -85,6 +85,15 @@ def test_something_that_is_no_node_is_refused_with_advice(thing, hint):
         as_executor(thing)
 
 
+def test_an_executor_that_left_out_its_base_is_refused_with_advice():
+    class Forgetful(RobotExecutor):
+        def __init__(self):
+            self.count = 0
+
+    with pytest.raises(TypeError, match=r"Forgetful\.__init__\(\) has not called super\(\)\.__init__\(id\)"):
+        Nodes("respond").add(Forgetful())
+
+
 # ---- the nodes of a builder ------------------------------------------------------------------------
 
 
