@@ -34,6 +34,8 @@ TypeData = Any
 _Find = Callable[[str], TypeLike]
 
 _ELLIPSIS = "..."
+#: Making larger ones takes minutes.
+_MOST: Mapping[str, int] = {"union": 200, "literal": 10_000, "args": 200}
 _RENAMED: Mapping[str, TypeLike] = {"typing.Never": NoReturn}
 _SCALARS = (str, int, bool, NoneType)
 
@@ -80,6 +82,10 @@ def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
         return [type_from_dict(item, find) for item in data]
     if not isinstance(data, Mapping):
         raise _malformed(data)
+    for key, most in _MOST.items():
+        if len(data.get(key, ())) > most:
+            message = f"A type has at most {most:,} members in its {key}; found {len(data[key]):,}."
+            raise TypeError(message)
     if isinstance(data.get("union"), list):
         return union_of(tuple(type_from_dict(member, find) for member in data["union"]))
     if isinstance(data.get("literal"), list):

@@ -10,7 +10,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse, ChatResponse, Response
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
-from agentbench.serialization.registry import register_type
+from agentbench.serialization.registry import of_kind, register_type
 
 
 def _content_to_state(content: Content) -> dict[str, Any]:
@@ -32,11 +32,16 @@ def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
     return found
 
 
+def _content_from_state(found: dict[str, Any]) -> Content:
+    of_kind(list, found.get("annotations", []))  # an endless range would be unrolled
+    return Content(**found)
+
+
 def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda found: cls(**found)
 
 
-register_type(Content, "content", _content_to_state, _maker(Content), frozen=True)
+register_type(Content, "content", _content_to_state, _content_from_state, frozen=True)
 register_type(Message, Message.TYPE, _record_to_state, _maker(Message), frozen=True)
 for _response in (ChatResponse, AgentResponse):
     register_type(_response, _response.TYPE, _record_to_state, _maker(_response), frozen=True)

@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from agentbench.exceptions import UnstorableValueError
-from agentbench.serialization.registry import register_type
-from agentbench.serialization.standard_types import of_kind
+from agentbench.serialization.registry import of_kind, register_type
 
 #: Scalars that a number or text of Python represents exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
@@ -67,6 +66,9 @@ def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def _read_dtype(description: Any) -> np.dtype[Any]:
+    if not isinstance(description, (str, list, tuple)):
+        message = f"found a {type(description).__name__} in the place of a dtype"
+        raise TypeError(message)
     if description == "T":
         return np.dtypes.StringDType()
     dtype = np.lib.format.descr_to_dtype(description)

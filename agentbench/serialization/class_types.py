@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 from agentbench.serialization.class_names import as_plain, class_name, find_class, stored_type
-from agentbench.serialization.registry import StateType
+from agentbench.serialization.registry import StateType, of_kind
 
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
 
@@ -45,10 +45,7 @@ def _enum_type(cls: type[Enum]) -> StateType:
 
 
 def _read_flag(cls: type[Flag], value: Any) -> Flag:
-    if not isinstance(value, int):  # a constructor of the user's could take anything
-        message = f"found a {type(value).__name__} in the place of a number"
-        raise TypeError(message)
-    return cls(value)
+    return cls(of_kind(int, value))  # a constructor of the user's could take anything
 
 
 def _is_named_tuple(cls: Any) -> bool:
@@ -116,7 +113,7 @@ def _cached_names(cls: type) -> set[str]:
 
 def _read_dataclass(cls: Any, values: Any) -> Any:
     known: tuple[Field[Any], ...] = fields(cls)
-    missing = [field for field in known if field.name not in values]
+    missing = [field for field in known if field.name not in of_kind(dict, values)]
     if len(values) + len(missing) != len(known):
         _refuse_unknown(cls, values, {field.name for field in known})
     instance, assign = object.__new__(cls), object.__setattr__
@@ -171,9 +168,9 @@ def _read_model(cls: Any, state: Any) -> Any:
     if extra is not None:
         _refuse_unknown(cls, extra, extra if cls.model_config.get("extra") == "allow" else ())
     model = cls.__new__(cls)
-    expected = {key: field for key, field in known.items() if key not in state.get("unset", ())}
+    expected = {key: field for key, field in known.items() if key not in of_kind(list, state.get("unset", []))}
     object.__setattr__(model, "__dict__", _with_defaults(cls, expected, values))
-    object.__setattr__(model, "__pydantic_fields_set__", set(state.get("set", values)))
+    object.__setattr__(model, "__pydantic_fields_set__", set(of_kind(list, state.get("set", [*values]))))
     declared = cls.__private_attributes__
     unset = {key: attribute.get_default() for key, attribute in declared.items() if key not in private}
     every = {**private, **_without_undefined(unset)} if declared else None
@@ -202,10 +199,7 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
 
 
 def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
-    if not isinstance(values, dict):
-        message = f"the fields of a {cls.__qualname__} are no dictionary"
-        raise TypeError(message)
-    unknown = sorted(repr(key) for key in values if key not in known)
+    unknown = sorted(repr(key) for key in of_kind(dict, values) if key not in known)
     if unknown:
         problem = f"which has no fields {', '.join(unknown)} here. Load the version that has them"
         raise UnknownStoredTypeError(class_name(cls), problem)

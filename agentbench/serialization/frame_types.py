@@ -13,10 +13,11 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 
 import agentbench.serialization.array_types  # noqa: F401 - registers what frames are made of
 from agentbench.exceptions import UnstorableValueError
-from agentbench.serialization.registry import register_type
-from agentbench.serialization.standard_types import of_kind, require_spread, zone_name
+from agentbench.serialization.registry import of_kind, register_type
+from agentbench.serialization.standard_types import require_spread, zone_name
 
-_LONGEST: Final = 1 << 40
+_LONGEST: Final = 1 << 28
+_LONGEST_NAME: Final = 100
 
 
 def _write_frame(frame: pd.DataFrame) -> dict[str, Any]:
@@ -64,6 +65,11 @@ def _require(is_right: bool, expected: str) -> None:
         raise ValueError(message)
 
 
+def _name(text: Any) -> Any:
+    _require(len(of_kind(str, text)) <= _LONGEST_NAME, f"at most {_LONGEST_NAME} characters")
+    return text
+
+
 def _array(values: Any, length: int | None = None) -> Any:
     _require(isinstance(values, (np.ndarray, ExtensionArray)) and values.ndim == 1, "an array of one dimension")
     _require(length in (None, len(values)), f"an array of length {length}")
@@ -98,6 +104,8 @@ def _add_extras(owner: Any, found: dict[str, Any]) -> None:
 
 def _write_index(index: Any) -> dict[str, Any]:
     if isinstance(index, pd.RangeIndex):
+        if len(index) > _LONGEST:
+            raise UnstorableValueError(type(index), f"It has more than {_LONGEST:,} numbers.")
         return {"range": [index.start, index.stop, index.step], "name": index.name}
     if isinstance(index, pd.MultiIndex):
         return {"levels": list(index.levels), "codes": list(index.codes), "names": list(index.names)}
@@ -118,12 +126,13 @@ def _read_index(found: dict[str, Any]) -> Any:
         return pd.RangeIndex(start, stop, step, name=found["name"])
     if "levels" in found:
         levels = [_index(each) for each in of_kind(list, found["levels"])]
+        _require(sum(map(len, levels)) <= _LONGEST, f"levels of at most {_LONGEST:,} values")
         codes: Any = [_numbers(each, "iu") for each in of_kind(list, found["codes"])]
         return pd.MultiIndex(levels, codes, names=of_kind(list, found["names"]))
     values = _array(found["values"])
     index: Any = pd.Index(values, values.dtype, name=found["name"])
     if "freq" in found:
-        index.freq = of_kind(str, found["freq"])
+        index.freq = _name(found["freq"])
     return index
 
 
@@ -163,6 +172,13 @@ def _write_strings(array: Any) -> dict[str, Any]:
     return {"kind": "string", "storage": dtype.storage, "nan": dtype.na_value is not pd.NA, "items": items}
 
 
+def _write_interval(array: Any) -> dict[str, Any]:
+    left, right = (
+        pd.Index(each.to_numpy()) if isinstance(each, pd.RangeIndex) else each for each in (array.left, array.right)
+    )
+    return {"kind": "interval", "left": left, "right": right, "closed": array.closed}
+
+
 def _read_zoned(found: dict[str, Any]) -> Any:
     values, zone = _numbers(found["values"], "M"), found["zone"]
     if zone is None:
@@ -195,12 +211,13 @@ def _read_category(found: dict[str, Any]) -> Any:
 def _read_period(found: dict[str, Any]) -> Any:
     ordinals = _numbers(found["ordinals"], "i")
     _require(ordinals.dtype == np.int64, "numbers of 64 bits")
-    return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(of_kind(str, found["dtype"])))
+    return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(_name(found["dtype"])))
 
 
 def _read_interval(found: dict[str, Any]) -> Any:
     left, right = _index(found["left"]), _index(found["right"])
     _require(len(left) == len(right), "as many left ends as right ends")
+    _require(not isinstance(left, pd.RangeIndex) and not isinstance(right, pd.RangeIndex), "ends one by one")
     closed: Any = of_kind(str, found["closed"])
     return pd.arrays.IntervalArray.from_arrays(left, right, closed)
 
@@ -228,7 +245,7 @@ def _read_timestamp(utc: Any, zone: Any) -> Any:
 _SCALARS: Final[Mapping[str, Callable[..., Any]]] = {
     "timestamp": _read_timestamp,
     "timedelta": pd.Timedelta,
-    "period": lambda ordinal, freq: pd.Period(ordinal=of_kind(int, ordinal), freq=of_kind(str, freq)),
+    "period": lambda ordinal, freq: pd.Period(ordinal=of_kind(int, ordinal), freq=_name(freq)),
     "interval": pd.Interval,
     "NaT": lambda: pd.NaT,
     "NA": lambda: pd.NA,
@@ -243,7 +260,7 @@ _ARRAY_WRITERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
     pd.Categorical: lambda it: {"kind": "category", "codes": it.codes, "of": it.categories, "ordered": it.ordered},
     pd.arrays.DatetimeArray: _write_zoned,
     pd.arrays.PeriodArray: lambda it: {"kind": "period", "ordinals": it.asi8, "dtype": str(it.dtype)},
-    pd.arrays.IntervalArray: lambda it: {"kind": "interval", "left": it.left, "right": it.right, "closed": it.closed},
+    pd.arrays.IntervalArray: _write_interval,
     pd.arrays.IntegerArray: _write_masked,
     pd.arrays.FloatingArray: _write_masked,
     pd.arrays.BooleanArray: _write_masked,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.serialization.registry import type_of_tag
+from agentbench.serialization.registry import of_kind, type_of_tag
 from agentbench.serialization.standard_types import STANDARD_DECODERS
 from agentbench.serialization.writer import TAG
+
+#: What is written under a tag. Anything else, such as an endless range, could hang what reads it.
+_WRITTEN: Final = frozenset({dict, list, str})
 
 
 class JsonReader:
@@ -42,7 +45,10 @@ class JsonReader:
                 raise WorkflowCheckpointException(message)
             decode = self.decoders[tag] = kind.decode
         try:
-            return decode(found["v"])
+            value = found["v"]
+            if type(value) not in _WRITTEN:
+                of_kind(dict, value)
+            return decode(value)
         except WorkflowCheckpointException:
             raise
         except Exception as error:

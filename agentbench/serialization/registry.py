@@ -92,3 +92,14 @@ def type_of_tag(tag: str) -> StateType | None:
             raise MissingExtraError("notebook", str(error.name), purpose=f"read a stored {tag}") from error
         found = _BY_TAG.get(tag)
     return found
+
+
+def of_kind(cls: type[T], found: Any) -> T:
+    """Return a value of exactly this class, or raise TypeError.
+
+    What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
+    """
+    if type(found) is not cls:
+        message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
+        raise TypeError(message)
+    return found

@@ -18,7 +18,7 @@ from agentbench._signatures.forms import is_type_form
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.class_names import find_type, stored_type
 from agentbench.serialization.class_types import CLASS_DECODERS, class_type
-from agentbench.serialization.registry import StateType
+from agentbench.serialization.registry import StateType, of_kind
 from agentbench.serialization.state_types import read_registered
 
 K = TypeVar("K")
@@ -121,7 +121,7 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
     if not isinstance(pattern, (str, bytes)):
         message = "a regular expression is text or bytes"
         raise TypeError(message)
-    return re.compile(pattern, flags & ~re.DEBUG)  # which prints
+    return re.compile(pattern, of_kind(int, flags) & ~re.DEBUG)  # which prints
 
 
 def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -130,17 +130,6 @@ def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
 
 def _of(cls: type[K], make: Callable[[K], Any]) -> Callable[[Any], Any]:
     return lambda found: make(of_kind(cls, found))
-
-
-def of_kind(cls: type[K], found: Any) -> K:
-    """Return a value of exactly this class, or raise TypeError.
-
-    What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
-    """
-    if type(found) is not cls:
-        message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
-        raise TypeError(message)
-    return found
 
 
 def require_spread(keys: list[Any]) -> list[Any]:

@@ -147,7 +147,12 @@ def test_a_frequency_without_a_name_is_refused() -> None:
         to_json(pd.date_range("2026", periods=3, freq=holidays))
 
 
-INDEX = json.loads(to_json(pd.RangeIndex(10**12)))
+def test_intervals_between_the_numbers_of_a_range_come_back() -> None:
+    found = from_json(to_json(pd.arrays.IntervalArray.from_breaks(pd.RangeIndex(4))))
+    assert found.left.tolist() == [0, 1, 2]
+
+
+INDEX = json.loads(to_json(pd.RangeIndex(10**8)))
 
 
 @pytest.mark.parametrize(
@@ -163,6 +168,12 @@ INDEX = json.loads(to_json(pd.RangeIndex(10**12)))
         ("pandas_array", {"kind": "category", "codes": [5], "of": ["a"], "ordered": False}),
         ("pandas_array", {"kind": "nothing"}),
         ("pandas_array", {"kind": "string", "storage": "os", "nan": False, "items": []}),
+        ("pandas_array", {"kind": "interval", "left": INDEX, "right": INDEX, "closed": "left"}),
+        (
+            "pandas_index",
+            {"levels": [INDEX] * 3, "codes": [json.loads(to_json(np.zeros(1, int)))] * 3, "names": [1, 2, 3]},
+        ),
+        ("pandas_scalar", ["period", 1, "9" * 100_000]),
         ("pandas_scalar", ["eval", "1"]),
         ("pandas_scalar", ["timestamp", "2026", "dateutil//etc/passwd"]),
         ("pandas_scalar", ["timestamp", "2026", "../../etc/passwd"]),

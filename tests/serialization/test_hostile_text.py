@@ -50,6 +50,7 @@ def _all_kinds_are_loaded() -> None:
     # What reads arrays and frames is loaded by the library's own table; the tests below then see all other imports.
     for tag in TAGS:
         read(tagged(tag, None))
+    read(tagged("ZoneInfo", "No/Where"))  # Python looks for its own table of zones
 
 
 @given(values(), st.data())
@@ -132,8 +133,31 @@ def test_malformed_text_is_refused_by_name(text: str) -> None:
 
 @pytest.mark.parametrize("tag", ["tuple", "set", "frozenset", "dict", "OrderedDict", "Counter"])
 def test_an_endless_range_is_not_unrolled(tag: str) -> None:
-    with pytest.raises(WorkflowCheckpointException, match="in the place of a list"):
+    with pytest.raises(WorkflowCheckpointException, match="in the place of"):
         from_json(f'{{"__t__":"{tag}","v":{tagged("range", [0, 10**15, 1])}}}')
+
+
+ENDLESS = {"__t__": "range", "v": [0, 2**62, 1]}
+
+
+@pytest.mark.parametrize(
+    ("tag", "value"),
+    [
+        ("dataclass", [f"{HERE}.Note", ENDLESS]),
+        ("model", [f"{HERE}.Order", {"fields": {"item": 1}, "set": ENDLESS}]),
+        ("model", [f"{HERE}.Order", {"fields": {"item": 1}, "unset": ENDLESS}]),
+        ("namedtuple", [f"{HERE}.Pair", ENDLESS]),
+        ("content", {"type": "text", "annotations": ENDLESS}),
+        ("workflow_message", ENDLESS),
+        ("workflow_event", {"type": "output", "stamps": ENDLESS}),
+        ("type", {"union": [{"literal": [number]} for number in range(5000)]}),
+        ("type", {"literal": [number * (2**61 - 1) for number in range(50_000)]}),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_what_is_endless_or_takes_minutes_is_refused(tag: str, value: Any) -> None:
+    with pytest.raises(WorkflowCheckpointException):
+        from_json(tagged(tag, value))
 
 
 @pytest.mark.parametrize(

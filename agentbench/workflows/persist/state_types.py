@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from agentbench.serialization.registry import register_type
+from agentbench.serialization.registry import of_kind, register_type
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 
@@ -21,6 +21,11 @@ def _message_to_dict(message: WorkflowMessage) -> dict[str, Any]:
         if value is not None:
             found[name] = value
     return found
+
+
+def _message_from_dict(found: dict[str, Any]) -> WorkflowMessage:
+    of_kind(str, found.get("type", ""))  # an enum would compare anything with each member
+    return WorkflowMessage.from_dict(found)
 
 
 def _event_to_dict(event: WorkflowEvent[Any]) -> dict[str, Any]:
@@ -44,12 +49,12 @@ def _event_from_dict(found: dict[str, Any]) -> WorkflowEvent[Any]:
     stamps = found.pop("stamps", None)
     for name, read in (("origin", WorkflowEventSource), ("state", WorkflowRunState)):
         if name in found:
-            found[name] = read(found[name])
+            found[name] = read(of_kind(str, found[name]))
     event = WorkflowEvent(**found)
     if stamps is not None:
-        event._stamps = EventStamps.from_dict(stamps)  # noqa: SLF001
+        event._stamps = EventStamps.from_dict(of_kind(dict, stamps))  # noqa: SLF001
     return event
 
 
-register_type(WorkflowMessage, "workflow_message", _message_to_dict, WorkflowMessage.from_dict)
+register_type(WorkflowMessage, "workflow_message", _message_to_dict, _message_from_dict)
 register_type(WorkflowEvent, "workflow_event", _event_to_dict, _event_from_dict)
