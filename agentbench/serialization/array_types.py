@@ -71,7 +71,7 @@ def _read_dtype(description: Any) -> np.dtype[Any]:
         raise TypeError(message)
     if description == "T":
         return np.dtypes.StringDType()
-    dtype = np.lib.format.descr_to_dtype(description)
+    dtype = np.lib.format.descr_to_dtype(description)  # type: ignore[arg-type]  # it takes all three
     if dtype.hasobject and dtype.kind != "O":  # its bytes would be taken for addresses
         message = f"an array of {dtype} is never written"
         raise ValueError(message)
