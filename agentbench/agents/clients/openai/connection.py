@@ -95,6 +95,10 @@ class Connection:
         """A copied client goes on with the same connections."""
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles leave out what is open: where they are read, the SDK's client is made anew."""
+        return {**vars(self), "_of_loop": {}, "_of_no_loop": None}
+
     async def close(self) -> None:
         """Close what was opened in the running loop. A later request opens it anew."""
         _, closing = self._of_loop.pop(asyncio.get_running_loop(), (None, None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import pickle
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -209,6 +210,8 @@ async def test_the_client_of_the_sdk_is_reachable_and_shared_with_requests(cls: 
     assert not {"client", "_connection"} & set(client.to_dict() if hasattr(client, "to_dict") else ())
     assert "AsyncOpenAI" not in repr(client)
     assert cls("m", async_client=SDK).client is SDK
+    other = pickle.loads(pickle.dumps(client))
+    assert (other.model, other.client is sdk) == ("m", False)
 
     async def fail(**_: Any) -> Any:
         raise openai.OpenAIError("patched")
