@@ -245,6 +245,7 @@ async def test_the_lists_of_middleware_are_edited_between_requests(make_client: 
     client.chat_middleware, client.function_middleware = undeclared, [undeclared]
     await ask(client)
     assert seen == ["ChatContext", "FunctionInvocationContext", "ChatContext"]
+    assert client.middleware == [undeclared]
 
     client.chat_middleware = [around_tool]
     with pytest.raises(MiddlewareException, match=r"chat_middleware .* has .*around_tool"):

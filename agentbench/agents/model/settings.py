@@ -32,8 +32,8 @@ class ClientSettings:
     @property
     def middleware(self) -> MiddlewareInput:
         """Both lists as one. Setting it sorts its members into the two lists, each in the same order."""
-        chat = self.chat_middleware
-        return [*chat, *(one for one in self.function_middleware if not any(one is other for other in chat))]
+        chat, function = flat_middleware(self.chat_middleware), flat_middleware(self.function_middleware)
+        return [*chat, *(one for one in function if not any(one is other for other in chat))]
 
     @middleware.setter
     def middleware(self, middleware: MiddlewareInput) -> None:
