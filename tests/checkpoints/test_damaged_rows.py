@@ -13,15 +13,27 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import Never
 
-from agentbench import SQLCheckpointStorage, WorkflowCheckpoint, WorkflowCheckpointException
+from agentbench import (
+    Executor,
+    SQLCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+    WorkflowCheckpointException,
+    WorkflowContext,
+    handler,
+    response_handler,
+)
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed (extra sql)")
 
 
 def checkpoint(seq: int) -> WorkflowCheckpoint:
     state = {"step": seq, "talk": [f"{n} ".ljust(90, "x") for n in range(2 * seq)]}
-    metadata = {"seq": seq, "source": "step", "run_id": "r1", "note": "é"}
+    signature = {"start": "a", "executors": {f"executor-{n}": "tests.Executor" for n in range(20)}}
+    metadata = {"seq": seq, "source": "step", "run_id": "r1", "note": "é", "graph_signature": signature}
     return WorkflowCheckpoint("flow", "hash", f"cp{seq:03}", state=state, iteration_count=seq, metadata=metadata)
 
 
@@ -66,6 +78,43 @@ async def test_a_damaged_head_names_only_itself(
         await storage.load(damaged)
     assert await storage.delete(damaged)
     assert await storage.get_latest(workflow_name="flow") == saved[left[-1]]
+    storage.close()
+
+
+class Asker(Executor):
+    @handler
+    async def ask(self, question: str, ctx: WorkflowContext) -> None:
+        await ctx.request_info(question, bool)
+
+    @response_handler
+    async def answer(self, question: str, answer: bool, ctx: WorkflowContext[Never, bool]) -> None:
+        await ctx.yield_output(answer)
+
+
+async def test_no_request_is_answered_after_a_checkpoint_that_may_be_an_answer_and_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    def opened() -> tuple[Workflow, SQLCheckpointStorage]:
+        storage = SQLCheckpointStorage(tmp_path / "runs.db")
+        built = WorkflowBuilder(start_executor=Asker("asker"), name="flow", checkpoint_storage=storage).build()
+        return built, storage
+
+    workflow, storage = opened()
+    (request,) = (await workflow.run("Ship?")).get_request_info_events()
+    (asked,) = await storage.list_infos(workflow_name="flow")
+    fork = WorkflowCheckpoint("flow", "hash", "fork", asked.checkpoint_id, metadata={"seq": asked.seq + 1})
+    await storage.save(fork)
+    storage.close()
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        assert database.execute(CHANGES["no head"], [asked.seq + 1]).rowcount == 1
+    database.close()
+    workflow, storage = opened()
+    answers = {request.request_id: True}
+    with pytest.raises(WorkflowCheckpointException, match="'fork' cannot be read"):
+        await workflow.run(checkpoint_id=asked.checkpoint_id, responses=answers)
+    assert await storage.delete("fork")
+    result = await workflow.run(checkpoint_id=asked.checkpoint_id, responses=answers)
+    assert (result.get_outputs(), result.warnings) == ([True], [])
     storage.close()
 
 

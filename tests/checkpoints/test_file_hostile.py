@@ -204,7 +204,8 @@ async def test_a_damaged_first_line_is_mended_by_the_next_save(folder, caplog):
 def pristine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pristine") / "checkpoints"
     storage = FileCheckpointStorage(folder)
-    saved = [checkpoint(seq) for seq in (16, 35, 82, 119, 348)]
+    signature = {"start": "a", "executors": {f"executor-{n}": "tests.Executor" for n in range(20)}}
+    saved = [checkpoint(seq, metadata={"seq": seq, "graph_signature": signature}) for seq in (16, 35, 82, 119, 348)]
     for each in saved:
         asyncio.run(storage.save(each))
     storage.close()

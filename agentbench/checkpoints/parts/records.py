@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -132,7 +133,8 @@ def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     head = read_head(record)
     found: dict[str, Any] = head["metadata"]
     if head["signature"] is not None:
-        found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+        with _naming(record):
+            found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
     return found
 
 
@@ -161,13 +163,20 @@ def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     """Read what the head of a record leaves out."""
     if (sums := _sums(record)) and sums[:8] != _sum_of(record.content):
         raise damage_error(record.checkpoint_id, _WRONG_SUM)
-    try:
+    with _naming(record):
         content = join_parts(record.content, fetch)
-    except WorkflowCheckpointException as error:
-        raise damage_error(record.checkpoint_id, str(error), error) from error
     if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in CONTENT):
         raise damage_error(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
     return {name: content[name] for name in CONTENT}
+
+
+@contextmanager
+def _naming(record: CheckpointRecord) -> Iterator[None]:
+    """Name the checkpoint in the error of a part that cannot be read."""
+    try:
+        yield
+    except WorkflowCheckpointException as error:
+        raise damage_error(record.checkpoint_id, str(error), error) from error
 
 
 def read_head(record: CheckpointRecord) -> Head:

@@ -103,6 +103,7 @@ class CheckpointWriter:
         if self._check_head:
             self._head_seq = await self._find_head()
         elif self._check_head is None and is_answer and _is_durable(self._storage):
+            await self._storage.get_latest(workflow_name=self._chain)  # an error if damaged: it may be an answer
             head, own = await head_of(self._storage, self._chain), self._run.run_state.last_checkpoint_id
             if head is not None and head.checkpoint_id != own:
                 later = {own} - {None}
