@@ -118,7 +118,7 @@ def load_settings(
         required_fields: Fields that need a value; of the fields in a tuple exactly one needs it.
         require_non_empty: An empty text is no value for a required field.
         **overrides: Values by field. `None` is no value; functions are accepted for any field (they may fetch tokens);
-            unknown names are ignored.
+            unknown names are ignored, with a logged warning.
 
     Returns:
         A dict with all fields, `None` where there is no value.
@@ -152,7 +152,8 @@ def load_settings(
     if env_file_path is not None:
         texts.insert(0, _read_env_file(env_file_path, env_file_encoding))
     for name in overrides.keys() - fields.keys():
-        logger.debug("load_settings: %s has no field %r; the argument is ignored.", settings_type.__name__, name)
+        text = "load_settings: %s has no field %r, so the argument is ignored. Its fields: %s."
+        logger.warning(text, settings_type.__name__, name, ", ".join(fields))
     settings = {name: _value_of(field, overrides.get(name), texts) for name, field in fields.items()}
     _check_required(settings_type, fields, settings, required_fields, require_non_empty=require_non_empty)
     return cast("SettingsT", settings)
