@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 from agentbench._signatures import type_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
-from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.delivery import Delivery, require_sources
 from agentbench.workflows.executors.host import HandlerHost, by_hand
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.state import State
@@ -106,13 +106,11 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         source_span_ids: list[str] | None = None,
         request_id: str | None = None,
     ) -> None:
-        if not source_executor_ids:
-            msg = "source_executor_ids is empty; a context needs the id of at least one sender."
-            raise ValueError(msg)
-        envelope = WorkflowMessage(None, source_executor_ids[0], None, MessageType.STANDARD)
+        sources = require_sources(source_executor_ids)
+        envelope = WorkflowMessage(None, sources[0], None, MessageType.STANDARD)
         envelope.trace_contexts, envelope.source_span_ids = trace_contexts, source_span_ids
         request = None if request_id is None else WorkflowEvent.request_info(request_id, executor.id, None, object)
-        self._delivery = Delivery(executor, None, None, tuple(source_executor_ids), (envelope,), request)
+        self._delivery = Delivery(executor, None, None, sources, (envelope,), request)
         self._run: HandlerHost = by_hand().HandRun(runner_context, state)
         self._open = True
         self._sent: list[WorkflowMessage] = []

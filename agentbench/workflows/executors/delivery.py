@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,3 +84,11 @@ class Delivery:
 
     def __repr__(self) -> str:
         return f"Delivery({', '.join(self.sources)} -> {self.executor_id}, {type(self.data).__name__})"
+
+
+def require_sources(source_executor_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the senders of a message that is delivered by hand; `ValueError` without any, or for a text."""
+    if not source_executor_ids or isinstance(source_executor_ids, str):
+        msg = f"source_executor_ids is {source_executor_ids!r}; expected a list with the id of at least one sender."
+        raise ValueError(msg)
+    return tuple(source_executor_ids)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._signatures import flatten_union, is_type_compatible
-from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.delivery import Delivery, require_sources
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.json_form import JsonForm
@@ -205,14 +205,14 @@ class Executor(JsonForm):
         What the handler sends, emits and requests goes to `runner_context`. `RuntimeError` if no handler takes it.
         The span of the call, while tracing is on, is linked to `trace_contexts`.
         """
-        envelope = message
+        envelope, sources = message, require_sources(source_executor_ids)
         if not isinstance(message, WorkflowMessage):
-            envelope = WorkflowMessage(message, source_executor_ids[0])
+            envelope = WorkflowMessage(message, sources[0])
         if trace_contexts is not None:
             envelope = replace(envelope, trace_contexts=trace_contexts, source_span_ids=source_span_ids)
         request, data = envelope.original_request_info_event, envelope.data
         spec = self.find_handler(data) if request is None else self.find_response_handler(request.data, data)
-        delivery = Delivery(self, spec, data, tuple(source_executor_ids), (envelope,), request)
+        delivery = Delivery(self, spec, data, sources, (envelope,), request)
         await by_hand().deliver([delivery], state, runner_context)
 
     def to_dict(self) -> dict[str, Any]:

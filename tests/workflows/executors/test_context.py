@@ -209,13 +209,17 @@ async def test_a_context_lists_what_its_call_did():
     assert (await single(node(act)).run("x")).outputs == ["a", True]
 
 
-def test_a_context_made_by_hand_needs_a_source():
+async def test_a_context_made_by_hand_needs_a_source():
     class Handles(Executor):
         @handler
         async def run(self, text: str, ctx: WorkflowContext) -> None: ...
 
-    with pytest.raises(ValueError, match="at least one sender"):
-        WorkflowContext(Handles("e"), [], State(), InProcRunnerContext())
+    wrong: list[Any] = [[], "src"]
+    for sources in wrong:
+        with pytest.raises(ValueError, match=r"source_executor_ids is .*; expected a list"):
+            WorkflowContext(Handles("e"), sources, State(), InProcRunnerContext())
+        with pytest.raises(ValueError, match="at least one sender"):
+            await Handles("e").execute("x", sources, State(), InProcRunnerContext())
     state, bus = State(), InProcRunnerContext()
     ctx: Any = WorkflowContext(Handles("e"), ["a"], state, bus)
     assert (ctx.executor_id, ctx.get_source_executor_id(), ctx.get_sent_messages()) == ("e", "a", [])
