@@ -5,30 +5,36 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.history.compare.comparison import Outcome, RunComparison, Side, Step, compare_sides
+from agentbench.notebook.history.compare import RunComparison, Side, compare_sides
+from agentbench.notebook.history.run_history import ExecutorCall, Superstep
 from agentbench.notebook.plots.compare_text import compare_text
 
-DONE = Outcome()
+#: The messages of an executor that sent none.
+DONE: list[Any] = []
 
 
 def side(name: str, *steps: Any, first: int = 0, status: str | None = None) -> Side:
-    """A side; each step is a mapping of outcomes by executor, or (outcomes, state)."""
-    made = [Step(*step) if isinstance(step, tuple) else Step(step) for step in steps]
-    return Side(name, {first + at: step for at, step in enumerate(made)}, status)
+    """A side; each step is what executors sent, or (that, state)."""
+    made = {}
+    for number, step in enumerate(steps, first):
+        sent, state = step if isinstance(step, tuple) else (step, {})
+        calls = {each: ExecutorCall(number, each, status="completed", results=sent[each]) for each in sent}
+        made[number] = Superstep(number, calls, state=state)
+    return Side(name, made, status)
 
 
 def ops(found: RunComparison) -> list[tuple[int, str, str]]:
     return [(row.superstep, row.part, row.op) for row in found.rows]
 
 
-SENT = {"plan": Outcome(sent=["x"])}
+SENT = {"plan": ["x"]}
 
 
 def test_what_is_sent_differs_by_value_and_by_type():
     for value in ("y", 1, None):
-        found = compare_sides(side("a", SENT), side("b", {"plan": Outcome(sent=[value])}))
+        found = compare_sides(side("a", SENT), side("b", {"plan": [value]}))
         assert ops(found) == [(0, "plan", "changed")]
-    found = compare_sides(side("a", {"p": Outcome(sent=[1])}), side("b", {"p": Outcome(sent=[True])}))
+    found = compare_sides(side("a", {"p": [1]}), side("b", {"p": [True]}))
     assert ops(found) == [(0, "p", "changed")]
 
 
@@ -49,9 +55,7 @@ def test_secrets_of_the_state_are_masked_on_both_sides():
 
 
 def test_a_difference_behind_the_preview_has_a_note():
-    found = compare_sides(
-        side("a", {"p": Outcome(sent=["x" * 200 + "1"])}), side("b", {"p": Outcome(sent=["x" * 200 + "2"])})
-    )
+    found = compare_sides(side("a", {"p": ["x" * 200 + "1"]}), side("b", {"p": ["x" * 200 + "2"]}))
     assert found.rows[0].b.endswith("(differs within)")
 
 
@@ -62,9 +66,7 @@ def test_a_side_that_begins_later_is_compared_from_there_on():
     assert found.title == "a and b: 2 of 2 supersteps equal"
 
 
-outcomes = st.dictionaries(
-    st.sampled_from("abc"), st.builds(Outcome, sent=st.lists(st.integers(0, 2), max_size=2)), max_size=3
-)
+outcomes = st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 2), max_size=2), max_size=3)
 steps = st.lists(st.tuples(outcomes, st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2)), max_size=5)
 
 

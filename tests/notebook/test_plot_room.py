@@ -121,12 +121,12 @@ def test_numbers_of_supersteps_are_round_where_not_all_have_room():
 
 
 def test_a_wait_for_a_person_is_a_line_to_the_answer():
-    from agentbench.notebook.history.supersteps import Bar
+    from agentbench.notebook.history.run_history import ExecutorCall
     from agentbench.notebook.plots.timeline import timeline_svg
 
     bars = [
-        Bar(0, "ask", 0, start_ns=0, end_ns=10**9, status="completed", wait_ns=2 * 10**9, requests=["r"]),
-        Bar(1, "ask", 0, start_ns=3 * 10**9, end_ns=4 * 10**9, status="completed"),
+        ExecutorCall(0, "ask", 0, start_ns=0, end_ns=10**9, status="completed", wait_ns=2 * 10**9, requests=["r"]),
+        ExecutorCall(1, "ask", 0, start_ns=3 * 10**9, end_ns=4 * 10**9, status="completed"),
     ]
     svg = timeline_svg(bars, title="t", description="d")
     assert svg.count('class="ab_await"') == 1

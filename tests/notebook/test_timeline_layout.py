@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.history.supersteps import Bar
+from agentbench.notebook.history.run_history import ExecutorCall
 from agentbench.notebook.plots.timeline_layout import lay_out
 
 MS = 1_000_000
 
 
-def bar(superstep: int, executor: str, start: int | None, end: int | None, status: str = "completed") -> Bar:
-    return Bar(superstep, executor, 0, start, end, status)
+def bar(superstep: int, executor: str, start: int | None, end: int | None, status: str = "completed") -> ExecutorCall:
+    return ExecutorCall(superstep, executor, 0, start, end, status)
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> list[Bar]:
+def runs(draw: st.DrawFn) -> list[ExecutorCall]:
     bars, at = [], draw(st.integers(0, 10**18))
     for superstep in range(draw(st.integers(0, 12))):
         for lane in range(draw(st.integers(1, 4))):
@@ -28,7 +28,7 @@ def runs(draw: st.DrawFn) -> list[Bar]:
 
 
 @given(runs(), st.sampled_from(["time", "step"]), st.floats(120, 2000))
-def test_every_bar_is_drawn_once_and_inside_the_picture(bars: list[Bar], by: str, width: float):
+def test_every_bar_is_drawn_once_and_inside_the_picture(bars: list[ExecutorCall], by: str, width: float):
     layout = lay_out(bars, width=width, by=by)  # type: ignore[arg-type]
     assert sum(len(mark.bars) for mark in layout.marks) == len(bars)
     for mark in layout.marks:
@@ -39,7 +39,7 @@ def test_every_bar_is_drawn_once_and_inside_the_picture(bars: list[Bar], by: str
 
 
 @given(runs())
-def test_what_began_later_is_never_further_left(bars: list[Bar]):
+def test_what_began_later_is_never_further_left(bars: list[ExecutorCall]):
     layout = lay_out(bars, width=600)
     if layout.by == "time":
         placed = sorted((mark.bars[0].start_ns or 0, mark.x) for mark in layout.marks)

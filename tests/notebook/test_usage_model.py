@@ -6,10 +6,17 @@ from typing import Any
 import pytest
 
 from agentbench import WorkflowEvent
-from agentbench.notebook.history.usage import calls_of
+from agentbench.notebook.history.run_history import RunHistory
+from agentbench.notebook.history.usage import ModelCall
+from agentbench.notebook.history.usage import calls_of as calls_of_run
 from agentbench.notebook.runtime.prices import Price, cost_of, read_prices
 from agentbench.notebook.runtime.settings import configure, current
 from agentbench.workflows.events.events import EventStamps
+
+
+def calls_of(events: list[WorkflowEvent[Any]], prices: dict[str, Price]) -> list[ModelCall]:
+    return calls_of_run(RunHistory(events=events), prices)
+
 
 COUNTS = {"input_token_count": 100, "output_token_count": 20}
 
@@ -48,7 +55,7 @@ def test_calls_are_counted_within_executor_and_superstep():
         used(COUNTS, executor=None),
     ]
     numbered = [(call.superstep, call.executor, call.call) for call in calls_of(events, {})]
-    assert numbered == [(1, "a", 1), (1, "a", 2), (1, "b", 1), (2, "a", 1), (1, "?", 1)]
+    assert numbered == [(1, "a", 1), (1, "a", 2), (1, "b", 1), (1, "?", 1), (2, "a", 1)]
 
 
 def test_a_cost_needs_a_price_of_that_very_model():

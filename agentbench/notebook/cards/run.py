@@ -11,6 +11,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.view import GraphView, draw
+from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.step_rows import (
     WARNING_LIMIT,
     failure_rows,
@@ -144,14 +145,15 @@ def _page(title: str, state: str, facts: list[str], tables: list[Table], picture
 
 
 def _run_tables(events: list[Any], requests: Any) -> list[Table]:
-    rows = [row.cells() for row in superstep_rows(events)]
+    run = RunHistory(events=events)
+    rows = superstep_rows(run)
     timed = any(row[-1] for row in rows)
     width = len(_SUPERSTEP_HEAD) if timed else len(_SUPERSTEP_HEAD) - 1
     return [
         Table("Outputs", ("executor", "kind", "value"), output_rows(events)),
         Table("Failures", ("executor", "error", "message"), failure_rows(events)),
         Table("Requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
-        Table("Warnings", ("superstep", "warning"), warning_rows(events), limit=WARNING_LIMIT),
+        Table("Warnings", ("superstep", "warning"), warning_rows(run), limit=WARNING_LIMIT),
         Table("Supersteps", _SUPERSTEP_HEAD[:width], [row[:width] for row in rows]),
     ]
 

@@ -169,7 +169,7 @@ def messages_frame(
         sent = chain.from_iterable(checkpoint.messages.values()) if wanted else ()
         return [(checkpoint, place, message) for place, message in enumerate(sent)]
 
-    rows = chosen.gather(read.newest_first(), waiting)
+    rows = chosen.gather(reversed(read.rows), waiting)
     read.warn_about_problems()
     return build_frame(
         "messages",

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from agentbench.notebook.frames.columns import build_frame
-from agentbench.notebook.history.compare.comparison import RunComparison
+from agentbench.notebook.history.compare import RunComparison
 from agentbench.notebook.history.sources import Chosen
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.changes.lines import hides, masked_path
 from agentbench.notebook.history.loop_bound import run_on_engine
-from agentbench.notebook.history.sources import Chosen
+from agentbench.notebook.history.sources import Chosen, find_storage
 from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.redact import mask_secrets
 
@@ -74,9 +73,8 @@ def _masked_value(value: object, *, hidden: bool) -> object:
 def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
     if isinstance(side, WorkflowCheckpoint):
         return side
-    owner = getattr(source, "handle", source)  # the run of a stepper
-    storage = owner if isinstance(owner, CheckpointStorage) else getattr(owner, "storage", None)
-    if not isinstance(storage, CheckpointStorage):
+    storage = find_storage(source)
+    if storage is None:
         msg = (
             f"{side!r} has to be loaded, but source is {source!r}. "
             "Pass the storage, or the run that saved it: source=storage."

@@ -4,9 +4,9 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frames.columns import build_frame
-from agentbench.notebook.history.calls import run_bars
-from agentbench.notebook.history.sources import Chosen, Event, Since, read_runs
-from agentbench.notebook.history.supersteps import supersteps_of
+from agentbench.notebook.history.requests import calls_with_waits
+from agentbench.notebook.history.run_history import Event
+from agentbench.notebook.history.sources import Chosen, Since, read_runs
 from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def events_frame(
     runs = read_runs(source, chosen, events_wanted=True)
     rows: list[tuple[Event, int, int, str | None]] = []
     for run in runs:
-        rows += zip(run.events, supersteps_of(run.events), itertools.count(1), itertools.repeat(run.run_id))
+        rows += zip(run.events, run.numbers, itertools.count(1), itertools.repeat(run.run_id))
     if since is not None:
         rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
     rows = chosen.last(rows)
@@ -102,25 +102,25 @@ def timeline_frame(
     chosen = Chosen(None, run_id, since, limit)
     rows = chosen.last(
         [
-            (run.run_id, bar)
+            (run.run_id, call)
             for run in read_runs(source, chosen, events_wanted=True)
-            for bar in run_bars(run)
-            if chosen.includes(bar.superstep, bar.start_ns)
+            for call in calls_with_waits(run)
+            if chosen.includes(call.superstep, call.start_ns)
         ]
     )
-    bars = [bar for _, bar in rows]
+    calls = [call for _, call in rows]
     return build_frame(
         "timeline",
         {
-            "superstep": ("int64", [bar.superstep for bar in bars]),
-            "executor": ("string", [bar.executor for bar in bars]),
-            "start": ("time", [bar.start_ns for bar in bars]),
-            "end": ("time", [bar.end_ns for bar in bars]),
-            "duration_ms": ("float64", [_ms_of_ns(bar.duration_ns) for bar in bars]),
-            "status": ("category", [bar.status for bar in bars]),
-            "wait_ms": ("float64", [_ms_of_ns(bar.wait_ns) for bar in bars]),
-            "messages_in": ("int64", [bar.messages_in for bar in bars]),
-            "messages_out": ("int64", [bar.messages_out for bar in bars]),
+            "superstep": ("int64", [call.superstep for call in calls]),
+            "executor": ("string", [call.executor for call in calls]),
+            "start": ("time", [call.start_ns for call in calls]),
+            "end": ("time", [call.end_ns for call in calls]),
+            "duration_ms": ("float64", [_ms_of_ns(call.duration_ns) for call in calls]),
+            "status": ("category", [call.status for call in calls]),
+            "wait_ms": ("float64", [_ms_of_ns(call.wait_ns) for call in calls]),
+            "messages_in": ("int64", [call.messages_in for call in calls]),
+            "messages_out": ("int64", [call.messages_out for call in calls]),
             "run_id": ("category", [run for run, _ in rows]),
         },
         index=["superstep", "executor"],

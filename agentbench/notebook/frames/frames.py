@@ -1,6 +1,5 @@
 """Runs and checkpoint chains as pandas data frames. pandas is loaded when the first frame is built."""
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame
@@ -10,8 +9,7 @@ from agentbench.notebook.frames.events import events_frame, timeline_frame
 from agentbench.notebook.frames.runs import requests_frame, runs_frame
 from agentbench.notebook.frames.state import state_frame
 from agentbench.notebook.frames.usage import Prices, usage_frame
-from agentbench.notebook.history.compare.comparison import compare_sides
-from agentbench.notebook.history.compare.sides import read_sides
+from agentbench.notebook.history.compare import compare_sides, read_sides
 from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints
 from agentbench.notebook.look.html import Page, Table, is_wanted
 from agentbench.notebook.text.phrases import count_text
@@ -145,8 +143,8 @@ def _page(source: Any) -> Page:
 
 def _last_two(source: Any) -> tuple[Side, Side]:
     found = read_checkpoints(source, Chosen(limit=2), content_wanted=True)
-    newest = list(itertools.islice(found.newest_first(), 2))
-    if len(newest) < 2:
-        msg = f"The source has {len(newest)} checkpoints; a difference needs two. Name them: diff(a, b)."
+    last = list(found.rows[-2:])
+    if len(last) < 2:
+        msg = f"The source has {len(last)} checkpoints; a difference needs two. Name them: diff(a, b)."
         raise ValueError(msg)
-    return newest[1], newest[0]
+    return last[0], last[1]

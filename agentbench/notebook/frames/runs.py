@@ -11,16 +11,15 @@ from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.frames.usage import Prices, known_prices
 from agentbench.notebook.history.questions import request_kind
 from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
+from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import (
     Chosen,
-    Run,
     Since,
-    read_all_checkpoints,
+    read_checkpoints,
     read_infos,
     read_runs,
     time_ns,
 )
-from agentbench.notebook.history.supersteps import supersteps_of
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime.prices import Price
 from agentbench.notebook.text.redact import mask_secrets
@@ -81,7 +80,7 @@ def requests_frame(
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     runs = read_runs(source, chosen)
-    read = read_all_checkpoints(source, chosen)  # an answer comes any time after what it answers
+    read = read_checkpoints(source, Chosen(workflow_name, run_id))  # an answer comes any time later
     checkpoints = [each for each in read.rows if read.can_read(each)]
     others = [each for each in read.by_id.values() if read.can_read(each)]
     read.warn_about_problems()
@@ -168,8 +167,10 @@ def runs_frame(
     for run in read_runs(source, chosen):
         if run.run_id is None or run.run_id not in listed:  # a run and its result are one
             listed.add(run.run_id)
-            found.append(_row(run, run.run_id, written.pop(run.run_id, []), infos.by_id, known))
-    found += [_row(None, each, own, infos.by_id, known) for each, own in written.items()]
+            found.append(_row(run, written.pop(run.run_id, []), infos.by_id, known))
+    found += [
+        _row(RunHistory(each, status=_status_of(own[-1])), own, infos.by_id, known) for each, own in written.items()
+    ]
     rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
     kinds: dict[str, Any] = {
         "run_id": "string",
@@ -197,13 +198,13 @@ def runs_frame(
 # ---- requests ---------------------------------------------------------------------------------------------------
 
 
-def _requests_in_events(runs: Iterable[Run]) -> dict[RequestKey, _Request]:
+def _requests_in_events(runs: Iterable[RunHistory]) -> dict[RequestKey, _Request]:
     found: dict[RequestKey, _Request] = {}
     for run in runs:
-        for event, superstep in zip(run.events, supersteps_of(run.events), strict=True):
-            # A restore emits a pending request again.
-            if event.type == "request_info" and (run.run_id, event.request_id) not in found:
-                found[run.run_id, event.request_id] = _Request(event, run.run_id, superstep, event.time_ns)
+        for call in run.calls:
+            for event in call.requests:  # a restore emits a pending request again
+                request = _Request(event, run.run_id, call.superstep, event.time_ns)
+                found.setdefault((run.run_id, event.request_id), request)
     return found
 
 
@@ -222,21 +223,16 @@ def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[
 
 
 def _row(
-    run: Run | None,
-    run_id: str | None,
-    own: Sequence[CheckpointInfo],
-    by_id: Mapping[str, CheckpointInfo],
-    prices: Mapping[str, Price],
+    run: RunHistory, own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo], prices: Mapping[str, Price]
 ) -> dict[str, Any]:
-    """One row, from the run itself where it is at hand, else from its checkpoints."""
-    events = () if run is None else run.events
-    times = [event.time_ns for event in events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
+    """One row, from the events of a run where it has any, else from its checkpoints."""
+    times = [event.time_ns for event in run.events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
     started, ended = (times[0], times[-1]) if times else (None, None)
-    used = sum_usages(call.used for call in calls_of(events, prices))
-    steps = [info.iteration for info in own] + supersteps_of(events)
+    used = sum_usages(call.used for call in calls_of(run, prices))
+    steps = [info.iteration for info in own] + [step.number for step in run.supersteps]
     return {
-        "run_id": run_id,
-        "status": run.status if run is not None else _status_of(own[-1]),
+        "run_id": run.run_id,
+        "status": run.status,
         "started": started,
         "duration_s": _seconds(started, ended),
         "supersteps": max(steps, default=0),
@@ -246,7 +242,7 @@ def _row(
         "tokens_cached": used.tokens_cached,
         "cost": used.cost,
         "forked_from": _origin(own, by_id),
-        "error": None if run is None else run.error,
+        "error": run.error,
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._secrets import is_secret_name
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen, Since
-from agentbench.notebook.history.state import Change, StateAfter, StateHistory
+from agentbench.notebook.history.state import StateAfter, StateChange, StateHistory
 from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.redact import mask_secrets
 
@@ -67,7 +67,7 @@ def state_frame(
     return _narrow(rows, chosen)
 
 
-def _narrow(rows: Sequence[tuple[StateAfter, Change]], chosen: Chosen) -> "pd.DataFrame":
+def _narrow(rows: Sequence[tuple[StateAfter, StateChange]], chosen: Chosen) -> "pd.DataFrame":
     return build_frame(
         "state",
         {

@@ -57,7 +57,7 @@ def usage_frame(
         [
             (run.run_id, call)
             for run in read_runs(source, chosen, events_wanted=True)
-            for call in calls_of(run.events, known)
+            for call in calls_of(run, known)
             if chosen.includes(call.superstep, call.at_ns)
         ]
     )

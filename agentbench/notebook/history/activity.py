@@ -1,4 +1,4 @@
-"""Pure: what each executor and edge of a graph is doing, folded from the events of a run."""
+"""Pure: what each executor and edge of a graph is doing, from the events of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery
@@ -45,46 +46,38 @@ class Activity:
     def __init__(self, nodes: Sequence[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         self.nodes = tuple(nodes)
         self.edges = tuple(dict.fromkeys(edges))
-        self._known: frozenset[Element] = frozenset((*self.nodes, *self.edges))
-        self._targets: dict[str, list[str]] = {}
-        for source, target in self.edges:
-            self._targets.setdefault(source, []).append(target)
         self.visits: Counter[str] = Counter()
         self.reset()
 
     def reset(self) -> None:
         """Make every element idle again; visits still count."""
-        self._running: Counter[str] = Counter()
-        self._done: set[Element] = set()
-        self._failed: set[str] = set()
-        self._waiting: set[str] = set()
+        self._superstep = Superstep(0)
+        self._is_over = False
+        self._delivered: set[Element] = set()
         self._queued: set[Element] = set()
-        self._not_taken: set[str] = set()
+        self._waiting: set[str] = set()
 
     def begin(self) -> None:
         """Start a superstep: queued edges deliver, and the states of the last superstep are cleared."""
-        self._running.clear()
-        self._failed.clear()
-        self._not_taken.clear()
-        self._done = {element for element in self._queued if isinstance(element, tuple)}
-        self._queued = {element for element in self._queued if not isinstance(element, tuple)}
+        self._superstep = Superstep(0)
+        self._is_over = False
+        self._delivered = {element for element in self._queued if isinstance(element, tuple)}
+        self._queued -= self._delivered
 
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Update the states by one event of the superstep."""
-        kind, executor = event.type, event.source_id or ""
-        if kind == "executor_invoked":
-            self._running[executor] += 1
-            self._queued.discard(executor)
+        executor = event.source_id or ""
+        before = self._messages_in(executor)
+        self._superstep.add(event)
+        if self._messages_in(executor) > before:
             self.visits[executor] += 1
-        elif kind in ("executor_completed", "executor_failed", "executor_bypassed"):
-            self._running[executor] -= 1
-            (self._failed if kind == "executor_failed" else self._done).add(executor)
-        elif kind == "request_info":
+            self._queued.discard(executor)
+        if event.type == "request_info":
             self._waiting.add(executor)
-        elif kind == "graph_routed" and isinstance(event.data, Mapping):
-            # A target that was not chosen may get a message over another edge: it is done then, which is stronger.
-            chosen = event.data.get("targets") or ()
-            self._not_taken.update(t for t in self._targets.get(event.data.get("from") or "", ()) if t not in chosen)
+
+    def _messages_in(self, executor: str) -> int:
+        call = self._superstep.calls.get(executor)
+        return 0 if call is None else call.messages_in
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
         """End the superstep.
@@ -93,7 +86,7 @@ class Activity:
             planned: Deliveries of the next superstep.
             waiting: Executors with an open request.
         """
-        self._running.clear()
+        self._is_over = True
         self._queued = set()
         for delivery in planned:
             self._queued.add(delivery.target)
@@ -107,24 +100,30 @@ class Activity:
     @property
     def running(self) -> tuple[str, ...]:
         """Executors at work now, in builder order."""
-        return tuple(node for node in self.nodes if self._running.get(node, 0) > 0)
+        calls = {} if self._is_over else self._superstep.calls
+        return tuple(node for node in self.nodes if node in calls and calls[node].at_work > 0)
 
     def states(self) -> dict[Element, str]:
         """Return the states of all elements that are not idle."""
-        found: dict[Element, list[str]] = {}
-        kinds: tuple[tuple[str, Iterable[Any]], ...] = (
-            ("failed", self._failed),
-            ("waiting", self._waiting),
-            ("queued", self._queued),
-            ("done", self._done),
-            ("skipped", self._not_taken),
-            ("running", (name for name, count in self._running.items() if count > 0)),
-        )
-        for state, members in kinds:
-            for element in members:
-                if element in self._known:
-                    found.setdefault(element, []).append(state)
-        return {element: strongest(states) for element, states in found.items()}
+        calls = self._superstep.calls.values()
+        # A target that was not chosen may get a message over another edge: it is done then, which is stronger.
+        skipped = {
+            target
+            for event in self._superstep.routes
+            for source, target in self.edges
+            if source == event.data.get("from") and target not in (event.data.get("targets") or ())
+        }
+        kinds: dict[str, set[Element]] = {
+            "failed": {call.executor for call in calls if call.status == "failed"},
+            "waiting": set(self._waiting),
+            "running": set(self.running),
+            "queued": self._queued,
+            "done": {*self._delivered, *(call.executor for call in calls if call.status in ("completed", "bypassed"))},
+            "skipped": set(skipped),
+        }
+        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
+        states = {each: strongest(kind for kind, members in kinds.items() if each in members) for each in elements}
+        return {element: state for element, state in states.items() if state != "idle"}
 
     def whole(self, states: ElementStates) -> dict[Element, str]:
         """Return the states of all elements, the idle ones too, so that a panel can replace the states it displays."""

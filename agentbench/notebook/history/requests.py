@@ -6,9 +6,10 @@ from typing import Final
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
-from agentbench.notebook.history.sources import Chosen, Run, read_all_checkpoints, time_ns
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
+from agentbench.notebook.history.sources import Chosen, read_checkpoints, time_ns
 
-__all__ = ["UNKNOWN", "Answer", "RequestKey", "answers_in", "answers_of", "last_waits"]
+__all__ = ["UNKNOWN", "Answer", "RequestKey", "answers_in", "calls_with_waits", "last_waits"]
 
 #: The value of an answer that was given and that no checkpoint holds; `None` is an answer like others.
 UNKNOWN: Final = object()
@@ -25,13 +26,21 @@ class Answer:
     at_ns: int | None
 
 
-def answers_of(run: Run) -> dict[str, Answer]:
-    """Return the answers to the requests of a run, by request id, as far as its checkpoints store them."""
-    if run.storage is None:
-        return {}
-    read = read_all_checkpoints(run, Chosen())
-    checkpoints = [each for each in read.rows if read.can_read(each)]
-    return {request_id: answer for (_, request_id), answer in _answers(checkpoints).items()}
+def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
+    """Return what executors did, with the times that their requests waited, as far as checkpoints store the answers."""
+    asking = [call for call in run.calls if call.requests]
+    if asking and run.storage is not None:
+        read = read_checkpoints(run, Chosen())
+        answers = _answers(each for each in read.rows if read.can_read(each))
+        answered_ns = {request_id: answer.at_ns for (_, request_id), answer in answers.items()}
+        for call in asking:
+            waits = [
+                answered - event.time_ns
+                for event in call.requests
+                if event.time_ns is not None and (answered := answered_ns.get(event.request_id)) is not None
+            ]
+            call.wait_ns = max(waits, default=None)
+    return run.calls
 
 
 def answers_in(
@@ -104,7 +113,7 @@ def _waits_before(
     checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
 ) -> Iterator[WorkflowCheckpoint]:
     """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
-    passed = {checkpoint.checkpoint_id}  # a foreign storage may hold a ring
+    passed = {checkpoint.checkpoint_id}  # a storage of somebody else may hold a ring
     before = by_id.get(checkpoint.previous_checkpoint_id or "")
     while before is not None and before.checkpoint_id not in passed:
         if request_id not in before.pending_request_info_events:

@@ -1,6 +1,6 @@
-"""The sources of frames, normalized: runs with their events, checkpoints, infos of checkpoints.
+"""What a view was passed, resolved: runs, storages, checkpoints, infos, ids of runs, or a list of those.
 
-Storages are asynchronous; they are read on the engine thread, once per frame.
+Storages are asynchronous; they are read on the engine thread, once per view.
 """
 
 import warnings
@@ -9,21 +9,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
 
-from agentbench.checkpoints.access import list_infos, list_workflow_names
+from agentbench.checkpoints.access import list_infos, list_workflow_names, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
-from agentbench.notebook.history.contents import Contents, Everything, Pages
+from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.history.loop_bound import run_on_engine
+from agentbench.notebook.history.run_history import Event, RunHistory
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = [
     "Chosen",
+    "Contents",
     "Read",
-    "Run",
     "Since",
-    "read_all_checkpoints",
+    "find_storage",
     "read_checkpoints",
     "read_infos",
     "read_runs",
@@ -32,8 +33,6 @@ __all__ = [
 
 # A superstep, or a time as datetime or ISO 8601 text.
 Since = int | datetime | str
-
-Event = WorkflowEvent[Any]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -93,112 +92,6 @@ class Chosen:
         return at_ns is not None and first_ns is not None and at_ns >= first_ns
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run, read from its handle or its result.
-
-    Attributes:
-        run_id: Its id; `None` for a result without stamps.
-        events: Its events, in order of emission.
-        infos: The checkpoints that it saved.
-        status: Its status, if known.
-        error: The error that made it fail.
-        open_requests: Ids of its pending requests; `None` if that is unknown.
-        storage: The storage of its checkpoints.
-    """
-
-    run_id: str | None
-    events: Sequence[Event]
-    infos: Sequence[CheckpointInfo] = ()
-    status: str | None = None
-    error: str | None = None
-    open_requests: frozenset[str] | None = None
-    storage: CheckpointStorage | None = None
-
-
-@dataclass(frozen=True)
-class Read(Generic[T]):
-    """Checkpoints, or infos of them.
-
-    Attributes:
-        rows: Those of a frame, each once, in the order of their storage.
-        by_id: These and the others of their chains, which may be their ancestors.
-    """
-
-    rows: Sequence[T]
-    by_id: Mapping[str, T]
-
-
-@dataclass
-class _Parts:
-    """The sources, sorted by their types."""
-
-    runs: list[Run] = field(default_factory=list)
-    storages: list[CheckpointStorage] = field(default_factory=list)
-    checkpoints: list[WorkflowCheckpoint] = field(default_factory=list)
-    infos: list[CheckpointInfo] = field(default_factory=list)
-    run_ids: set[str] = field(default_factory=set)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.runs or self.storages or self.checkpoints or self.infos)
-
-    @property
-    def read_storages(self) -> list[CheckpointStorage]:
-        """The storages that are read, each as often as it is a source."""
-        return [*self.storages, *(run.storage for run in self.runs if run.storage is not None)]
-
-    @property
-    def has_content(self) -> bool:
-        return bool(self.storages or self.checkpoints or any(run.storage is not None for run in self.runs))
-
-    def includes(self, run_id: str | None) -> bool:
-        """Whether the checkpoints of a run are wanted: ids among the sources filter the content of storages."""
-        return not self.run_ids or run_id in self.run_ids or any(run.run_id == run_id for run in self.runs)
-
-
-def read_runs(source: object, chosen: Chosen, *, events_wanted: bool = False) -> list[Run]:
-    """Return the runs among the sources; with `events_wanted`, emit a warning if there are only other sources."""
-    parts = _sort_sources(source)
-    if events_wanted and not parts.runs and not parts.is_empty:
-        warnings.warn("Storages and checkpoints have no events. Pass the run or its result.", stacklevel=3)
-    return [run for run in parts.runs if chosen.run_id in (None, run.run_id)]
-
-
-def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
-    """Return the infos of all checkpoints of the sources."""
-    parts = _sort_sources(source)
-    return run_on_engine(_infos(parts, chosen), *parts.read_storages)
-
-
-def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:
-    """Return the checkpoints of the sources; with `content_wanted`, emit a warning if only infos are available.
-
-    Of the checkpoints of one storage no more than `chosen` needs is read.
-    """
-    parts = _sort_sources(source)
-    if content_wanted and not parts.is_empty and not parts.has_content:
-        warnings.warn("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", stacklevel=3)
-    is_one = (
-        not parts.checkpoints and len(parts.read_storages) == 1 and len({chosen.run_id, *parts.run_ids} - {None}) <= 1
-    )
-    if chosen.limit is not None and is_one:
-        (storage,) = parts.read_storages
-        if isinstance(storage, SupportsCheckpointInfos):
-            return Pages(storage, _page_filters(parts, chosen, run_on_engine(_chains(parts, chosen), storage)))
-    return _everything(parts, chosen)
-
-
-def read_all_checkpoints(source: object, chosen: Chosen) -> Everything:
-    """Return all checkpoints of the sources; the limit does not count."""
-    return _everything(_sort_sources(source), chosen)
-
-
-def _everything(parts: _Parts, chosen: Chosen) -> Everything:
-    read = run_on_engine(_checkpoints(parts, chosen), *parts.read_storages)
-    return Everything(read.rows, read.by_id)
-
-
 def time_ns(time: datetime | str) -> int | None:
     """Return nanoseconds since 1970, UTC; a time without a zone is one in UTC. `None` for text that is no time."""
     if isinstance(time, str):
@@ -211,49 +104,153 @@ def time_ns(time: datetime | str) -> int | None:
     return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
 
 
+@dataclass
+class Read(Generic[T]):
+    """Checkpoints, or infos of them.
+
+    Attributes:
+        rows: Those that were chosen, each once, in the order of their storage.
+        by_id: These and the others of their chains, which may be their ancestors.
+    """
+
+    rows: Sequence[T]
+    by_id: Mapping[str, T]
+
+
+@dataclass
+class Contents(Read[WorkflowCheckpoint]):
+    """Checkpoints with their content, as far as it can be read."""
+
+    _problems: dict[str, WorkflowCheckpointException] = field(default_factory=dict)
+    _n_read: int = 0
+
+    def can_read(self, checkpoint: WorkflowCheckpoint) -> bool:
+        """Load the content of a checkpoint; return whether that is possible, and record the problem if not."""
+        if checkpoint.checkpoint_id in self._problems:
+            return False
+        try:
+            checkpoint.state  # noqa: B018 - loads the content
+        except WorkflowCheckpointException as error:
+            self._problems[checkpoint.checkpoint_id] = error
+            return False
+        self._n_read += 1
+        return True
+
+    def warn_about_problems(self) -> None:
+        """Emit one warning about checkpoints that cannot be read.
+
+        Raises:
+            WorkflowCheckpointException: None could be read.
+        """
+        if not self._problems:
+            return
+        first = next(iter(self._problems.values()))
+        if not self._n_read:
+            raise first
+        count = len(self._problems)
+        what = "One checkpoint is left out." if count == 1 else f"{count:,} checkpoints are left out. The first:"
+        warnings.warn(f"{what} {first}", stacklevel=3)
+
+
+def read_runs(source: object, chosen: Chosen | None = None, *, events_wanted: bool = False) -> list[RunHistory]:
+    """Return the runs among the sources; with `events_wanted`, emit a warning if there are only other sources."""
+    sources = _Sources(source)
+    if events_wanted and not sources.runs and not sources.is_empty:
+        warnings.warn("Storages and checkpoints have no events. Pass the run or its result.", stacklevel=3)
+    return [run for run in sources.runs if chosen is None or chosen.run_id in (None, run.run_id)]
+
+
+def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
+    """Return the infos of all checkpoints of the sources."""
+    sources = _Sources(source)
+    infos = [
+        *sources.infos,
+        *map(CheckpointInfo.of, sources.checkpoints),
+        *(i for run in sources.runs for i in run.infos),
+    ]
+
+    async def of_chain(storage: CheckpointStorage, chain: str) -> list[CheckpointInfo]:
+        return await list_infos(storage, workflow_name=chain)
+
+    return Read(*run_on_engine(_read(sources, chosen, infos, of_chain), *sources.all_storages))
+
+
+def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:
+    """Return the checkpoints of the sources; with `content_wanted`, emit a warning if only infos are available.
+
+    With a limit, each content is loaded when it is needed; without one, whole chains are loaded at once.
+    """
+    sources = _Sources(source)
+    if content_wanted and not (sources.is_empty or sources.all_storages or sources.checkpoints):
+        warnings.warn("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", stacklevel=3)
+
+    async def of_chain(storage: CheckpointStorage, chain: str) -> list[WorkflowCheckpoint]:
+        if chosen.limit is None or not isinstance(storage, SupportsCheckpointInfos):
+            return await storage.list_checkpoints(workflow_name=chain)
+        return [_read_later(storage, info) for info in await list_infos(storage, workflow_name=chain)]
+
+    return Contents(*run_on_engine(_read(sources, chosen, sources.checkpoints, of_chain), *sources.all_storages))
+
+
+def find_storage(source: object) -> CheckpointStorage | None:
+    """Return the only storage of a source, `None` if it has none or several."""
+    storages = {} if source is None else {id(each): each for each in _Sources(source).all_storages}
+    return next(iter(storages.values())) if len(storages) == 1 else None
+
+
 # ---- sorting ----------------------------------------------------------------------------------------------------
 
 
-def _sort_sources(source: object) -> _Parts:
-    parts = _Parts()
-    for each in _flat(source):
-        # A handle has a storage and is none; of a manager, its storage is the source.
-        if isinstance(each, Run):
-            parts.runs.append(each)
-        elif isinstance(each, WorkflowCheckpoint):
-            parts.checkpoints.append(each)
-        elif isinstance(each, CheckpointInfo):
-            parts.infos.append(each)
-        elif isinstance(each, str):
-            parts.run_ids.add(each)
+class _Sources:
+    """What was passed, sorted by type."""
+
+    def __init__(self, source: object) -> None:
+        self.runs: list[RunHistory] = []
+        self.storages: list[CheckpointStorage] = []
+        self.checkpoints: list[WorkflowCheckpoint] = []
+        self.infos: list[CheckpointInfo] = []
+        self.run_ids: set[str] = set()
+        self._add(source)
+        if self.run_ids and self.is_empty:
+            raise _unknown_source(min(self.run_ids))
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.runs or self.storages or self.checkpoints or self.infos)
+
+    @property
+    def all_storages(self) -> list[CheckpointStorage]:
+        """The storages, and those of the runs."""
+        return [*self.storages, *(run.storage for run in self.runs if run.storage is not None)]
+
+    def includes(self, run_id: str | None) -> bool:
+        """Whether the checkpoints of a run are wanted: ids among the sources filter the content of storages."""
+        return not self.run_ids or run_id in self.run_ids or any(run.run_id == run_id for run in self.runs)
+
+    def _add(self, source: Any, *, in_list: bool = False) -> None:
+        handle = getattr(source, "handle", None)  # of a stepper
+        plain: dict[type, list[Any]] = {
+            RunHistory: self.runs,
+            WorkflowCheckpoint: self.checkpoints,
+            CheckpointInfo: self.infos,
+        }
+        if type(source) in plain:
+            plain[type(source)].append(source)
+        elif _is_handle(handle) or _is_handle(source):  # has a storage and is none
+            self.runs.append(_of_handle(handle if _is_handle(handle) else source))
+        elif isinstance(source, CheckpointStorage):
+            self.storages.append(source)
+        elif isinstance(inner := getattr(source, "storage", None), CheckpointStorage):  # of a manager
+            self.storages.append(inner)
+        elif _is_events(source):
+            self.runs.append(_of_events(source))
+        elif isinstance(source, str) and in_list:
+            self.run_ids.add(source)
+        elif isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
+            for each in source:
+                self._add(each, in_list=True)
         else:
-            parts.storages.append(each)
-    if parts.run_ids and parts.is_empty:
-        raise _unknown_source(min(parts.run_ids))
-    return parts
-
-
-def _flat(source: object) -> Iterable[Any]:
-    """Return every single source in a source."""
-    handle = getattr(source, "handle", None)
-    if handle is not None and _is_handle(handle):
-        yield _of_handle(handle)
-    elif _is_handle(source):
-        yield _of_handle(source)
-    elif isinstance(source, (WorkflowCheckpoint, CheckpointInfo, Run, CheckpointStorage)):
-        yield source
-    elif isinstance(inner := getattr(source, "storage", None), CheckpointStorage):
-        yield inner
-    elif _is_events(source):
-        yield _of_events(source)
-    elif isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
-        for each in source:
-            if isinstance(each, str):
-                yield each
-            else:
-                yield from _flat(each)
-    else:
-        raise _unknown_source(source)
+            raise _unknown_source(source)
 
 
 def _unknown_source(source: object) -> TypeError:
@@ -276,20 +273,20 @@ def _is_events(source: object) -> bool:
     return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(e, WorkflowEvent) for e in source)
 
 
-def _of_handle(handle: Any) -> Run:
+def _of_handle(handle: Any) -> RunHistory:
     events = list(handle.events)
-    return Run(
+    return RunHistory(
         handle.run_id,
         events,
         infos=list(handle.checkpoints),
         status=str(handle.status),
         error=_error_of(events, handle.error),
-        open_requests=frozenset(event.request_id for event in handle.pending_requests),
+        open_requests={event.request_id: event.source_executor_id for event in handle.pending_requests},
         storage=getattr(handle, "storage", None),
     )
 
 
-def _of_events(result: Any) -> Run:
+def _of_events(result: Any) -> RunHistory:
     events: list[Event] = list(result)
     status: list[Event] = list(getattr(result, "status_timeline", list)())
     known = set(map(id, events))
@@ -300,7 +297,7 @@ def _of_events(result: Any) -> Run:
     last = status or [event for event in events if event.type == "status"]
     run_id = next((event.run_id for event in events if event.run_id is not None), None)
     infos: list[CheckpointInfo] = list(getattr(result, "checkpoints", ()))
-    return Run(
+    return RunHistory(
         run_id if run_id is not None or not infos else infos[-1].run_id,
         events,
         infos=infos,
@@ -319,74 +316,56 @@ def _error_of(events: Iterable[Event], error: BaseException | None) -> str | Non
 # ---- reading ----------------------------------------------------------------------------------------------------
 
 
-async def _chains(parts: _Parts, chosen: Chosen) -> list[str]:
-    """Return the chains of the only storage."""
-    if parts.runs:  # more than the handle's own list is in its chains, but no other chain
-        return sorted({info.workflow_name for info in parts.runs[0].infos})
-    return await list_workflow_names(parts.storages[0]) if chosen.workflow_name is None else [chosen.workflow_name]
-
-
-def _page_filters(parts: _Parts, chosen: Chosen, chains: Iterable[str]) -> list[tuple[str, str | None]]:
-    """Return the chains to read, each with the run whose checkpoints are read."""
-    own = parts.runs[0].run_id if parts.runs else None
-    if None not in (own, chosen.run_id) and own != chosen.run_id:
-        return []
-    only = min(parts.run_ids) if parts.run_ids else None
-    chosen_chains = [chain for chain in chains if chosen.workflow_name in (None, chain)]
-    return [(chain, own or chosen.run_id or only) for chain in chosen_chains]
-
-
-async def _infos(parts: _Parts, chosen: Chosen) -> Read[CheckpointInfo]:
-    infos = [*parts.infos, *map(CheckpointInfo.of, parts.checkpoints), *(i for run in parts.runs for i in run.infos)]
-
-    async def of_chain(storage: CheckpointStorage, chain: str) -> list[CheckpointInfo]:
-        return await list_infos(storage, workflow_name=chain)
-
-    return await _read(parts, chosen, infos, of_chain)
-
-
-async def _checkpoints(parts: _Parts, chosen: Chosen) -> Read[WorkflowCheckpoint]:
-    async def of_chain(storage: CheckpointStorage, chain: str) -> list[WorkflowCheckpoint]:
-        return await storage.list_checkpoints(workflow_name=chain)
-
-    return await _read(parts, chosen, parts.checkpoints, of_chain)
-
-
 async def _read(
-    parts: _Parts,
+    sources: _Sources,
     chosen: Chosen,
     direct: Sequence[K],
     of_chain: Callable[[CheckpointStorage, str], Awaitable[list[K]]],
-) -> Read[K]:
-    everything: dict[str, K] = {}
+) -> tuple[list[K], dict[str, K]]:
+    """Return the chosen ones among the checkpoints of the sources, and all of their chains by id."""
+    by_id: dict[str, K] = {}
     wanted: set[str] = set()
-    for storage in parts.storages:
-        only = chosen.workflow_name
-        for chain in await list_workflow_names(storage) if only is None else [only]:
-            read = await of_chain(storage, chain)
-            everything |= {each.checkpoint_id: each for each in read}
-            wanted |= {each.checkpoint_id for each in read}
-    for run in parts.runs:
-        if run.storage is None:
-            continue
+    for storage in sources.storages:
+        for chain in await list_workflow_names(storage) if chosen.workflow_name is None else [chosen.workflow_name]:
+            found = {each.checkpoint_id: each for each in await of_chain(storage, chain)}
+            by_id |= found
+            wanted |= found.keys()
+    for run, storage in ((run, run.storage) for run in sources.runs if run.storage is not None):
         # More than the handle's own list, which a restore cuts back.
         for chain in sorted({info.workflow_name for info in run.infos}):
-            read = await of_chain(run.storage, chain)
-            everything |= {each.checkpoint_id: each for each in read}
-            wanted |= {each.checkpoint_id for each in read if _run_of(each) == run.run_id}
-    wanted |= {each.checkpoint_id for each in direct}
+            found = {each.checkpoint_id: each for each in await of_chain(storage, chain)}
+            by_id |= found
+            wanted |= {each.checkpoint_id for each in found.values() if _run_of(each) == run.run_id}
     for each in direct:
-        everything.setdefault(each.checkpoint_id, each)
-    rows = [each for each in everything.values() if each.checkpoint_id in wanted and _is_chosen(each, parts, chosen)]
-    return Read(rows, everything)
+        by_id.setdefault(each.checkpoint_id, each)
+        wanted.add(each.checkpoint_id)
 
+    def is_chosen(each: K) -> bool:
+        run_id = _run_of(each)
+        right_chain = chosen.workflow_name in (None, each.workflow_name)
+        return right_chain and chosen.run_id in (None, run_id) and sources.includes(run_id)
 
-def _is_chosen(each: CheckpointInfo | WorkflowCheckpoint, parts: _Parts, chosen: Chosen) -> bool:
-    run_id = _run_of(each)
-    if chosen.workflow_name not in (None, each.workflow_name):
-        return False
-    return chosen.run_id in (None, run_id) and parts.includes(run_id)
+    return [each for each in by_id.values() if each.checkpoint_id in wanted and is_chosen(each)], by_id
 
 
 def _run_of(each: CheckpointInfo | WorkflowCheckpoint) -> Any:
     return each.run_id if isinstance(each, CheckpointInfo) else each.metadata.get(RUN_ID)
+
+
+def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowCheckpoint:
+    """Return a checkpoint from its info, whose content is loaded on demand."""
+    known = {
+        "workflow_name": info.workflow_name,
+        "checkpoint_id": info.checkpoint_id,
+        "graph_signature_hash": info.graph_signature_hash,
+        "previous_checkpoint_id": info.previous_checkpoint_id,
+        "timestamp": info.timestamp,
+        "iteration_count": info.iteration,
+        "metadata": {**info.metadata, RUN_ID: info.run_id, SOURCE: info.source, WRITERS: list(info.writers)},
+    }
+
+    def read(_: str) -> Mapping[str, Any]:
+        found = run_on_engine(load_checkpoint(storage, info.checkpoint_id), storage).to_dict()
+        return {name: value for name, value in found.items() if name not in known}
+
+    return WorkflowCheckpoint.read_later(known, read)

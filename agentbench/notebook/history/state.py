@@ -1,23 +1,22 @@
 """The shared state of runs after each superstep, and what changed in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
-from agentbench.notebook.history.sources import Chosen, Run, read_checkpoints, read_runs
-from agentbench.workflows.executors.state import ABSENT
+from agentbench.notebook.history.run_history import RunHistory
+from agentbench.notebook.history.sources import Chosen, read_checkpoints, read_runs
 
-__all__ = ["Change", "StateAfter", "StateHistory", "flatten_state", "states_of"]
+__all__ = ["StateAfter", "StateChange", "StateHistory", "flatten_state"]
 
 _NOTHING: Any = object()
 
 
 @dataclass(frozen=True)
-class Change:
+class StateChange:
     """One key that got another value, or none.
 
     Attributes:
@@ -43,7 +42,7 @@ class StateAfter:
     at: str | int | None
     run_id: str | None
     state: Mapping[str, object]
-    changes: Sequence[Change]
+    changes: Sequence[StateChange]
     checkpoint_id: str | None = None
 
 
@@ -87,34 +86,46 @@ class StateHistory:
         """The wanted states, the last one first."""
         for run in reversed(self._runs):
             if run.storage is None:
-                entries = states_of(run, internal=self._internal)
-                yield from (m for m in reversed(entries) if self._chosen.includes(m.superstep, m.at))
-        for checkpoint in self._read.newest_first():
+                entries = self._of_events(run)
+                yield from (e for e in reversed(entries) if self._chosen.includes(e.superstep, e.at))
+        for checkpoint in reversed(self._read.rows):
             if self._chosen.includes(checkpoint.iteration_count, checkpoint.timestamp):
                 after = self._state(checkpoint)
                 if after is not None:
-                    yield self._entry(checkpoint, after)
+                    yield self._of_checkpoint(checkpoint, after)
 
-    def _entry(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> StateAfter:
+    def _of_events(self, run: RunHistory) -> list[StateAfter]:
+        """Return the states of an observed run."""
+        entries: list[StateAfter] = []
+        before: Mapping[str, object] = {}
+        for step in run.supersteps:
+            if step.updates:
+                after = flatten_state(step.state, internal=self._internal)
+                changes = self._changes(before, after, run.run_id, step.number)
+                entries.append(StateAfter(step.number, step.updates[-1].time_ns, run.run_id, after, changes))
+                before = after
+        return entries
+
+    def _of_checkpoint(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> StateAfter:
         before, is_next = self._before(checkpoint)
         run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
         only = ran[0] if len(ran) == 1 and is_next else None
         superstep = checkpoint.iteration_count
-        changes = _changes(before, after, partial(_writer, self._writers.get(run_id, {}), superstep, only=only))
+        changes = self._changes(before, after, run_id, superstep, only)
         return StateAfter(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
 
     def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
         """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
         is_next = True
-        passed = {checkpoint.checkpoint_id}  # a foreign storage may hold a ring
-        at = self._read.find(checkpoint.previous_checkpoint_id)
+        passed = {checkpoint.checkpoint_id}  # a storage of somebody else may hold a ring
+        at = self._read.by_id.get(checkpoint.previous_checkpoint_id or "")
         while at is not None and at.checkpoint_id not in passed:
             state = self._state(at)
             if state is not None:
                 return state, is_next
             is_next = False
             passed.add(at.checkpoint_id)
-            at = self._read.find(at.previous_checkpoint_id)
+            at = self._read.by_id.get(at.previous_checkpoint_id or "")
         return {}, is_next
 
     def _state(self, checkpoint: WorkflowCheckpoint) -> dict[str, object] | None:
@@ -124,52 +135,34 @@ class StateHistory:
             self._flat[checkpoint.checkpoint_id] = flatten_state(checkpoint.state, internal=self._internal)
         return self._flat[checkpoint.checkpoint_id]
 
+    def _changes(
+        self,
+        before: Mapping[str, object],
+        after: Mapping[str, object],
+        run_id: str | None,
+        superstep: int,
+        only: str | None = None,
+    ) -> list[StateChange]:
+        writers = self._writers.get(run_id, {})
 
-def states_of(run: Run, *, internal: bool) -> list[StateAfter]:
-    """Return the states of an observed run, from its `state_updated` events."""
-    entries = []
-    state: dict[str, Any] = {}
-    known = _writers(run)
-    for event in run.events:
-        if event.type != "state_updated" or not isinstance(event.data, Mapping):
-            continue
-        superstep = event.superstep or 0
-        before = flatten_state(state, internal=internal)
-        for key, change in event.data.items():
-            new = change.get("new")
-            if new is ABSENT:
-                state.pop(key, None)
-            else:
-                state[key] = new
-        after = flatten_state(state, internal=internal)
-        changes = _changes(before, after, partial(_writer, known, superstep))
-        entries.append(StateAfter(superstep, event.time_ns, run.run_id, after, changes))
-    return entries
+        def writer(key: str) -> str | None:
+            return writers.get((superstep, key.partition(".")[0]), only)
 
-
-def _writers(run: Run) -> dict[tuple[int, str], str]:
-    """The writers by superstep and key, from `state_updated` events."""
-    known: dict[tuple[int, str], str] = {}
-    for event in run.events:
-        if event.type == "state_updated" and isinstance(event.data, Mapping):
-            for key, change in event.data.items():
-                names = change.get("writers") if isinstance(change, Mapping) else None
-                if names:
-                    known[(event.superstep or 0, key)] = ", ".join(map(str, names))
-    return known
+        same = Comparison().same
+        changes = [
+            StateChange(key, value, None if (old := before.get(key, _NOTHING)) is _NOTHING else old, "set", writer(key))
+            for key, value in after.items()
+            if not same(before.get(key, _NOTHING), value)
+        ]
+        return changes + [StateChange(k, None, old, "del", writer(k)) for k, old in before.items() if k not in after]
 
 
-def _writer(known: Mapping[tuple[int, str], str], superstep: int, key: str, *, only: str | None = None) -> str | None:
-    return known.get((superstep, key.partition(".")[0]), only)
-
-
-def _changes(
-    before: Mapping[str, object], after: Mapping[str, object], who: Callable[[str], str | None]
-) -> list[Change]:
-    same = Comparison().same
-    changes = [
-        Change(key, value, None if (old := before.get(key, _NOTHING)) is _NOTHING else old, "set", who(key))
-        for key, value in after.items()
-        if not same(before.get(key, _NOTHING), value)
-    ]
-    return changes + [Change(key, None, old, "del", who(key)) for key, old in before.items() if key not in after]
+def _writers(run: RunHistory) -> dict[tuple[int, str], str]:
+    """The writers by superstep and key."""
+    return {
+        (step.number, key): ", ".join(map(str, change["writers"]))
+        for step in run.supersteps
+        for event in step.updates
+        for key, change in event.data.items()
+        if isinstance(change, Mapping) and change.get("writers")
+    }

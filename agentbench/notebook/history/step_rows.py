@@ -1,89 +1,44 @@
 """The events of a run, superstep by superstep, as rows for tables."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from agentbench.notebook.history.supersteps import supersteps_of
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
 
-__all__ = ["SuperstepRow", "failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
+__all__ = ["failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
 
 #: Of a warning, in characters: it says how to mend what it is about, at its end.
 WARNING_LIMIT = 600
 
 
-@dataclass
-class SuperstepRow:
-    """One superstep: who ran, and what came of it."""
+def superstep_rows(run: RunHistory) -> list[tuple[str, str, str, str]]:
+    """Number, executors, what happened and duration of each superstep in which an executor ran or something came out.
 
-    number: int | None
-    calls: Counter[str] = field(default_factory=Counter)
-    failed: set[str] = field(default_factory=set)
-    n_outputs: int = 0
-    n_requests: int = 0
-    n_warnings: int = 0
-    duration_s: float | None = None
-    checkpoint_id: str | None = None
-
-    def cells(self) -> tuple[str, str, str, str]:
-        """Number, executors, what happened, duration; the last is empty where outputs have to be equal in each run."""
-        ran = ", ".join(
-            f"{name}{f' x{count}' if count > 1 else ''}{' (failed)' if name in self.failed else ''}"
-            for name, count in self.calls.items()
-        )
-        counts = ((self.n_outputs, "output"), (self.n_requests, "request"), (self.n_warnings, "warning"))
-        happened = ", ".join(count_text(n, noun) for n, noun in counts if n)
-        timed = self.duration_s is not None and not settings.current().deterministic
-        return (
-            "" if self.number is None else str(self.number),
-            ran,
-            happened,
-            f"{1000 * (self.duration_s or 0):,.1f} ms" if timed else "",
-        )
+    Durations are empty where outputs have to be equal in each run.
+    """
+    rows = []
+    for step in run.supersteps:
+        calls = step.calls.values()
+        ran = ", ".join(map(_call_text, (call for call in calls if call.messages_in or call.status == "failed")))
+        counts = ((len(step.outputs), "output"), (sum(len(call.requests) for call in calls), "request"))
+        if ran or any(n for n, _ in counts):
+            happened = ", ".join(count_text(n, noun) for n, noun in (*counts, (len(step.warnings), "warning")) if n)
+            timed = step.duration_s is not None and not settings.current().deterministic
+            rows.append((str(step.number), ran, happened, f"{1000 * (step.duration_s or 0):,.1f} ms" if timed else ""))
+    return rows
 
 
-def superstep_rows(events: Sequence[Any]) -> list[SuperstepRow]:
-    """Gather events by superstep; one in which nothing ran, and nothing but a warning came, is left out."""
-    rows: list[SuperstepRow] = []
-    now = SuperstepRow(next(iter(supersteps_of(events)), 0))
-    for event in events:
-        if event.type == "superstep_started":
-            rows.append(now)
-            now = SuperstepRow(event.iteration)
-        else:
-            _count(now, event)
-    rows.append(now)
-    return [row for row in rows if row.calls or row.n_outputs or row.n_requests]
+def _call_text(call: ExecutorCall) -> str:
+    many = f" x{call.messages_in}" if call.messages_in > 1 else ""
+    return f"{call.executor}{many}{' (failed)' if call.status == 'failed' else ''}"
 
 
-def _count(row: SuperstepRow, event: Any) -> None:
-    if event.type == "executor_invoked":
-        row.calls[event.executor_id or "?"] += 1
-    elif event.type == "executor_failed":
-        row.failed.add(event.executor_id or "?")
-    elif event.type in ("output", "intermediate", "data"):
-        row.n_outputs += 1
-    elif event.type == "request_info":
-        row.n_requests += 1
-    elif event.type in ("warning", "error"):
-        row.n_warnings += 1
-    elif event.type == "superstep_completed":
-        row.duration_s = event.duration_s
-    elif event.type == "checkpoint_saved":
-        row.checkpoint_id = getattr(event.data, "checkpoint_id", None)
-
-
-def warning_rows(events: Sequence[Any]) -> list[tuple[str, str]]:
+def warning_rows(run: RunHistory) -> list[tuple[str, str]]:
     """Superstep and text of each warning and of each error that did not end the run."""
-    return [
-        (str(superstep), _warning(event.data))
-        for event, superstep in zip(events, supersteps_of(events), strict=True)
-        if event.type in ("warning", "error")
-    ]
+    return [(str(step.number), _warning(event.data)) for step in run.supersteps for event in step.warnings]
 
 
 def _warning(data: object) -> str:

@@ -1,15 +1,15 @@
 """Pure: the usage of model calls, read from the `model_usage` events of a run, and sums of it."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agentbench.notebook.history.supersteps import supersteps_of
+from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["ModelCall", "Usage", "calls_of", "group_usages", "sum_usages", "tokens_of"]
+__all__ = ["ModelCall", "Usage", "calls_of", "group_usages", "sum_usages", "tokens_of", "usage_of"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -63,29 +63,41 @@ class ModelCall:
     at_ns: int | None
 
 
-def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) -> list[ModelCall]:
-    """Read the calls of models, in the order in which they ended.
-
-    The data of a `model_usage` event is a mapping or an object with `model`; the counts under `usage_details` or
-    `usage`, or beside it; and `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
+def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
+    """Return the calls of models, in the order in which they ended.
 
     Args:
-        events: Of a run, in order of emission.
+        run: The run.
         prices: By model name.
     """
-    numbers: Counter[tuple[int, str]] = Counter()
-    found = []
-    for event, superstep in zip(events, supersteps_of(events), strict=True):
-        if event.type != "model_usage":
-            continue
-        executor = event.source_id or "?"
-        numbers[superstep, executor] += 1
-        number = numbers[superstep, executor]
-        model = _part(event.data, "model")
-        name = None if model is None else str(model)
-        used, latency = _usage_of(event.data, name, prices), _latency_ms(event)
-        found.append(ModelCall(superstep, executor, number, name, used, latency, event.time_ns))
+    found: list[ModelCall] = []
+    for step in run.supersteps:
+        numbers: Counter[str] = Counter()
+        for event in step.usages:
+            executor, model = event.source_id or "?", _part(event.data, "model")
+            numbers[executor] += 1
+            used, latency_ms = usage_of(event, prices), _latency_ms(event)
+            name = None if model is None else str(model)
+            found.append(ModelCall(step.number, executor, numbers[executor], name, used, latency_ms, event.time_ns))
     return found
+
+
+def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
+    """Return the tokens and cost of a `model_usage` event.
+
+    Its data is a mapping or an object with `model`; the counts under `usage_details` or `usage`, or beside it; and
+    `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
+
+    Args:
+        event: The event.
+        prices: By model name.
+    """
+    usage, model = _counts_in(event.data), _part(event.data, "model")
+    tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
+    stated = _number(_part(event.data, "cost"))
+    name = None if model is None else str(model)
+    cost = cost_of(name, tokens_in, tokens_out, cached, prices) if stated is None else stated
+    return Usage(1, tokens_in, tokens_out, cached, cost)
 
 
 def tokens_of(event: WorkflowEvent[Any]) -> int:
@@ -119,14 +131,6 @@ def group_usages(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage
     for call, key in zip(calls, keys, strict=True):
         groups.setdefault(key, []).append(call)
     return {key: sum_usages(call.used for call in each) for key, each in groups.items()}
-
-
-def _usage_of(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:
-    usage = _counts_in(data)
-    tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
-    stated = _number(_part(data, "cost"))
-    cost = cost_of(model, tokens_in, tokens_out, cached, prices) if stated is None else stated
-    return Usage(1, tokens_in, tokens_out, cached, cost)
 
 
 def _counts_in(data: Any) -> Any:

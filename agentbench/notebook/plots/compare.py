@@ -6,8 +6,7 @@ from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.comparison import comparison_frame
 from agentbench.notebook.graph.shape import find_workflow
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.history.compare.comparison import RunComparison, compare_sides
-from agentbench.notebook.history.compare.sides import read_sides
+from agentbench.notebook.history.compare import RunComparison, compare_sides, read_sides
 from agentbench.notebook.plots.compare_svg import MarkedGraph, compare_svg
 from agentbench.notebook.plots.compare_text import compare_text
 from agentbench.notebook.plots.plot import Plot

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from agentbench.notebook.history.compare.comparison import RunComparison
+from agentbench.notebook.history.compare import RunComparison
 from agentbench.notebook.look.svg import FONT_SIZE, SMALL, cut_to_width, number, picture, text, text_width
 from agentbench.notebook.plots.compare_text import Line, lines_of
 from agentbench.notebook.text.escape import esc

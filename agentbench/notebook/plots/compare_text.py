@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agentbench.notebook.history.compare.comparison import Row, RunComparison
+from agentbench.notebook.history.compare import Row, RunComparison
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["Line", "compare_text", "lines_of"]

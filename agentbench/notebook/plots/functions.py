@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 from agentbench.notebook.frames.checkpoints import forks, lineage_frame
 from agentbench.notebook.frames.events import timeline_frame
 from agentbench.notebook.frames.usage import Prices, known_prices, usage_frame
-from agentbench.notebook.history.calls import run_bars
+from agentbench.notebook.history.requests import calls_with_waits
 from agentbench.notebook.history.sources import Chosen, read_infos, read_runs
 from agentbench.notebook.history.usage import calls_of, group_usages, sum_usages
 from agentbench.notebook.plots.lineage import lineage_svg
@@ -46,7 +46,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     """
     _require(by, By)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
-    bars = [bar for each in runs for bar in run_bars(each)]
+    bars = [bar for each in runs for bar in calls_with_waits(each)]
     times = not settings.current().deterministic
     title = timeline_title(bars, [each.run_id for each in runs if each.run_id is not None], times=times)
 
@@ -122,7 +122,7 @@ def usage(
     _require(by, UsedBy)
     known = known_prices(prices)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
-    calls = [call for each in runs for call in calls_of(each.events, known)]
+    calls = [call for each in runs for call in calls_of(each, known)]
     total = sum_usages(call.used for call in calls)
     title = usage_title(total, [each.run_id for each in runs if each.run_id is not None])
     steps = dict(sorted(group_usages(calls, (call.superstep for call in calls)).items()))

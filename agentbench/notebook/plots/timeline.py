@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentbench.notebook.history.supersteps import Bar
+from agentbench.notebook.history.run_history import ExecutorCall as Bar
 from agentbench.notebook.look.svg import (
     FONT_SIZE,
     SMALL,
@@ -57,7 +57,13 @@ _HATCH = (
 
 
 def timeline_svg(
-    bars: Sequence[Bar], *, title: str, description: str, by: By = "time", width: float = 640.0, times: bool = True
+    bars: Sequence[Bar],
+    *,
+    title: str,
+    description: str,
+    by: By = "time",
+    width: float = 640.0,
+    times: bool = True,
 ) -> str:
     """Draw bars.
 

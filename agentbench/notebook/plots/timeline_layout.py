@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agentbench.notebook.history.supersteps import Bar
+from agentbench.notebook.history.run_history import ExecutorCall as Bar
 from agentbench.notebook.look.svg import round_up
 
 __all__ = ["Band", "Break", "By", "Layout", "Mark", "lay_out"]
@@ -157,7 +157,11 @@ def _by_step(
 
 
 def _by_time(
-    bars: Sequence[Bar], lanes: Sequence[str], columns: Sequence[tuple[int, int]], scale: "_TimeScale", folded: int
+    bars: Sequence[Bar],
+    lanes: Sequence[str],
+    columns: Sequence[tuple[int, int]],
+    scale: "_TimeScale",
+    folded: int,
 ) -> Layout:
     marks = []
     edges: dict[int, list[float]] = {}

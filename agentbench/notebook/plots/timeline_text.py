@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agentbench.notebook.history.supersteps import Bar
+from agentbench.notebook.history.run_history import ExecutorCall as Bar
 from agentbench.notebook.plots.timeline import duration_text
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_names

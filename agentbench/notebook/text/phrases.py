@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["count_text", "duration_text", "run_name", "run_names", "workflow_name"]
+__all__ = ["count_text", "duration_text", "run_name", "run_names", "state_text", "workflow_name"]
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 # Names that a builder gives to a workflow that got none.
@@ -32,6 +32,22 @@ def workflow_name(workflow: object) -> str:
 def count_text(count: int, noun: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+_STATES = {
+    "STARTED": "started",
+    "IN_PROGRESS": "running",
+    "IN_PROGRESS_PENDING_REQUESTS": "running",
+    "IDLE": "finished",
+    "IDLE_WITH_PENDING_REQUESTS": "waiting for an answer",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+}
+
+
+def state_text(state: object) -> str:
+    """The state of a run, in a word or two."""
+    return _STATES.get(str(state), str(state).lower())
 
 
 def duration_text(seconds: float) -> str:

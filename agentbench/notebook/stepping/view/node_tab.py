@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape
-from agentbench.notebook.history.usage import calls_of
+from agentbench.notebook.history.usage import usage_of
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
@@ -116,7 +116,7 @@ def _messages(messages: Sequence[Any]) -> str:
 
 
 def _tokens(mine: Sequence[WorkflowEvent[Any]]) -> list[str]:
-    used = [call.used for call in calls_of(mine, {})]
+    used = [usage_of(event, {}) for event in mine if event.type == "model_usage"]
     if not used:
         return []
     return [f"{sum(each.tokens_in or 0 for each in used):,} in, {sum(each.tokens_out or 0 for each in used):,} out"]

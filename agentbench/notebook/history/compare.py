@@ -1,59 +1,26 @@
-"""Pure: two runs side by side, superstep by superstep, and the first superstep that differs."""
+"""Two runs side by side, superstep by superstep, and the first superstep that differs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agentbench._secrets import is_secret_name
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
+from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
+from agentbench.notebook.history.run_history import ExecutorCall, Superstep
+from agentbench.notebook.history.sources import Chosen, Contents, read_checkpoints, read_runs
+from agentbench.notebook.history.state import flatten_state
 from agentbench.notebook.text.escape import MASK, esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, run_name, state_text
 from agentbench.notebook.text.redact import line_preview
 
-__all__ = ["Op", "Outcome", "RunComparison", "Side", "Step", "compare_sides"]
+__all__ = ["Op", "Row", "RunComparison", "Side", "compare_sides", "read_sides"]
 
 Op = Literal["equal", "changed", "only_a", "only_b"]
 
 _VALUE = 60
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one executor did in one superstep, as far as events or checkpoints record it.
-
-    Attributes:
-        status: As in a timeline: `completed`, `failed`, `waiting` and so on.
-        sent: The messages that it sent and the outputs that it yielded.
-        requests: The data of the requests that it emitted.
-        error: The error that it raised.
-    """
-
-    status: str = "completed"
-    sent: Sequence[object] = ()
-    requests: Sequence[object] = ()
-    error: str = ""
-
-    @property
-    def words(self) -> str:
-        """The outcome in one line, secrets masked."""
-        status = f"{self.status} ({self.error})" if self.error else self.status
-        parts = [status] if status != "completed" else []
-        parts += [f"asked {_enumeration(self.requests)}"] if self.requests else []
-        parts += [f"sent {_enumeration(self.sent)}"] if self.sent else []
-        return "; ".join(parts) or self.status
-
-
-@dataclass(frozen=True)
-class Step:
-    """One superstep of one side.
-
-    Attributes:
-        outcomes: By executor, in plan order.
-        state: Shared state after it, flattened; `None` if it is unknown.
-    """
-
-    outcomes: Mapping[str, Outcome]
-    state: Mapping[str, object] | None = None
+_ABSENT: object = object()
 
 
 @dataclass(frozen=True)
@@ -62,12 +29,12 @@ class Side:
 
     Attributes:
         name: Its name in titles and sentences.
-        steps: Its supersteps by number.
+        steps: Its supersteps by number, as far as events or checkpoints record them.
         status: Status of the run, if known.
     """
 
     name: str
-    steps: Mapping[int, Step]
+    steps: Mapping[int, Superstep]
     status: str | None = None
 
 
@@ -151,9 +118,9 @@ class RunComparison:
     def _divergence(self, superstep: int) -> str:
         for side, other in ((self.a, self.b), (self.b, self.a)):
             if superstep not in side.steps and superstep > max(side.steps):
-                names = ", ".join(_name(part) for part in list(other.steps[superstep].outcomes)[:3])
+                names = ", ".join(_name(part) for part in list(other.steps[superstep].calls)[:3])
                 runs = f": {names} ran there" if names else ""
-                ended = f" ({side.status})" if side.status else ""
+                ended = f" ({state_text(side.status)})" if side.status else ""
                 return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
         found = [row for row in self.steps[superstep] if row.op != "equal"]
         ran = [
@@ -180,28 +147,40 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
     comparison = Comparison()
     known: dict[str, tuple[object, object]] = {}
     rows: list[Row] = []
-    for superstep in sorted({*a.steps, *b.steps}):
-        one, other = a.steps.get(superstep, _NO_STEP), b.steps.get(superstep, _NO_STEP)
-        rows += _outcome_rows(superstep, one, other, comparison)
-        if one.state is not None and other.state is not None:
-            rows += _states(superstep, one.state, other.state, known, comparison)
+    for number in sorted({*a.steps, *b.steps}):
+        one, other = a.steps.get(number), b.steps.get(number)
+        rows += _call_rows(number, {} if one is None else one.calls, {} if other is None else other.calls, comparison)
+        if one is not None and other is not None:
+            rows += _state_rows(number, flatten_state(one.state), flatten_state(other.state), known, comparison)
     return RunComparison(a, b, rows)
 
 
-_NO_STEP = Step({})
-_ABSENT: object = object()
+def _call_rows(
+    superstep: int, one: Mapping[str, ExecutorCall], other: Mapping[str, ExecutorCall], comparison: Comparison
+) -> Iterator[Row]:
+    for name in dict.fromkeys((*one, *other)):
+        a, b = one.get(name), other.get(name)
+        equal = a is not None and b is not None and comparison.same(_outcome(a), _outcome(b))
+        op = _op(a, b, equal=equal)
+        yield Row(superstep, "executor", name, op, *_apart(_call_text(a), _call_text(b), op))
 
 
-def _outcome_rows(superstep: int, one: Step, other: Step, comparison: Comparison) -> Iterator[Row]:
-    for name in dict.fromkeys((*one.outcomes, *other.outcomes)):
-        a, b = one.outcomes.get(name), other.outcomes.get(name)
-        op = _op(a, b, equal=a is not None and b is not None and comparison.same(a, b))
-        yield Row(
-            superstep, "executor", name, op, *_apart("" if a is None else a.words, "" if b is None else b.words, op)
-        )
+def _outcome(call: ExecutorCall) -> tuple[object, ...]:
+    """What counts as equal: times and ids do not."""
+    return call.status, call.error, call.results, [event.data for event in call.requests]
 
 
-def _states(
+def _call_text(call: ExecutorCall | None) -> str:
+    """The outcome in one line, secrets masked."""
+    if call is None:
+        return ""
+    parts = [f"{call.status} ({call.error})" if call.error else call.status] if call.status != "completed" else []
+    parts += [f"requested {_enumeration(event.data for event in call.requests)}"] if call.requests else []
+    parts += [f"sent {_enumeration(call.results)}"] if call.results else []
+    return "; ".join(parts) or call.status
+
+
+def _state_rows(
     superstep: int,
     one: Mapping[str, object],
     other: Mapping[str, object],
@@ -252,4 +231,78 @@ def _name(part: str) -> str:
 def _end_text(a: Side, b: Side) -> str:
     if a.status == b.status or not (a.status and b.status):
         return ""
-    return f", but {a.name} is {a.status} and {b.name} is {b.status}"
+    return f", but {a.name} is {state_text(a.status)} and {b.name} is {state_text(b.status)}"
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------
+
+
+def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
+    """Return both sides, named by their run ids if these differ.
+
+    Args:
+        a: A run, a result, a chain of checkpoints, or the id of a run.
+        b: The other one, of the same types.
+        source: A storage or a list of runs, needed for ids.
+
+    Raises:
+        TypeError: A side is none of these, or is an id and `source` is missing.
+    """
+    wholes = [source if isinstance(each, str) and source is not None else each for each in (a, b)]
+    run_ids = [each if isinstance(each, str) and source is not None else None for each in (a, b)]
+    chosen = [Chosen(run_id=run_id) for run_id in run_ids]
+    known = [read_runs(whole, each) for whole, each in zip(wholes, chosen, strict=True)]
+    # Both sides are read in the same way: events record more than checkpoints and number the start differently, but a
+    # run that was resumed has no events of what came before.
+    runs = [run for runs in known for run in [run for run in runs if run.calls][-1:]]
+    begun = {run.calls[0].superstep for run in runs}
+    if len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs)):
+        found = [(run.run_id, {step.number: step for step in run.supersteps if step.calls}, run.status) for run in runs]
+    else:
+        found = []
+        for place in (0, 1):
+            run_id = known[place][-1].run_id if known[place] else run_ids[place]
+            found.append((*_read_path(read_checkpoints(wholes[place], chosen[place]), run_id), None))
+    names = ["" if run_id is None else run_name(run_id) for run_id, _, _ in found]
+    if names[0] == names[1] or not all(names):
+        names = [f"{name or 'run'} ({letter})" for name, letter in zip(names, "ab", strict=True)]
+    one, other = (Side(name, steps, status) for name, (_, steps, status) in zip(names, found, strict=True))
+    return one, other
+
+
+def _read_path(read: Contents, run_id: str | None) -> tuple[str | None, dict[int, Superstep]]:
+    """Return the run of the last checkpoint, and the supersteps of those that led to it."""
+    path: list[WorkflowCheckpoint] = []
+    passed: set[str] = set()  # a storage of somebody else may hold a ring
+    at = read.rows[-1] if read.rows else None
+    while at is not None and at.checkpoint_id not in passed:
+        path.append(at)
+        passed.add(at.checkpoint_id)
+        at = read.by_id.get(at.previous_checkpoint_id or "")
+    steps: dict[int, Superstep] = {}
+    for checkpoint in reversed(path):
+        if read.can_read(checkpoint):
+            step = steps.setdefault(checkpoint.iteration_count, Superstep(checkpoint.iteration_count))
+            step.state = checkpoint.state
+            step.calls.update(_calls_in(checkpoint))
+    read.warn_about_problems()
+    return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
+
+
+def _calls_in(checkpoint: WorkflowCheckpoint) -> dict[str, ExecutorCall]:
+    """What executors did in the superstep before a checkpoint, as far as it records that."""
+    requests: dict[str, list[object]] = {}
+    for request in checkpoint.pending_request_info_events.values():
+        requests.setdefault(str(request.source_executor_id), []).append(request)
+    ran = [str(name) for name in checkpoint.metadata.get(WRITERS) or ()]
+    failed = checkpoint.metadata.get(SOURCE) == "error" and len(ran) == 1  # of several, the one that failed is unknown
+    return {
+        name: ExecutorCall(
+            checkpoint.iteration_count,
+            name,
+            status="failed" if failed else "waiting" if name in requests else "completed",
+            results=[message.data for message in checkpoint.messages.get(name, ())],
+            requests=requests.get(name, []),
+        )
+        for name in ran
+    }

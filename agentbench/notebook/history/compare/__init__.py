@@ -1,1 +1,0 @@
-"""Two runs or two chains of checkpoints beside each other."""

@@ -1,0 +1,243 @@
+"""What a run did, read once: its supersteps, and in each of them what every executor did.
+
+Frames, plots, cards and panels display parts of this. Only `Superstep.add` knows what the events of a run mean: a new
+kind of event is read there, and every view has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.state import ABSENT
+
+__all__ = ["Event", "ExecutorCall", "RunHistory", "Superstep", "numbers_of"]
+
+Event = WorkflowEvent[Any]
+
+_ENDS = {"executor_completed": "completed", "executor_failed": "failed", "executor_bypassed": "bypassed"}
+# The list of a superstep that an event belongs to.
+_LISTS = {
+    "output": "outputs",
+    "intermediate": "outputs",
+    "data": "outputs",
+    "warning": "warnings",
+    "error": "warnings",
+    "model_usage": "usages",
+    "state_updated": "updates",
+    "graph_routed": "routes",
+}
+_MAPPINGS = ("state_updated", "graph_routed")
+# States of a run that goes on; in any other, a call without an end was cancelled.
+_GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
+
+
+@dataclass(slots=True)
+class ExecutorCall:
+    """What one executor did in one superstep, for all messages that it got there.
+
+    Attributes:
+        superstep: 0 for the start executors.
+        executor: Its id.
+        order: Place of its first delivery in the plan, or of its first event where events have no plan order.
+        start_ns: Time of the first message; `None` in runs that were not observed.
+        end_ns: Time of the last end.
+        status: `completed`, `failed`, `bypassed`, `running`, `cancelled`, or `waiting` for an answer.
+        wait_ns: How long its requests waited for a person; `None` if none did, or it is not over.
+        messages_in: How many messages it got; the list of a barrier is one.
+        at_work: How many of them it has not finished.
+        results: What it sent and yielded.
+        outputs: How many of the results became outputs of the workflow, and so are no messages.
+        requests: Its `request_info` events.
+        error: The exception that it raised, as text.
+    """
+
+    superstep: int
+    executor: str
+    order: int = 0
+    start_ns: int | None = None
+    end_ns: int | None = None
+    status: str = "running"
+    wait_ns: int | None = None
+    messages_in: int = 0
+    at_work: int = 0
+    results: list[Any] = field(default_factory=list)
+    outputs: int = 0
+    requests: list[Any] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def duration_ns(self) -> int | None:
+        """From the first message to the last end."""
+        return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
+
+    @property
+    def messages_out(self) -> int:
+        """How many messages it sent; a yield that is no output of the workflow counts as well."""
+        return max(0, len(self.results) - self.outputs)
+
+
+@dataclass(slots=True)
+class Superstep:
+    """One superstep.
+
+    Attributes:
+        number: 0 for that of the start executors.
+        calls: What each executor did, by id.
+        outputs: Events of outputs, final and intermediate.
+        warnings: Events of warnings, and of errors that did not end the run.
+        usages: `model_usage` events.
+        updates: `state_updated` events.
+        routes: `graph_routed` events.
+        duration_s: How long it took; `None` while it is not over.
+        checkpoint_id: The checkpoint that was saved after it.
+        state: Shared state after it.
+    """
+
+    number: int
+    calls: dict[str, ExecutorCall] = field(default_factory=dict)
+    outputs: list[Event] = field(default_factory=list)
+    warnings: list[Event] = field(default_factory=list)
+    usages: list[Event] = field(default_factory=list)
+    updates: list[Event] = field(default_factory=list)
+    routes: list[Event] = field(default_factory=list)
+    duration_s: float | None = None
+    checkpoint_id: str | None = None
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+    def add(self, event: Event, place: int = 0) -> None:
+        """Read one event of the superstep; `place` orders the executors where the event has no plan order."""
+        kind, executor = event.type, event.source_id
+        if kind == "executor_invoked" and executor is not None:
+            call = self._call(executor, event, place)
+            call.messages_in += 1
+            call.at_work += 1
+            if call.start_ns is None:
+                call.start_ns = event.time_ns
+        elif kind in _ENDS and executor is not None:
+            self._end(self._call(executor, event, place), event)
+        elif kind == "request_info" and executor is not None:
+            self._call(executor, event, place).requests.append(event)
+        elif kind in _LISTS and (kind not in _MAPPINGS or isinstance(event.data, Mapping)):
+            getattr(self, _LISTS[kind]).append(event)
+            if _LISTS[kind] == "outputs" and executor in self.calls:
+                self.calls[executor].outputs += 1
+        elif kind == "superstep_completed":
+            self.duration_s = event.duration_s
+        elif kind == "checkpoint_saved":
+            self.checkpoint_id = getattr(event.data, "checkpoint_id", None)
+
+    def _call(self, executor: str, event: Event, place: int) -> ExecutorCall:
+        if executor not in self.calls:
+            order = place if event.order is None else event.order
+            self.calls[executor] = ExecutorCall(self.number, executor, order)
+        return self.calls[executor]
+
+    def _end(self, call: ExecutorCall, event: Event) -> None:
+        call.at_work -= 1
+        call.end_ns = event.time_ns
+        call.status = "failed" if call.status == "failed" else _ENDS[event.type]
+        if event.type == "executor_completed" and isinstance(event.data, list):
+            call.results.extend(event.data)
+        if event.details is not None:
+            call.error = f"{event.details.error_type}: {event.details.message}"
+
+
+@dataclass
+class RunHistory:
+    """A run, as its handle, its result or its events record it.
+
+    Attributes:
+        run_id: Its id; `None` for events without stamps.
+        events: Its events, in order of emission.
+        infos: The checkpoints that it saved.
+        status: Its status, if known.
+        error: The error that made it fail.
+        open_requests: The executors of its pending requests, by request id; `None` if that is unknown.
+        storage: The storage of its checkpoints.
+    """
+
+    run_id: str | None = None
+    events: Sequence[Event] = ()
+    infos: Sequence[CheckpointInfo] = ()
+    status: str | None = None
+    error: str | None = None
+    open_requests: Mapping[str, str] | None = None
+    storage: CheckpointStorage | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing goes on in it any more."""
+        return self.status is not None and self.status not in _GOING
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The superstep of each event."""
+        return numbers_of(self.events)
+
+    @cached_property
+    def supersteps(self) -> list[Superstep]:
+        """Its supersteps by number; the calls of each are in plan order, equal from run to run."""
+        steps: dict[int, Superstep] = {}
+        for place, (event, number) in enumerate(zip(self.events, self.numbers, strict=True)):
+            if number not in steps:
+                steps[number] = Superstep(number)
+            steps[number].add(event, place)
+        ordered = [steps[number] for number in sorted(steps)]
+        state: Mapping[str, Any] = {}
+        for step in ordered:
+            for event in step.updates:
+                state = _updated(state, event.data)
+            step.state = state
+            for call in step.calls.values():
+                self._settle(call)
+            step.calls = {c.executor: c for c in sorted(step.calls.values(), key=lambda c: (c.order, c.executor))}
+        return ordered
+
+    @property
+    def calls(self) -> list[ExecutorCall]:
+        """What its executors did, superstep by superstep."""
+        return [call for step in self.supersteps for call in step.calls.values()]
+
+    def _settle(self, call: ExecutorCall) -> None:
+        """Set the status of a call, as far as it follows from that of the run."""
+        if call.status == "failed":
+            return
+        if call.at_work > 0:
+            call.status = "cancelled" if self.is_over else "running"
+        elif self.open_requests and any(event.request_id in self.open_requests for event in call.requests):
+            call.status = "waiting"
+        elif call.status == "running":  # a restored run emits its pending requests again, and calls nothing for it
+            call.status = "completed"
+
+
+def _updated(state: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    new = {key: change.get("new") for key, change in changes.items()}
+    return {key: value for key, value in {**state, **new}.items() if value is not ABSENT}
+
+
+def numbers_of(events: Iterable[Event]) -> list[int]:
+    """Return the superstep of each event: its stamp, else the one that follows from the order of the events."""
+    emitted = list(events)
+    current = _number_before(emitted)
+    found: list[int] = []
+    for event in emitted:
+        if event.type == "superstep_started" and event.iteration is not None:
+            current = event.iteration
+        found.append(current if event.superstep is None else event.superstep)
+    return found
+
+
+def _number_before(events: Sequence[Event]) -> int:
+    """The superstep before the first numbered one: 0 where a run begins, the last finished one where it goes on."""
+    for event in events:
+        if event.type == "executor_invoked":
+            return 0
+        if event.type == "superstep_started":
+            return max(0, (event.iteration or 0) - 1)
+    return 0
