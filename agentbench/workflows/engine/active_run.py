@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of, type_name
+from agentbench.exceptions import MessageLimitError
 from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
@@ -140,6 +142,10 @@ class ActiveRun:
     def withdraw_request(self, request_id: str) -> None:
         """Remove a registered request that was not emitted."""
         self.run_state.requests.pop(request_id, None)
+
+    def message_limit_error(self, senders: Sequence[str]) -> MessageLimitError:
+        """Return the error for more messages than one superstep may queue, by their senders."""
+        return MessageLimitError(self.graph.name, self.run_state.superstep, self.max_messages, Counter(senders))
 
     def note_write(self, key: str, executor_id: str) -> None:
         """Note who wrote a key of shared state."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import type_name
-from agentbench.exceptions import MessageLimitError
 from agentbench.workflows.engine.run_state import NOTHING
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
@@ -24,15 +22,11 @@ def fold(run: ActiveRun, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
     """Queue what the deliveries of a plan sent, in plan order, and update the fan-in buffers."""
     run_state = run.run_state
     if len(sent) > run.max_messages:
-        raise _message_limit_error(run, [message.source_id for message in sent])
+        raise run.message_limit_error([message.source_id for message in sent])
     for message in sent:
         run_state.messages.setdefault(message.source_id, []).append(message)
     if plan.buffers is not None:
         run_state.buffers = plan.buffers
-
-
-def _message_limit_error(run: ActiveRun, senders: Sequence[str]) -> MessageLimitError:
-    return MessageLimitError(run.graph.name, run.run_state.superstep, run.max_messages, Counter(senders))
 
 
 def commit(run: ActiveRun) -> None:
@@ -81,7 +75,7 @@ def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
     """Carry out a hook's outcome up to the checkpoint, in the order of its fields."""
     run_state, log = run.run_state, run.log
     if len(outcome.messages) > run.max_messages:
-        raise _message_limit_error(run, [internal_source(to) for to, _ in outcome.messages])
+        raise run.message_limit_error([internal_source(to) for to, _ in outcome.messages])
     for key, value in outcome.state_updates.items():
         run_state.state.set(key, value)
     for key in outcome.state_deletes:

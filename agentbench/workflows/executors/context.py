@@ -278,10 +278,13 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     def _send(self, message: Any, target_id: str | None) -> None:
         if not self._open and self._is_late("send_message"):
             return
+        run, sent = self._run, self._sent
         envelope = WorkflowMessage(message, self._delivery.executor_id, target_id)
-        if self._run.on_send is not None:
-            self._run.on_send(self._delivery, envelope)
-        self._sent.append(envelope)
+        if run.on_send is not None:
+            run.on_send(self._delivery, envelope)
+        sent.append(envelope)
+        if len(sent) > run.max_messages:  # a handler may send without end, and never come to its own
+            raise run.message_limit_error([envelope.source_id] * len(sent))
 
     def _yield(self, output: Any) -> None:
         if not self._open and self._is_late("yield_output"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
+from agentbench.exceptions import MessageLimitError
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
@@ -31,6 +32,8 @@ class HandlerHost(Protocol):
     state: State
     streaming: bool
     stop_requested: bool
+    #: How many messages one superstep may queue for the next.
+    max_messages: int
     #: Called with what a handler sends and yields, where a run checks or traces that; else None.
     on_send: Callable[[Delivery, WorkflowMessage], None] | None
     on_yield: Callable[[Delivery, Any], None] | None
@@ -51,6 +54,9 @@ class HandlerHost(Protocol):
 
     def withdraw_request(self, request_id: str) -> None:
         """Remove a registered request that was not emitted."""
+
+    def message_limit_error(self, senders: Sequence[str]) -> MessageLimitError:
+        """Return the error for more messages than that, by their senders."""
 
     def note_write(self, key: str, executor_id: str) -> None:
         """Note who wrote a key of shared state."""

@@ -15,6 +15,7 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowContext,
     WorkflowRunnerException,
+    executor,
     handler,
 )
 
@@ -76,6 +77,17 @@ async def test_messages_that_multiply_end_in_a_named_error():
     error = caught.value
     assert (error.workflow_name, error.superstep, error.max_messages) == ("twice", 16, 100_000)
     assert error.queued == {"again": 131_072}
+
+
+async def test_a_handler_that_sends_without_end_is_stopped_at_the_limit():
+    @executor(id="talker")
+    async def talk(number: int, ctx: WorkflowContext[int]) -> None:
+        while True:
+            await ctx.send_message(number)
+
+    workflow = WorkflowBuilder(start_executor=talk, max_messages=50).build()
+    with pytest.raises(MessageLimitError, match=r"queued 51 messages, from talker \(51\); at most 50"):
+        await workflow.run(1)
 
 
 async def test_the_limit_of_messages_is_set_by_builder_and_run():

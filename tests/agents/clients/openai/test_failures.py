@@ -178,6 +178,17 @@ async def test_a_content_that_is_no_text_is_no_empty_answer(server: OpenAIServer
         assert problem in str(found)
 
 
+@pytest.mark.parametrize(
+    ("choice", "problem"), [(5, "its choice is of type int"), ({"message": "Hi", "delta": "Hi"}, "is of type str")]
+)
+async def test_a_choice_that_is_no_object_is_no_empty_answer(server: OpenAIServer, choice: Any, problem: str) -> None:
+    server.answer(reply({**wire.completion(), "choices": [choice]}), stream({**wire.chunk("Hi"), "choices": [choice]}))
+    for streaming in (False, True):
+        found = await failure(server, streaming=streaming)
+        assert type(found) is RESPONSE
+        assert problem in str(found)
+
+
 async def test_a_content_in_parts_is_one_text(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}])))  # type: ignore[arg-type]
     async with OpenAIChatClient("m", base_url=server.url) as client:

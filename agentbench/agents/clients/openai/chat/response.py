@@ -42,7 +42,7 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
         messages=[
             Message(
                 "assistant",
-                list(_contents(field(choice, "message"), _call)),
+                list(_contents(_part_of(choice, "message"), _call)),
                 message_id=response_id,
                 raw_representation=choice,
             )
@@ -57,6 +57,16 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
         additional_properties=properties,
         raw_representation=completion,
     )
+
+
+def _part_of(choice: Any, name: str) -> Any:
+    """Return the message or delta of a choice; a ValueError names what is none, instead of an empty answer."""
+    part = field(choice, name)
+    for what, value in (("choice", choice), (name, part)):
+        if isinstance(value, (str, int, float, list)):
+            problem = f"its {what} is of type {type(value).__name__}"
+            raise ValueError(problem)
+    return part
 
 
 def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Content]:
@@ -122,7 +132,7 @@ class ChunkReader:
         usage = self._usage(chunk)
         if choice is None and usage is None:
             return None
-        contents = list(_contents(field(choice, "delta"), self._calls.read))
+        contents = list(_contents(_part_of(choice, "delta"), self._calls.read))
         if usage is not None:
             contents.append(Content.from_usage(usage))
         reason = _finish_reason(choice)
