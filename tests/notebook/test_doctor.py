@@ -84,7 +84,8 @@ def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: p
 
 
 def test_a_renderer_that_is_set_and_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGENTBENCH_RENDERER", "wasm")
+    monkeypatch.setenv("AGENTBENCH_RENDERER", "dot")
+    monkeypatch.setattr("shutil.which", lambda name: None)
     assert found("renderer").problem != ""
 
 

@@ -135,10 +135,10 @@ def test_a_png_is_added_when_configured_and_small_enough():
 
 
 def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypatch: pytest.MonkeyPatch):
-    def fail(dot: str, output_format: str) -> bytes:
+    def fail(*arguments: object) -> bytes:
         raise RenderFailed("builtin", "out of paint")
 
-    monkeypatch.setattr(renderers, "render_builtin", fail)
+    monkeypatch.setattr("agentbench.notebook.graph.view.draw_builtin", fail)
     bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith(
@@ -147,10 +147,10 @@ def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypa
 
 
 def test_not_even_a_bug_keeps_a_cell_from_its_text(monkeypatch: pytest.MonkeyPatch):
-    def fail(dot: str, output_format: str) -> bytes:
+    def fail(*arguments: object) -> bytes:
         raise IndexError("pop from empty list")
 
-    monkeypatch.setattr(renderers, "render_builtin", fail)
+    monkeypatch.setattr("agentbench.notebook.graph.view.draw_builtin", fail)
     bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith("No picture: IndexError: pop from empty list")

@@ -206,13 +206,13 @@ def _renderer() -> Iterator[Finding]:
     named = settings.current().renderer or os.environ.get(renderers.ENVIRONMENT)
     try:
         chosen = renderers.find_renderer(named) if named else renderers.automatic()
-        drawn = renderers.render_dot("digraph { a -> b }", renderer=chosen.name)
+        if chosen.program is not None:
+            renderers.render_dot("digraph { a -> b }", "svg", renderer=chosen.name)
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
         return
     how = "chosen by name" if named else "chosen by itself"
-    problem = str(drawn.problem) if drawn.problem else ""
-    yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}".replace("  ", " "), problem)
+    yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
 
 
 def _engine() -> Iterator[Finding]:

@@ -1,249 +1,199 @@
-"""The renderer that is always there: DOT to SVG in plain Python, with the structure, ids and classes of Graphviz."""
+"""The renderer that is always there: a graph as SVG in plain Python, with the ids and classes of the others."""
 
+import functools
 import math
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Mapping, Sequence
 
-from agentbench.exceptions import RendererUnavailable
-from agentbench.notebook.graph.dot_reader import DotCluster, DotGraph, read_dot
-from agentbench.notebook.graph.geometry import UPRIGHT, Box
-from agentbench.notebook.graph.layout import TEXT_AT, place
-from agentbench.notebook.graph.wires import Wire
+from agentbench.notebook.graph.dot import EDGE_STYLE, PAPER, Detail, Direction, edge_label, node_class, node_label
+from agentbench.notebook.graph.layout import FRAME_MARGIN, TITLE_HEIGHT, Box, Point, place
+from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.look.svg import text_width
+from agentbench.notebook.text.escape import esc
 
-__all__ = ["render_builtin"]
+__all__ = ["draw_builtin"]
 
-_PAD = 16.0
-_ARROW = 8.0
-_LINE_HEIGHT = 1.25
-_HEXAGON_CUT = 0.6
-_DASHES = {"dashed": "5,2", "dotted": "1,5"}
+Frame = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
 
-
-def render_builtin(dot: str, output_format: str) -> bytes:
-    """Turn DOT text into SVG.
-
-    Raises:
-        RendererUnavailable: For any other format.
-        RenderFailed: The text is not DOT.
-    """
-    if output_format != "svg":
-        raise RendererUnavailable("pure", "graphviz-pure")
-    return _Picture(read_dot(dot)).svg().encode()
+_PAD, _BORDER, _RIM, _ARROW, _ROUNDING = 16.0, 8.0, 6.0, 8.0, 9.0
+_NAME_SIZE, _TEXT_SIZE = 13.0, 12.0
+_INK = PAPER["light"]
 
 
-class _Picture:
-    def __init__(self, graph: DotGraph) -> None:
-        self.graph = graph
-        self.labels = {
-            name: attributes.get("label", r"\N").replace("\\N", name).split("\n")
-            for name, attributes in graph.nodes.items()
-        }
-        self.sizes = {name: self._size(name) for name in graph.nodes}
-        self.direction = graph.attributes.get("rankdir", "TB").upper()
-        self.layout = place(graph, self.sizes, self.direction, self._texts(), self._inset)
-        self.parts: list[str] = []
-        self.left = self.top = math.inf
-        self.right = self.bottom = -math.inf
+@functools.lru_cache(maxsize=16)
+def draw_builtin(shape: GraphShape, direction: Direction = "LR", detail: Detail = "full") -> bytes:
+    """Return the picture of a graph as SVG."""
+    labels = {node.id: node_label(node, detail) for node in shape.nodes}
+    sizes = {node.id: _size(node, labels[node.id]) for node in shape.nodes}
+    edges = {(edge.source, edge.target): edge for edge in shape.edges}
+    texts = {pair: edge_label(edge, detail) for pair, edge in edges.items()}
+    rooms = {pair: (text_width(label, _TEXT_SIZE) + 10, 16.0) for pair, label in texts.items() if label}
+    boxes, wires = place(shape, sizes, rooms, direction)
+    frames = _frames(shape, boxes)
+    parts = [
+        _group(shape, frame, "cluster", _frame(frames[frame.id], node_label(frame, detail)))
+        for frame in shape.frames
+        if frame.id in frames
+    ]
+    for pair, (points, text) in wires.items():
+        kind = edges[pair].kind
+        line = _outside(_outside(points, frames.get(pair[1]))[::-1], frames.get(pair[0]))[::-1]
+        drawn = _line(line, dashed=EDGE_STYLE.get(kind, {}).get("style") == "dashed")
+        if texts[pair]:
+            drawn += _text(texts[pair], *text, _TEXT_SIZE)
+        element = shape.element_of[pair]
+        parts.append(f'<g id="{element}" class="edge ab_edge ab_e_{kind}"><title/>{drawn}</g>')
+    parts += [_group(shape, node, "node", _node(node, boxes[node.id], labels[node.id])) for node in shape.nodes]
+    covered = [*frames.values(), *(_frame_of(*box) for box in boxes.values())]
+    covered += [_frame_of(*text, *rooms.get(pair, (0.0, 0.0))) for pair, (points, text) in wires.items()]
+    covered += [(*point, *point) for points, _ in wires.values() for point in points]
+    left, top, right, bottom = _around(covered or [(0.0, 0.0, 0.0, 0.0)])
+    width, height = right - left + 2 * _PAD, bottom - top + 2 * _PAD
+    return (
+        f'<svg width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}">'
+        f'<g id="graph0" transform="translate({_n(_PAD - left)} {_n(_PAD - top)})">{"".join(parts)}</g></svg>'
+    ).encode()
 
-    def svg(self) -> str:
-        for index, cluster in enumerate(self.graph.clusters):
-            self._cluster(index, cluster)
-        for index, wire in enumerate(self.layout.wires):
-            self._edge(index, wire)
-        for index, (name, box) in enumerate(self.layout.boxes.items()):
-            self._node(index, name, box)
-        if not self.layout.boxes:
-            self._cover(0, 0, 0, 0)
-        width, height = self.right - self.left + 2 * _PAD, self.bottom - self.top + 2 * _PAD
-        shift = f"translate({_n(_PAD - self.left)} {_n(_PAD - self.top)})"
-        return (
-            f'<svg width="{_n(width)}pt" height="{_n(height)}pt" viewBox="0 0 {_n(width)} {_n(height)}"'
-            f' xmlns="http://www.w3.org/2000/svg"><g id="graph0" class="graph" transform="{shift}">'
-            f"{''.join(self.parts)}</g></svg>"
-        )
 
-    def _texts(self) -> dict[tuple[str, str], tuple[float, float]]:
-        labels = {(edge.source, edge.target): edge.attributes.get("label", "").strip() for edge in self.graph.edges}
-        return {ends: (text_width(label, 12) + 10, 16.0) for ends, label in labels.items() if label}
+def _group(shape: GraphShape, node: ShapeNode, kind: str, drawn: str) -> str:
+    classes = node_class(node) if kind == "node" else node_class(node).replace("ab_node", "ab_frame")
+    return f'<g id="{shape.element_of[node.id]}" class="{kind} {classes}"><title/>{drawn}</g>'
 
-    def _inset(self, name: str, offset: float) -> float:
-        """How far the outline lies behind the bounding box where edges leave or enter, `offset` from the middle."""
-        width, height = self.sizes[name]
-        sideways = self.direction not in UPRIGHT
-        half, deep = (height / 2, width / 2) if sideways else (width / 2, height / 2)
-        shape = self.graph.nodes[name].get("shape", "ellipse")
-        share = min(1.0, abs(offset) / half) if half else 0.0
-        if shape in ("ellipse", "oval", "circle", "doublecircle"):
-            return deep * (1 - math.sqrt(1 - share * share))
-        if shape == "hexagon" and sideways:
-            return min(half * _HEXAGON_CUT, deep / 2) * share
-        return 0.0
 
-    def _size(self, name: str) -> tuple[float, float]:
-        attributes = self.graph.nodes[name]
-        size = _number(attributes.get("fontsize"), 14)
-        margins = [_number(each, 0.1) * 72 for each in attributes.get("margin", "0.11,0.055").split(",")]
-        lines = self.labels[name]
-        width = max(text_width(line, size) for line in lines) + 2 * margins[0]
-        height = len(lines) * size * _LINE_HEIGHT + 2 * margins[-1]
-        if attributes.get("fixedsize") == "true":
-            return _number(attributes.get("width"), 0.75) * 72, _number(attributes.get("height"), 0.5) * 72
-        shape = attributes.get("shape", "ellipse")
-        if shape in ("ellipse", "hexagon"):
-            width += 0.9 * height
-        if shape == "cylinder":
-            height += 12
-        outer = 8 if attributes.get("peripheries") == "2" else 0
-        wanted = _number(attributes.get("height"), 0.5) * 72
-        return max(width, _number(attributes.get("width"), 0.75) * 72) + outer, max(height, wanted) + outer
+def _frame_of(x: float, y: float, width: float, height: float) -> Frame:
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
-    def _cover(self, left: float, top: float, right: float, bottom: float) -> None:
-        self.left, self.top = min(self.left, left), min(self.top, top)
-        self.right, self.bottom = max(self.right, right), max(self.bottom, bottom)
 
-    def _group(self, kind: str, default_id: str, name: str, attributes: dict[str, str], content: str) -> None:
-        classes = f"{kind} {attributes['class']}" if attributes.get("class") else kind
-        self.parts.append(
-            f"<g id={_quote(attributes.get('id', default_id))} class={_quote(classes)}>"
-            f"<title>{_text(attributes.get('tooltip', name))}</title>{content}</g>"
-        )
+def _around(inside: Sequence[Frame]) -> Frame:
+    lefts, tops, rights, bottoms = zip(*inside, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
 
-    def _node(self, index: int, name: str, box: Box) -> None:
-        attributes = self.graph.nodes[name]
-        self._cover(box.x - box.width / 2, box.y - box.height / 2, box.x + box.width / 2, box.y + box.height / 2)
-        filled = "filled" in attributes.get("style", "")
-        fill = attributes.get("fillcolor", "lightgrey") if filled else "none"
-        colour, thickness = attributes.get("color", "black"), attributes.get("penwidth", "1")
-        paint = f"stroke={_quote(colour)} stroke-width={_quote(thickness)}"
-        double = attributes.get("peripheries") == "2"
-        inner = Box(box.x, box.y, box.width - 8, box.height - 8) if double else box
-        drawn = _outline(attributes, inner, f"fill={_quote(fill)} {paint}")
-        if double:
-            drawn += _outline(attributes, box, f'fill="none" {paint}', lid=False)
-        low = 6.0 if attributes.get("shape") == "cylinder" else 0.0
-        drawn += _lines(self.labels[name], box.x, box.y + low / 2, attributes, 14)
-        self._group("node", f"node{index + 1}", name, attributes, drawn)
 
-    def _edge(self, index: int, wire: Wire) -> None:
-        edge = self.graph.edges[index]
-        attributes = edge.attributes
-        (x1, y1), (x2, y2) = wire.start, wire.end
-        tail = wire.bend or wire.start
-        length = math.hypot(x2 - tail[0], y2 - tail[1]) or 1.0
-        ux, uy = (x2 - tail[0]) / length, (y2 - tail[1]) / length
-        half = _ARROW * 0.4
-        x3, y3 = x2 - ux * _ARROW, y2 - uy * _ARROW
-        curve = f"L{_n(x3)},{_n(y3)}" if wire.bend is None else f"Q{_at(*wire.bend)} {_at(x3, y3)}"
-        colour = _quote(attributes.get("color", "black"))
-        dashes = _DASHES.get(attributes.get("style", ""), "")
-        drawn = (
-            f'<path fill="none" stroke={colour} stroke-width={_quote(attributes.get("penwidth", "1"))}'
-            f'{f" stroke-dasharray={_quote(dashes)}" if dashes else ""} d="M{_at(x1, y1)}{curve}"/>'
-            f'<polygon fill={colour} stroke={colour} points="{_at(x2, y2)}'
-            f' {_at(x3 - uy * half, y3 + ux * half)} {_at(x3 + uy * half, y3 - ux * half)}"/>'
-        )
-        for x, y in (wire.start, wire.end, wire.at(0.5)):
-            self._cover(x, y, x, y)
-        label = attributes.get("label", "").strip()
-        if label:
-            drawn += self._edge_text(label, wire, attributes)
-        name = f"{edge.source}->{edge.target}"
-        self._group("edge", f"edge{index + 1}", name, attributes, drawn)
+def _frames(shape: GraphShape, boxes: Mapping[str, Box]) -> dict[str, Frame]:
+    """Return a frame around the nodes and inner frames of each opened sub-workflow that has any."""
+    around: dict[str | None, list[Frame]] = {}
+    for node in shape.nodes:
+        around.setdefault(node.frame, []).append(_frame_of(*boxes[node.id]))
+    frames: dict[str, Frame] = {}
+    for frame in reversed(shape.frames):  # inner ones come after outer ones
+        if inside := around.get(frame.id):
+            left, top, right, bottom = _around(inside)
+            margin = FRAME_MARGIN
+            frames[frame.id] = (left - margin, top - margin - TITLE_HEIGHT, right + margin, bottom + margin)
+            around.setdefault(frame.frame, []).append(frames[frame.id])
+    return frames
 
-    def _edge_text(self, label: str, wire: Wire, attributes: dict[str, str]) -> str:
-        """Text beside loops and above lines that lie flat; across all others, on a ground of its own."""
-        upright = self.direction in UPRIGHT
-        x, y = wire.at(TEXT_AT if upright and wire.bend is None else 0.5)
-        half = text_width(label, 12) / 2
-        across = ""
-        if upright and wire.beside:
-            x += wire.beside * (half + 5)
-        elif not upright and abs(wire.end[1] - wire.start[1]) <= 0.12 * abs(wire.end[0] - wire.start[0]):
-            y -= 9
+
+def _outside(points: list[Point], frame: Frame | None) -> list[Point]:
+    """Return a line without its last part that lies inside a frame."""
+    if frame is None:
+        return points
+    left, top, right, bottom = frame
+    inside = [left < x < right and top < y < bottom for x, y in points]
+    points = points[: max(2, len(points) - inside[::-1].index(False) + 1)] if False in inside else points
+    (x1, y1), (x2, y2) = points[-2:]
+    for _ in range(12):  # nearer to the border by halves
+        x, y = (x1 + x2) / 2, (y1 + y2) / 2
+        if left < x < right and top < y < bottom:
+            x2, y2 = x, y
         else:
-            place = f'x="{_n(x - half - 3)}" y="{_n(y - 8)}" width="{_n(2 * half + 6)}" height="16"'
-            across = f'<rect fill="#FFFFFF" {place}/>'
-        self._cover(x - half, y - 9, x + half, y + 9)
-        return across + _lines([label], x, y, attributes, 14)
-
-    def _cluster(self, index: int, cluster: DotCluster) -> None:
-        frame = self.layout.clusters[index]
-        if frame is None:
-            return
-        left, top, right, bottom = frame
-        self._cover(*frame)
-        attributes = cluster.attributes
-        drawn = (
-            f'<rect fill="none" stroke={_quote(attributes.get("color", "black"))} stroke-dasharray="5,2" rx="8"'
-            f' x="{_n(left)}" y="{_n(top)}" width="{_n(right - left)}" height="{_n(bottom - top)}"/>'
-        )
-        label = attributes.get("label", "")
-        size = _number(self.graph.attributes.get("fontsize"), 12)
-        drawn += _lines([label], left + 10 + text_width(label, size) / 2, top + 12, {"fontsize": str(size)}, 12)
-        self._group("cluster", f"clust{index + 1}", label, attributes, drawn)
+            x1, y1 = x, y
+    return [*points[:-1], (x2, y2)]
 
 
-def _outline(attributes: dict[str, str], box: Box, paint: str, *, lid: bool = True) -> str:
-    shape = attributes.get("shape", "ellipse")
+def _size(node: ShapeNode, label: str) -> Point:
+    width, height = text_width(label, _NAME_SIZE) + 26, 32.0
+    if "hitl" in node.kinds:
+        width += 20
+    elif "subworkflow" in node.kinds:
+        height += 2 * _RIM
+    elif "start" in node.kinds:
+        width += 14
+    border = _BORDER if "output" in node.kinds else 0
+    return max(width, 54.0) + border, height + border
+
+
+def _node(node: ShapeNode, box: Box, label: str) -> str:
+    paint = f'stroke="{_INK["line"]}" stroke-width="1.2"'
+    drawn = ""
+    if "output" in node.kinds:
+        drawn = _outline(node, box, f'fill="none" {paint}')
+        box = Box(box.x, box.y, box.width - _BORDER, box.height - _BORDER)
+    lid = "subworkflow" in node.kinds and "hitl" not in node.kinds
+    drawn = _outline(node, box, f'fill="{_INK["surface"]}" {paint}') + (_lid(box, paint) if lid else "") + drawn
+    return drawn + _text(label, box.x, box.y + (_RIM / 2 if lid else 0), _NAME_SIZE)
+
+
+def _outline(node: ShapeNode, box: Box, paint: str) -> str:
+    left, top, right, bottom = _frame_of(*box)
     half_w, half_h = box.width / 2, box.height / 2
-    left, right, top, bottom = box.x - half_w, box.x + half_w, box.y - half_h, box.y + half_h
-    if shape in ("ellipse", "oval", "circle", "doublecircle"):
-        return f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(half_w)}" ry="{_n(half_h)}"/>'
-    if shape == "hexagon":
-        cut = min(half_h * _HEXAGON_CUT, half_w / 2)
+    if "hitl" in node.kinds:
+        cut = half_h * 0.6
         corners = [(left, box.y), (left + cut, top), (right - cut, top)]
         corners += [(right, box.y), (right - cut, bottom), (left + cut, bottom)]
         return f'<polygon {paint} points="{" ".join(_at(*corner) for corner in corners)}"/>'
-    if shape == "cylinder":
-        return _cylinder(box, paint, lid=lid)
-    rounded = ' rx="9"' if "rounded" in attributes.get("style", "") else ""
-    return f'<rect {paint}{rounded} x="{_n(left)}" y="{_n(top)}" width="{_n(box.width)}" height="{_n(box.height)}"/>'
+    if "subworkflow" in node.kinds:
+        top, bottom, bow = top + _RIM, bottom - _RIM, _RIM * 4 / 3  # of a cubic curve that comes near half an ellipse
+        over = f"C{_at(left, top - bow)} {_at(right, top - bow)} {_at(right, top)}"
+        under = f"C{_at(right, bottom + bow)} {_at(left, bottom + bow)} {_at(left, bottom)}"
+        return f'<path {paint} d="M{_at(left, top)}{over}L{_at(right, bottom)}{under}Z"/>'
+    if "start" in node.kinds:
+        return f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(half_w)}" ry="{_n(half_h)}"/>'
+    return f"<rect {paint} {_place((left, top, right, bottom))}/>"
 
 
-def _cylinder(box: Box, paint: str, *, lid: bool) -> str:
-    left, right, rim = box.x - box.width / 2, box.x + box.width / 2, 6.0
-    top, bottom = box.y - box.height / 2 + rim, box.y + box.height / 2 - rim
-    bow = rim * 4 / 3  # of a cubic curve that comes near half an ellipse
-    over = f"C{_at(left, top - bow)} {_at(right, top - bow)} {_at(right, top)}"
-    under = f"C{_at(right, bottom + bow)} {_at(left, bottom + bow)} {_at(left, bottom)}"
-    body = f'<path {paint} d="M{_at(left, top)}{over}L{_at(right, bottom)}{under}Z"/>'
-    if not lid:
-        return body
-    front = f"M{_at(left, top)}C{_at(left, top + bow)} {_at(right, top + bow)} {_at(right, top)}"
-    return f'{body}<path fill="none" {paint[paint.index("stroke=") :]} d="{front}"/>'
+def _lid(box: Box, paint: str) -> str:
+    left, top, right, _bottom = _frame_of(*box)
+    top, bow = top + _RIM, top + _RIM * 7 / 3
+    return f'<path fill="none" {paint} d="M{_at(left, top)}C{_at(left, bow)} {_at(right, bow)} {_at(right, top)}"/>'
 
 
-def _lines(lines: list[str], x: float, y: float, attributes: dict[str, str], default_size: float) -> str:
-    size = _number(attributes.get("fontsize"), default_size)
-    font = _quote(attributes.get("fontname", "Helvetica,Arial,sans-serif"))
-    colour = f" fill={_quote(attributes['fontcolor'])}" if "fontcolor" in attributes else ""
-    first = y - (len(lines) - 1) * size * _LINE_HEIGHT / 2 + size * 0.35
-    return "".join(
-        f'<text text-anchor="middle" x="{_n(x)}" y="{_n(first + index * size * _LINE_HEIGHT)}" font-family={font}'
-        f' font-size="{_n(size)}"{colour}>{_text(line)}</text>'
-        for index, line in enumerate(lines)
+def _frame(frame: Frame, label: str) -> str:
+    outline = f'<rect fill="none" stroke="{_INK["line"]}" stroke-dasharray="5,2" {_place(frame)}/>'
+    return outline + _text(label, frame[0] + 10 + text_width(label, _TEXT_SIZE) / 2, frame[1] + 12, _TEXT_SIZE)
+
+
+def _line(points: Sequence[Point], *, dashed: bool) -> str:
+    """A line with an arrow at its end, its corners rounded."""
+    bends = [points[0]]
+    for point, after in zip(points[1:], [*points[2:], None], strict=True):
+        (x0, y0), (x1, y1), (x2, y2) = bends[-1], point, after or (math.inf, 0)
+        if after is None or abs((x1 - x0) * (y2 - y1) - (y1 - y0) * (x2 - x1)) > 1:
+            bends.append(point)
+    tip, tail = bends[-1], _towards(bends[-1], bends[-2], _ARROW)
+    path = f"M{_at(*bends[0])}"
+    for before, corner, after in zip(bends, bends[1:-1], bends[2:], strict=False):
+        radius = min(_ROUNDING, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
+        path += f"L{_at(*_towards(corner, before, radius))}Q{_at(*corner)} {_at(*_towards(corner, after, radius))}"
+    (x, y), side = tail, 0.4
+    aside = ((tip[1] - y) * side, (x - tip[0]) * side)
+    wings = f"{_at(x + aside[0], y + aside[1])} {_at(x - aside[0], y - aside[1])}"
+    dashes = ' stroke-dasharray="5,2"' if dashed else ""
+    edge = _INK["edge"]
+    return (
+        f'<path fill="none" stroke="{edge}" stroke-width="1.2"{dashes} d="{path}L{_at(*tail)}"/>'
+        f'<polygon fill="{edge}" stroke="{edge}" points="{_at(*tip)} {wings}"/>'
     )
 
 
-def _number(text: str | None, default: float) -> float:
-    try:
-        value = float(text) if text is not None else default
-    except ValueError:
-        return default
-    return value if math.isfinite(value) and 0 <= value < 10_000 else default
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    share = distance / (math.dist(start, end) or 1.0)
+    return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
+
+
+def _text(text: str, x: float, y: float, size: float) -> str:
+    escaped = esc(text, into="svg", limit=None)
+    return f'<text text-anchor="middle" x="{_n(x)}" y="{_n(y + size * 0.35)}" font-size="{size:g}">{escaped}</text>'
+
+
+def _place(frame: Frame) -> str:
+    left, top, right, bottom = frame
+    return f'rx="{_ROUNDING:g}" x="{_n(left)}" y="{_n(top)}" width="{_n(right - left)}" height="{_n(bottom - top)}"'
 
 
 def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _at(x: float, y: float) -> str:
     return f"{_n(x)},{_n(y)}"
-
-
-def _text(text: str) -> str:
-    return escape(text)
-
-
-def _quote(text: str) -> str:
-    return quoteattr(text)

@@ -4,6 +4,7 @@ Names in the text are positions (`n0`, `e0`, `c0`), so ids of any spelling are s
 and tooltips alone, through `esc`. State is not in the text: a change of state never needs a new layout.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -31,24 +32,25 @@ PAUSE_SIGN = "⏸"
 _DRAWN_MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
 
 # Fixed colours for viewers that read no style sheet; the SVG's own style and the page's override them.
-_PAPER: dict[Scheme, dict[str, str]] = {
+PAPER: dict[Scheme, dict[str, str]] = {
     "light": {"surface": "#FFFFFF", "line": "#57606A", "text": "#1F2328", "edge": "#6E7781", "paper": "#FBFBFC"},
     "dark": {"surface": "#2B2D31", "line": "#A0A6AD", "text": "#F0F0F0", "edge": "#A0A6AD", "paper": "#1E1F22"},
 }
 
-_EDGE_STYLE: dict[str, dict[str, str]] = {
+EDGE_STYLE: dict[str, dict[str, str]] = {
     "conditional": {"style": "dashed"},
     "switch": {"style": "dashed"},
     "loop": {"arrowhead": "vee"},
 }
 
 
+@functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
 def to_dot(
     shape: GraphShape,
     *,
     direction: Direction = "LR",
     detail: Detail = "full",
-    states: Mapping[str, str] | None = None,
+    states: tuple[tuple[str, str], ...] | None = None,
     scheme: Scheme = "light",
 ) -> str:
     """Return DOT text for a shape.
@@ -57,11 +59,12 @@ def to_dot(
         shape: The graph.
         direction: Where the edges lead: left to right, right to left, top to bottom, bottom to top.
         detail: `short` cuts labels and leaves out those of edges.
-        states: States by executor id to paint in, on an opaque ground: for formats without a style sheet, such as PNG.
+        states: States to paint in, each behind its executor id, on an opaque ground: for formats without a style
+            sheet, such as PNG.
         scheme: Colours of such a picture.
     """
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
-    paper = _PAPER[scheme]
+    paper = PAPER[scheme]
     graph = graphviz.Digraph(
         graph_attr={
             "rankdir": direction,
@@ -95,7 +98,7 @@ def to_dot(
             "arrowsize": "0.75",
         },
     )
-    _add_level(graph, shape, None, _NodeWriter(shape, detail, states, scheme))
+    _add_level(graph, shape, None, _NodeWriter(shape, detail, None if states is None else dict(states), scheme))
     for edge in shape.edges:
         _add_edge(graph, shape, edge, detail)
     source: str = graph.source
@@ -106,8 +109,7 @@ class _NodeWriter:
     """Attributes of one node, for one picture."""
 
     def __init__(self, shape: GraphShape, detail: Detail, states: Mapping[str, str] | None, scheme: Scheme) -> None:
-        self.shape, self.states, self.scheme = shape, states, scheme
-        self.limit = LABEL_LIMIT if detail == "full" else SHORT_LIMIT
+        self.shape, self.detail, self.states, self.scheme = shape, detail, states, scheme
 
     def attributes(self, node: ShapeNode) -> dict[str, str]:
         label = self._label(node)
@@ -130,9 +132,8 @@ class _NodeWriter:
     def _label(self, node: ShapeNode) -> str:
         """Name and kind. Fonts of pictures made of pixels lack the signs: there a second line has kind or state."""
         if self.states is None:
-            marks = "".join(mark for kind, mark in _DRAWN_MARKS.items() if kind in node.kinds)
-            return esc(f"{marks} {node.name}".lstrip(), into="dot", limit=self.limit)
-        label = esc(node.name, into="dot", limit=self.limit)
+            return esc(node_label(node, self.detail), into="dot", limit=None)
+        label = esc(node.name, into="dot", limit=_limit(self.detail))
         state = self.states.get(node.id, "idle")
         words = node.words if state == "idle" else state
         # Words of ours behind an escaped label leave it escaped, but no longer marked as such: mark it anew.
@@ -142,6 +143,21 @@ class _NodeWriter:
         style = STATES[(self.states or {}).get(node.id, "idle")]
         fill = style.light if self.scheme == "light" else style.dark
         return {} if fill is None else {"fillcolor": fill, "fontcolor": INK[self.scheme]}
+
+
+def node_label(node: ShapeNode, detail: Detail) -> str:
+    """Return the name of a node behind the signs of its kinds, cut; not escaped."""
+    marks = "".join(mark for kind, mark in _DRAWN_MARKS.items() if kind in node.kinds)
+    return esc(f"{marks} {node.name}".lstrip(), into="line", limit=_limit(detail))
+
+
+def edge_label(edge: ShapeEdge, detail: Detail) -> str:
+    """Return what is written on an edge, cut; not escaped."""
+    return esc(edge.label, into="line", limit=LABEL_LIMIT) if detail == "full" else ""
+
+
+def _limit(detail: Detail) -> int:
+    return LABEL_LIMIT if detail == "full" else SHORT_LIMIT
 
 
 def node_class(node: ShapeNode) -> str:
@@ -167,10 +183,10 @@ def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, writer: _Nod
         with graph.subgraph(name=f"cluster_{element}") as inner:
             inner.attr(
                 id=element,
-                label=esc(f"▣ {frame.name}", into="dot", limit=writer.limit),
+                label=esc(node_label(frame, writer.detail), into="dot", limit=None),
                 labeljust="l",
                 style="rounded,dashed",
-                color=_PAPER[writer.scheme]["line"],
+                color=PAPER[writer.scheme]["line"],
                 margin="12",
                 tooltip=esc(node_title(frame), into="dot"),
                 **{"class": node_class(frame).replace("ab_node", "ab_frame")},
@@ -182,14 +198,12 @@ def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) ->
     attributes = {
         "id": shape.element_of[edge.source, edge.target],
         "class": f"ab_edge ab_e_{edge.kind}",
-        **_EDGE_STYLE.get(edge.kind, {}),
+        **EDGE_STYLE.get(edge.kind, {}),
     }
-    if edge.label and detail == "full":
+    if label := edge_label(edge, detail):
         # Spaces keep the text off the line, which Graphviz leaves no gap to.
-        attributes["label"] = esc(f"  {esc(edge.label, into='line', limit=LABEL_LIMIT)}  ", into="dot")
-    source, target = _anchor(shape, edge.source, leaving=True), _anchor(shape, edge.target, leaving=False)
-    if source is None or target is None:
-        return
+        attributes["label"] = esc(f"  {label}  ", into="dot")
+    source, target = shape.anchor(edge.source, leaving=True), shape.anchor(edge.target, leaving=False)
     ends = [(edge.source, source), (edge.target, target)]
     if edge.kind == "loop" and source != target:
         # Written the other way round: Graphviz looks for loops by itself, and where frames are in play finds others.
@@ -198,15 +212,5 @@ def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) ->
     for side, (node_id, _) in zip(("ltail", "lhead"), ends, strict=True):
         if shape.element_of[node_id].startswith("c"):
             attributes[side] = f"cluster_{shape.element_of[node_id]}"
-    graph.edge(ends[0][1], ends[1][1], **attributes)
-
-
-def _anchor(shape: GraphShape, node_id: str, *, leaving: bool) -> str | None:
-    """Return the DOT name that an edge is tied to: for a frame a node inside it, since DOT joins nodes only."""
-    frames = {frame.id for frame in shape.frames}
-    if node_id not in frames:
-        return shape.element_of[node_id]
-    inside = [node for node in shape.nodes if node.id.startswith(f"{node_id}/")]
-    wanted = "output" if leaving else "start"
-    fitting = [node for node in inside if wanted in node.kinds] or (inside[-1:] if leaving else inside[:1])
-    return shape.element_of[fitting[0].id] if fitting else None
+    names = [shape.element_of[node_id] for _, node_id in ends]
+    graph.edge(*names, **attributes)

@@ -1,227 +1,250 @@
-"""The built-in layered layout: where the boxes and arrows of a DOT graph go, in plain Python.
+"""The built-in layered layout: places for the nodes and edges of a graph, in plain Python.
 
-Rank by longest path without loops, two barycentre sweeps, edges straight or with one bend. Coordinates are points;
-ranks grow along x here, and `place` turns the whole for other directions.
+Ranks follow the longest path, loops left out; two barycentre sweeps order the nodes of each rank. Edges are straight or
+bend in the gaps between ranks, so that none runs through a node; loops run below everything between their ends.
+Coordinates are points. Ranks grow along x here, and the result is turned into the wanted direction.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
 
-from agentbench.notebook.graph.dot_reader import DotGraph
-from agentbench.notebook.graph.geometry import (
-    TITLE_HEIGHT,
-    UPRIGHT,
-    Box,
-    Frame,
-    Pair,
-    Spot,
-    frames_around,
-    turn,
-)
-from agentbench.notebook.graph.shape import back_edges, path_lengths
-from agentbench.notebook.graph.wires import Wire, route
+from agentbench.notebook.graph.shape import GraphShape, back_edges, path_lengths
 
-__all__ = ["TEXT_AT", "Layout", "place"]
+__all__ = ["FRAME_MARGIN", "TITLE_HEIGHT", "UPRIGHT", "Box", "Pair", "Point", "place"]
 
-_RANK_GAP = 44.0
-TEXT_AT = 0.62
-"""Where on an edge its text is, as a share of the way, if ranks lie below each other: in a fan that has most room."""
+Point = tuple[float, float]
+Pair = tuple[str, str]
+Size = tuple[float, float]
+Wire = tuple[list[Point], Point]
+"""The points that an edge runs through, and the middle of its text."""
 
-_NODE_GAP = 22.0
-_VIA_SIZE = 10.0
-_LOOP_ROOM = 18.0
+UPRIGHT = ("TB", "BT")
+"""Directions in which ranks lie below each other."""
+
+_RANK_GAP, _NODE_GAP, _LOOP_GAP = 44.0, 22.0, 18.0
+_BESIDE, _ARROW = 10.0, 10.0
+_BEFORE, _BEHIND, _BETWEEN = range(3)
+FRAME_MARGIN, TITLE_HEIGHT = 14.0, 14.0
+"""Room around the nodes of a frame, and for its name above them."""
 
 
-class Layout(NamedTuple):
-    """Positions of everything; `wires` and `clusters` in the order of the DOT graph, `None` for what has no place."""
+class Box(NamedTuple):
+    """A node: centre and size."""
 
-    boxes: dict[str, Box]
-    wires: list[Wire]
-    clusters: list[Frame | None]
+    x: float
+    y: float
+    width: float
+    height: float
 
 
-@dataclass
+@dataclass(eq=False)
 class _Cell:
-    """A node, or the place where a long edge crosses a rank."""
+    """A node, or the place where a long edge crosses a rank; `wide` and `above` have room for texts and loops."""
 
     rank: int
-    along: float
-    across: float
-    cluster: int = -1
+    along: float = 0.0
+    across: float = 10.0
+    wide: float = 10.0
+    frame: int = -1
     above: float = 0.0
-    slot: float = 0.0
+    place: float = 0.0
+    x: float = 0.0
     y: float = 0.0
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
+    before: "list[_Cell]" = field(default_factory=list)
+    after: "list[_Cell]" = field(default_factory=list)
 
 
 def place(
-    graph: DotGraph,
-    sizes: Mapping[str, tuple[float, float]],
-    direction: str,
-    texts: Mapping[Pair, tuple[float, float]],
-    inset: Callable[[str, float], float] = lambda _name, _offset: 0.0,
-) -> Layout:
-    """Lay a graph out.
+    shape: GraphShape, sizes: Mapping[str, Size], texts: Mapping[Pair, Size], direction: str
+) -> tuple[dict[str, Box], dict[Pair, Wire]]:
+    """Return the places of nodes by id and of edges by (source, target); those to frames end at a node inside.
 
-    Args:
-        graph: The graph to place.
-        sizes: Width and height of every node, in points.
-        direction: `LR`, `RL`, `TB` or `BT`.
-        texts: Width and height of what is written on edges.
-        inset: How far the outline of a node lies behind its bounding box, at some distance from the middle of the side
-            that edges leave or enter.
+    `sizes` and `texts` have the widths and heights of nodes, and of what is written on edges, by the same keys.
     """
-    upright = direction in UPRIGHT
-    if upright:
-        texts = {pair: (high, wide) for pair, (wide, high) in texts.items()}
-    pairs = [(edge.source, edge.target) for edge in graph.edges]
-    marked = {pair for pair, edge in zip(pairs, graph.edges, strict=True) if edge.back}
-    onward = [pair for pair in pairs if pair[0] != pair[1] and pair not in marked]
-    entered = {target for _, target in onward}
-    back = marked | back_edges(graph.nodes, onward, first=[name for name in graph.nodes if name not in entered])
-    forward = dict.fromkeys(pair for pair in onward if pair not in back)
-    ranks = path_lengths(graph.nodes, list(forward))
-    cells = {
-        name: _Cell(ranks[name], *(size[::-1] if upright else size), cluster=graph.cluster_of.get(name, -1))
-        for name, size in sizes.items()
-    }
-    _make_room(cells, pairs, forward, texts)
-    vias = _link(cells, forward)
-    rows = _order_rows(cells)
-    _settle(cells, rows)
-    along = {pair: size[0] for pair, size in texts.items() if pair in forward or _near(pair, ranks)}
-    columns = _columns(cells, rows, along, _RANK_GAP + (TITLE_HEIGHT if upright and graph.clusters else 0.0))
-    spots = {
-        name: Spot(columns[cells[name].rank], cells[name].y, cells[name].along, cells[name].across) for name in sizes
-    }
-    passed = {pair: (columns[cells[via].rank], cells[via].y) for pair, via in vias.items()}
-    steps = {pair: size[1] + 14.0 for pair, size in texts.items()}
-    boxes = {name: Box(*turn((spots[name].x, spots[name].y), direction), *sizes[name]) for name in sizes}
-    frames = frames_around(graph, boxes)
-    frame_of = dict(zip((cluster.name for cluster in graph.clusters), frames, strict=True))
-    wires = [
-        wire.turn(direction).clip(frame_of.get(edge.tail), frame_of.get(edge.head))
-        for edge, wire in zip(graph.edges, route(pairs, back, spots, passed, inset, steps), strict=True)
-    ]
-    return Layout(boxes, wires, frames)
+    grid = _Grid(shape, sizes, texts, upright=direction in UPRIGHT)
+    boxes = {name: Box(*_turn((cell.x, cell.y), direction), *sizes[name]) for name, cell in grid.cells.items()}
+    wires = {}
+    for pair in grid.ends:
+        points, text = grid.wire(pair)
+        wires[pair] = ([_turn(point, direction) for point in points], _turn(text, direction))
+    return boxes, wires
 
 
-def _make_room(
-    cells: Mapping[str, _Cell],
-    pairs: Iterable[Pair],
-    forward: Collection[Pair],
-    texts: Mapping[Pair, tuple[float, float]],
-) -> None:
-    """Keep nodes apart for the loops above them, and where the texts of several edges would stand side by side."""
-    for source, target in pairs:
-        _, across = texts.get((source, target), (0.0, 0.0))
-        if source == target:
-            cells[source].above = _LOOP_ROOM + across
-        elif (source, target) in forward and across:
-            cells[target].slot = max(cells[target].slot, (across + 6) / TEXT_AT - _NODE_GAP)
+class _Grid:
+    """The cells of a graph in their ranks, from left to right."""
 
+    def __init__(
+        self, shape: GraphShape, sizes: Mapping[str, Size], texts: Mapping[Pair, Size], *, upright: bool
+    ) -> None:
+        self.lift = 0.0 if upright else 10.0  # texts stand above lines that lie flat, and across the others
+        tie = shape.anchor
+        self.ends: dict[Pair, Pair] = {
+            (edge.source, edge.target): (tie(edge.source, leaving=True), tie(edge.target, leaving=False))
+            for edge in shape.edges
+        }
+        self.texts = {pair: texts.get(pair, (0.0, 0.0))[:: -1 if upright else 1] for pair in self.ends}
+        marked = {self.ends[edge.source, edge.target] for edge in shape.edges if edge.kind == "loop"}
+        onward = [ends for ends in self.ends.values() if ends[0] != ends[1] and ends not in marked]
+        entered = {target for _, target in onward}
+        back = back_edges(sizes, onward, first=[name for name in sizes if name not in entered])
+        forward = dict.fromkeys(ends for ends in onward if ends not in back)
+        ranks = path_lengths(sizes, list(forward))
+        number = {frame.id: index for index, frame in enumerate(shape.frames)}
+        self.rows: list[list[_Cell]] = [[] for _ in range(1 + max(ranks.values(), default=-1))]
+        self.cells: dict[str, _Cell] = {}
+        for node in shape.nodes:
+            along, across = sizes[node.id][::-1] if upright else sizes[node.id]
+            cell = _Cell(ranks[node.id], along, across, across, number.get(node.frame or "", -1))
+            self.cells[node.id] = cell
+            self.rows[cell.rank].append(cell)
+        self.chains = {ends: self._chain(*ends) for ends in forward}
+        self.sides: dict[Pair, int] = {}
+        self.rooms = [[0.0, 0.0, 0.0] for _ in self.rows]
+        self.lanes: dict[Pair, float] = {}
+        self._reserve_room()
+        self._order()
+        self._settle()
+        gap = _RANK_GAP + (TITLE_HEIGHT if upright and number else 0.0)
+        self.bends: list[Point] = []  # before and behind each rank; texts stand between there and the nodes
+        x = 0.0
+        for row, (before, behind, between) in zip(self.rows, self.rooms, strict=True):
+            along = max(cell.along for cell in row)
+            for cell in row:
+                cell.x = x + before + along / 2
+            self.bends.append((x, x + before + along + behind))
+            x = self.bends[-1][1] + between + gap
+        self._set_lanes(_LOOP_GAP + (FRAME_MARGIN if number else 0.0))
 
-def _near(pair: Pair, ranks: Mapping[str, int]) -> bool:
-    """Whether a loop joins neighbouring ranks, so that its text needs room between them."""
-    return abs(ranks[pair[0]] - ranks[pair[1]]) == 1
-
-
-def _link(cells: dict[str, _Cell], edges: Iterable[Pair]) -> dict[Pair, str]:
-    """Link cells rank by rank. Returns the middle one of the places that a long edge passes."""
-    vias: dict[Pair, str] = {}
-    for source, target in edges:
-        first, last = cells[source].rank, cells[target].rank
-        chain = [source]
-        for rank in range(first + 1, last):
-            via = f"\0{source}\0{target}\0{rank}"  # no node is named so: DOT names hold no NUL
-            cells[via] = _Cell(rank, 0.0, _VIA_SIZE)
-            chain.append(via)
-        if len(chain) > 1:
-            vias[source, target] = chain[len(chain) // 2]
-        chain.append(target)
+    def _chain(self, source: str, target: str) -> list[_Cell]:
+        """Link the cells that an edge runs through, one in each rank."""
+        first, last = self.cells[source], self.cells[target]
+        chain = [first, *map(_Cell, range(first.rank + 1, last.rank)), last]
         for left, right in itertools.pairwise(chain):
-            cells[left].after.append(right)
-            cells[right].before.append(left)
-    return vias
+            left.after.append(right)
+            right.before.append(left)
+            self.rows[left.rank].extend([left] if left is not first else [])
+        return chain
+
+    def _reserve_room(self) -> None:
+        """Texts stand where their edge is alone: before the node it enters, behind the one it leaves, or between."""
+        leaving, entering = (Counter(ends) for ends in zip(*self.chains, strict=True)) if self.chains else ({}, {})
+        for pair, (source, target) in self.ends.items():
+            if source == target:
+                self.cells[source].above = _LOOP_GAP + self.texts[pair][1]
+            elif self.texts[pair][0] and (source, target) in self.chains:
+                side = _BEFORE if entering[target] == 1 else _BEHIND if leaving[source] == 1 else _BETWEEN
+                chain, (along, across) = self.chains[source, target], self.texts[pair]
+                cell = chain[(-1, 0, len(chain) // 2)[side]]
+                self.sides[pair] = side
+                cell.wide = max(cell.wide, across + 6)
+                room = self.rooms[cell.rank - (side == _BETWEEN)]
+                room[side] = max(room[side], along + _ARROW)
+
+    def _order(self) -> None:
+        """Two sweeps: order each rank by the mean place of the neighbours, members of one frame side by side."""
+        for row in self.rows:
+            _sort(row, {cell: cell.frame for cell in row})
+        for forwards in (True, False):
+            for row in self.rows if forwards else reversed(self.rows):
+                means = _means(row, "place", forwards=forwards)
+                frames = {cell.frame for cell in row} - {-1}
+                together = {frame: fmean(means[cell] for cell in row if cell.frame == frame) for frame in frames}
+                _sort(row, {cell: (together.get(cell.frame, means[cell]), cell.frame, means[cell]) for cell in row})
+
+    def _settle(self) -> None:
+        """Give every cell its place across the ranks: near its neighbours, never over the next one in its row."""
+        for row in self.rows:
+            _spread(row, dict.fromkeys(row, 0.0))
+        for forwards in (True, False, True):
+            for row in self.rows if forwards else reversed(self.rows):
+                _spread(row, _means(row, "y", forwards=forwards))
+        level = {cell: cell.y for row in self.rows for cell in row}
+        for chain in self.chains.values():
+            if vias := chain[1:-1]:
+                level.update(dict.fromkeys(vias, fmean(via.y for via in vias)))
+        for row in self.rows:
+            _spread(row, level)
+
+    def _set_lanes(self, gap: float) -> None:
+        """Place each loop below everything between its ends, short ones nearer than long ones."""
+        spans = {
+            pair: sorted(self.cells[name].rank for name in ends)
+            for pair, ends in self.ends.items()
+            if ends[0] != ends[1] and ends not in self.chains
+        }
+        for pair, (low, high) in sorted(spans.items(), key=lambda item: item[1][1] - item[1][0]):
+            lane = max(cell.y + cell.wide / 2 for row in self.rows[low : high + 1] for cell in row) + gap
+            nearer = [other for other in self.lanes if spans[other][0] <= high and spans[other][1] >= low]
+            self.lanes[pair] = max([lane, *(self.lanes[other] + self.texts[other][1] + 14 for other in nearer)])
+
+    def wire(self, pair: Pair) -> Wire:
+        """Return an edge, not turned yet."""
+        source, target = self.ends[pair]
+        if source == target:
+            cell = self.cells[source]
+            aside, top, high = min(cell.along / 4, 14), cell.y - cell.across / 2, cell.y - cell.across / 2 - _LOOP_GAP
+            x1, x2 = cell.x - aside, cell.x + aside
+            return [(x1, top + 4), (x1, high), (x2, high), (x2, top)], (cell.x, high - self.texts[pair][1] / 2 - 2)
+        if pair in self.lanes:
+            return self._loop(pair)
+        chain = self.chains[source, target]
+        points = [(chain[0].x + chain[0].along / 2, chain[0].y)]
+        for left, right in itertools.pairwise(chain):
+            points += [(self.bends[left.rank][1], left.y), (self.bends[right.rank][0], right.y)]
+        points.append((chain[-1].x - chain[-1].along / 2, chain[-1].y))
+        side = self.sides.get(pair, _BETWEEN)
+        at = (len(points) - 2, 0, 1 if len(chain) == 2 else len(chain) // 2 * 2)[side]
+        (x1, y1), (x2, y2) = points[at : at + 2]
+        return points, ((x1 + x2 - _ARROW * (side == _BEFORE)) / 2, (y1 + y2) / 2 - self.lift * (y1 == y2))
+
+    def _loop(self, pair: Pair) -> Wire:
+        """Down from a node with nothing below it, else down the gap behind it; up again in the same way."""
+        (first, last), lane = (self.cells[name] for name in self.ends[pair]), self.lanes[pair]
+        if self.rows[first.rank][-1] is first:  # begins under the node: outlines are not all flat
+            x = first.x - min(first.along / 6, 12)
+            points = [(x, first.y + first.across / 2 - 4), (x, lane)]
+        else:
+            x = self.bends[first.rank][1] + _BESIDE
+            points = [(first.x + first.along / 2, first.y), (x, first.y), (x, lane)]
+        if self.rows[last.rank][-1] is last:
+            points += [(last.x, lane), (last.x, last.y + last.across / 2)]
+        else:
+            x = self.bends[last.rank][0] - _BESIDE
+            points += [(x, lane), (x, last.y), (last.x - last.along / 2, last.y)]
+        return points, ((first.x + last.x) / 2, lane + self.texts[pair][1] / 2 + 4)
 
 
-def _order_rows(cells: Mapping[str, _Cell]) -> list[list[str]]:
-    rows: list[list[str]] = [[] for _ in range(1 + max((cell.rank for cell in cells.values()), default=-1))]
-    for name, cell in cells.items():
-        rows[cell.rank].append(name)
-    for row in rows:
-        row.sort(key=lambda name: cells[name].cluster)
-    for forwards in (True, False):
-        place_of = {name: index for row in rows for index, name in enumerate(row)}
-        for row in rows if forwards else reversed(rows):
-            _sort_row(row, cells, place_of, forwards=forwards)
-    return rows
+def _sort(row: list[_Cell], key: Mapping[_Cell, Any]) -> None:
+    row.sort(key=key.__getitem__)
+    for index, cell in enumerate(row):
+        cell.place = index
 
 
-def _sort_row(row: list[str], cells: Mapping[str, _Cell], place_of: dict[str, int], *, forwards: bool) -> None:
-    """One step of a sweep: order by the mean place of the neighbours, members of one cluster side by side."""
-    means: dict[str, float] = {}
-    for name in row:
-        near = cells[name].before if forwards else cells[name].after
-        means[name] = sum(place_of[each] for each in near) / len(near) if near else place_of[name]
-    members: dict[object, list[float]] = {}
-    for name in row:
-        members.setdefault(_cluster(name, cells), []).append(means[name])
-    together = {cluster: sum(found) / len(found) for cluster, found in members.items()}
-    row.sort(key=lambda name: (together[_cluster(name, cells)], cells[name].cluster, means[name]))
-    place_of.update((name, index) for index, name in enumerate(row))
+def _means(row: Sequence[_Cell], name: str, *, forwards: bool) -> dict[_Cell, float]:
+    """Return the mean of an attribute over the neighbours of each cell in the rank before, or behind."""
+    near = {cell: (cell.before or cell.after) if forwards else (cell.after or cell.before) for cell in row}
+    return {cell: fmean(getattr(each, name) for each in near[cell] or [cell]) for cell in row}
 
 
-def _cluster(name: str, cells: Mapping[str, _Cell]) -> object:
-    """The group that a cell stays in: its cluster, or itself where it lies in none."""
-    return name if cells[name].cluster < 0 else cells[name].cluster
-
-
-def _settle(cells: Mapping[str, _Cell], rows: Sequence[Sequence[str]]) -> None:
-    """Give every cell its place across the ranks: near its neighbours, never over the next one in its row."""
-    for row in rows:
-        _spread(row, cells, dict.fromkeys(row, 0.0))
-    for order in (rows, rows[::-1], rows):
-        for row in order:
-            wish = {}
-            for name in row:
-                near = cells[name].before if order is rows else cells[name].after
-                near = near or cells[name].after or cells[name].before
-                wish[name] = sum(cells[each].y for each in near) / len(near) if near else cells[name].y
-            _spread(row, cells, wish)
-
-
-def _spread(row: Sequence[str], cells: Mapping[str, _Cell], wish: Mapping[str, float]) -> None:
-    """Place a row as near to its wishes as the order and the gaps allow: isotonic regression by pooling neighbours."""
-    wide = {name: max(cells[name].across, cells[name].slot) for name in row}
-    steps = ((wide[a] + wide[b]) / 2 + _NODE_GAP + cells[b].above for a, b in itertools.pairwise(row))
+def _spread(row: Sequence[_Cell], wish: Mapping[_Cell, float]) -> None:
+    """Place a row as near to its wishes as order and gaps allow: isotonic regression by pooling neighbours."""
+    steps = ((a.wide + b.wide) / 2 + _NODE_GAP + b.above for a, b in itertools.pairwise(row))
     packed = list(itertools.accumulate(steps, initial=0.0))
     pools: list[tuple[float, int]] = []
-    for name, offset in zip(row, packed, strict=True):
-        total, count = wish[name] - offset, 1
+    for cell, offset in zip(row, packed, strict=False):
+        total, count = wish[cell] - offset, 1
         while pools and pools[-1][0] / pools[-1][1] > total / count:
             total, count = total + pools[-1][0], count + pools.pop()[1]
         pools.append((total, count))
     shifts = [total / count for total, count in pools for _ in range(count)]
-    for name, offset, shift in zip(row, packed, shifts, strict=True):
-        cells[name].y = offset + shift
+    for cell, offset, shift in zip(row, packed, shifts, strict=False):
+        cell.y = offset + shift
 
 
-def _columns(
-    cells: Mapping[str, _Cell], rows: Sequence[Sequence[str]], room: Mapping[Pair, float], gap: float
-) -> list[float]:
-    """Centre of each rank; ranks stand further apart where edges carry text."""
-    text = [0.0] * len(rows)
-    for (source, target), needed in room.items():
-        rank = min(cells[source].rank, cells[target].rank)
-        text[rank] = max(text[rank], needed)
-    columns: list[float] = []
-    x = 0.0
-    for row, needed in zip(rows, text, strict=True):
-        width = max(cells[name].along for name in row)
-        columns.append(x + width / 2)
-        x += width + gap + needed
-    return columns
+def _turn(point: Point, direction: str) -> Point:
+    along, across = (-point[0] if direction in ("RL", "BT") else point[0]), point[1]
+    return (across, along) if direction in UPRIGHT else (along, across)

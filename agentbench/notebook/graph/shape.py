@@ -141,6 +141,15 @@ class GraphShape:
         table.update((member, node.id) for node in self.nodes for member in node.members)
         return table
 
+    def anchor(self, node_id: str, *, leaving: bool) -> str:
+        """Return the id of the node that an edge is tied to: for a frame one of the nodes inside it."""
+        if all(frame.id != node_id for frame in self.frames):
+            return node_id
+        inside = [node for node in self.nodes if node.id.startswith(f"{node_id}/")]
+        wanted = "output" if leaving else "start"
+        fitting = [node for node in inside if wanted in node.kinds] or (inside[-1:] if leaving else inside[:1])
+        return fitting[0].id
+
     def edge_element(self, source: str, target: str) -> str | None:
         """Return the element of the edge between two executors, or between the groups that hold them."""
         holder = self.holder_of

@@ -40,7 +40,7 @@ _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
 _PLACES = frozenset(["d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height", "font-size"])
 _FRACTION = re.compile(r"-?\d+\.\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip", "rect": "ab_back"}
+_EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip"}
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 # Kinds of nodes that are no boxes.
 _OWN_SHAPE = frozenset(["start", "hitl", "subworkflow"])
@@ -420,12 +420,15 @@ def _add_frame(root: Element, shape: GraphShape, decoration: Decoration) -> None
     style.text = static_style(decoration.theme, states=bool(decoration.states))
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
     note = _note_lines(shape.note, width - 2 * _NOTE_MARGIN)
+    wider = max([0.0, *(text_width(line, 12) + 2 * _NOTE_MARGIN - width for line in note)])
+    left, width = left - wider / 2, width + wider
     for index, line in enumerate(note):
         y = top + height + 8 + index * _NOTE_LINE
         place = {"class": "ab_note", "x": f"{left + _NOTE_MARGIN:g}", "y": f"{y:g}", "font-size": "12"}
         SubElement(root, "text", place).text = line
     if note:
         height += 8 + len(note) * _NOTE_LINE
+        root.set("width", f"{width:g}")
         root.set("height", f"{height:g}")
         root.set("viewBox", f"{left:g} {top:g} {width:g} {height:g}")
     ground = Element(

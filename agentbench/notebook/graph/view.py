@@ -1,6 +1,7 @@
 """`draw`: a graph as a standalone picture, with its text, DOT and Mermaid forms."""
 
 import functools
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,9 +9,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
+from agentbench.notebook.graph.builtin import draw_builtin
 from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.graph.folding import fit
-from agentbench.notebook.graph.renderers import Rendered, render_dot
+from agentbench.notebook.graph.renderers import Rendered, render_dot, render_svg
 from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.graph.svg import Decoration, decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
@@ -66,7 +68,7 @@ class GraphView:
     @cached_property
     def dot(self) -> str:
         """DOT text. Its names are positions; states are not in it."""
-        return _dot(self.shape, self.direction, self.detail)
+        return to_dot(self.shape, direction=self.direction, detail=self.detail)
 
     @cached_property
     def svg(self) -> str:
@@ -140,11 +142,11 @@ class GraphView:
             self.shape,
             direction=self.direction,
             detail=self.detail,
-            states=self.node_states,
+            states=_items(self.node_states),
             scheme="dark" if self.theme == "dark" else "light",
         )
         sized = dot.replace("{", f"{{\n\tdpi={_DPI * scale:g}", 1)
-        return render_dot(sized, "png", renderer=self.renderer).data
+        return render_dot(sized, "png", renderer=self.renderer)
 
     def save(self, path: str | Path) -> Path:
         """Write a file; the suffix says what: .svg, .png, .pdf, .dot, .gv, .txt, .mmd or .mermaid.
@@ -161,7 +163,7 @@ class GraphView:
             msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
             raise ValueError(msg)
         if suffix in (".png", ".pdf"):
-            data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer).data
+            data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer)
             path.write_bytes(data)
         else:
             texts = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".txt": "text"}
@@ -197,7 +199,11 @@ class GraphView:
 
     @cached_property
     def _rendered(self) -> Rendered:
-        return render_dot(self.dot, "svg", renderer=self.renderer)
+        return render_svg(
+            lambda: self.dot,
+            lambda: draw_builtin(self.shape, self.direction, self.detail),
+            renderer=self.renderer,
+        )
 
     def _small_png(self) -> bytes | None:
         for scale in (2, 1):
@@ -211,11 +217,6 @@ class GraphView:
 
 
 # The same graph is drawn again in many cells: shapes are values, so results are cached by them.
-
-
-@functools.lru_cache(maxsize=16)
-def _dot(shape: GraphShape, direction: Direction, detail: Detail) -> str:
-    return to_dot(shape, direction=direction, detail=detail)
 
 
 @functools.lru_cache(maxsize=16)
@@ -260,7 +261,7 @@ def draw(  # noqa: PLR0913 - published signature
         expand: Sub-workflows and folded groups to open, by id; `True` opens all sub-workflows.
         max_nodes: Above this number, nodes with equal neighbours are folded into one.
         theme: `light`, `dark`, or `auto`, which follows `configure(theme=)` and else the reader's browser.
-        renderer: `pure`, `dot`, `builtin` or `wasm`; by default the configured one or the first that is there.
+        renderer: `pure`, `dot` or `builtin`; by default the configured one or the first that is there.
 
     Raises:
         TypeError: `source` holds no graph, or `run` holds no states of executors.
@@ -286,6 +287,31 @@ def draw(  # noqa: PLR0913 - published signature
         theme=settings.current().theme if theme == "auto" else theme,
         renderer=renderer,
     )
+
+
+def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
+    """Turn the engine's own drawing of a workflow into a picture.
+
+    Args:
+        dot: The drawing as DOT text.
+        format: `svg`, `png` or `pdf`. SVG comes without scripts, links and comments.
+        workflow: What is drawn as SVG where no program for DOT is there or where it fails.
+        states: States by executor id.
+
+    Raises:
+        RendererUnavailable: The configured renderer is not installed.
+        RenderFailed: It failed, or none that is there writes this format.
+
+    Warns:
+        RuntimeWarning: If the renderer failed and the built-in one drew instead.
+    """
+    if format != "svg":
+        return render_dot(dot, format)
+    view = draw(workflow, run=states, expand=True, renderer="builtin")
+    rendered = render_svg(lambda: dot, lambda: view.svg.encode())
+    if rendered.problem is not None:
+        warnings.warn(str(rendered.problem), RuntimeWarning, stacklevel=2)
+    return rendered.data
 
 
 def _require(what: str, value: str, known: Collection[str]) -> None:

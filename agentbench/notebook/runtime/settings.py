@@ -28,7 +28,7 @@ __all__ = [
     "parse_setting",
 ]
 
-RendererName = Literal["pure", "dot", "builtin", "wasm"]
+RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]
 LoopName = Literal["engine", "kernel", "uvloop"]
 

@@ -89,7 +89,9 @@ class WorkflowViz:
         text = self.to_digraph(include_internal_executors)
         data: bytes = text.encode()
         if format != "dot":
-            data = call_view("agentbench.notebook.graph.renderers:render", text, format)
+            data = call_view(
+                "agentbench.notebook.graph.view:render", text, format, self._workflow, self._overlay.states
+            )
         if path is None:
             handle, name = tempfile.mkstemp(prefix="workflow-", suffix=f".{format}")
             os.close(handle)

@@ -51,6 +51,12 @@ class RunOverlay:
         names = ("executed", "failed", "pending")
         return cls(**{name: {key for key, state in states.items() if state == name} for name in names})
 
+    @property
+    def states(self) -> dict[str, str]:
+        """States by executor id, in the words of the notebook layer."""
+        words = {"executed": "done", "pending": "waiting", "failed": "failed"}
+        return {key: word for name, word in words.items() for key in getattr(self, name)}
+
     def state_of(self, path: NodePath) -> NodeState | None:
         """Return the state of a node in the run, or `None` if the run did not touch it."""
         key = "/".join(path)

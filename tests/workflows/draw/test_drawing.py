@@ -284,18 +284,19 @@ def test_what_is_no_workflow_is_refused_by_its_type(thing):
 def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeypatch):
     calls = []
 
-    def call_view(view, text, file_format):
-        calls.append((view, text, file_format))
+    def call_view(view, text, file_format, workflow, states):
+        calls.append((view, text, file_format, states))
         return f"<{file_format}>".encode()
 
     monkeypatch.setattr("agentbench.workflows.draw.drawing.call_view", call_view)
-    viz = WorkflowViz(graph(["a"]))
+    viz = WorkflowViz(graph(["a"]), overlay={"executed": {"a"}})
     for save, name in ((viz.save_svg, "svg"), (viz.save_png, "png"), (viz.save_pdf, "pdf")):
         path = Path(save(tmp_path / "graph", include_internal_executors=True))
         assert path.name == f"graph.{name}"
         assert path.read_bytes() == f"<{name}>".encode()
     text = viz.to_digraph(include_internal_executors=True)
-    assert calls == [("agentbench.notebook.graph.renderers:render", text, name) for name in ("svg", "png", "pdf")]
+    view = "agentbench.notebook.graph.view:render"
+    assert calls == [(view, text, name, {"a": "done"}) for name in ("svg", "png", "pdf")]
 
 
 def test_without_the_notebook_packages_a_picture_says_what_to_install_and_leaves_no_file(tmp_path, monkeypatch):
