@@ -172,13 +172,6 @@ def _write_strings(array: Any) -> dict[str, Any]:
     return {"kind": "string", "storage": dtype.storage, "nan": dtype.na_value is not pd.NA, "items": items}
 
 
-def _write_interval(array: Any) -> dict[str, Any]:
-    left, right = (
-        pd.Index(each.to_numpy()) if isinstance(each, pd.RangeIndex) else each for each in (array.left, array.right)
-    )
-    return {"kind": "interval", "left": left, "right": right, "closed": array.closed}
-
-
 def _read_zoned(found: dict[str, Any]) -> Any:
     values, zone = _numbers(found["values"], "M"), found["zone"]
     if zone is None:
@@ -217,7 +210,7 @@ def _read_period(found: dict[str, Any]) -> Any:
 def _read_interval(found: dict[str, Any]) -> Any:
     left, right = _index(found["left"]), _index(found["right"])
     _require(len(left) == len(right), "as many left ends as right ends")
-    _require(not isinstance(left, pd.RangeIndex) and not isinstance(right, pd.RangeIndex), "ends one by one")
+    _require(not isinstance(left, pd.RangeIndex) or len(left) <= 1 << 16, "ends one by one")
     closed: Any = of_kind(str, found["closed"])
     return pd.arrays.IntervalArray.from_arrays(left, right, closed)
 
@@ -260,7 +253,7 @@ _ARRAY_WRITERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
     pd.Categorical: lambda it: {"kind": "category", "codes": it.codes, "of": it.categories, "ordered": it.ordered},
     pd.arrays.DatetimeArray: _write_zoned,
     pd.arrays.PeriodArray: lambda it: {"kind": "period", "ordinals": it.asi8, "dtype": str(it.dtype)},
-    pd.arrays.IntervalArray: _write_interval,
+    pd.arrays.IntervalArray: lambda it: {"kind": "interval", "left": it.left, "right": it.right, "closed": it.closed},
     pd.arrays.IntegerArray: _write_masked,
     pd.arrays.FloatingArray: _write_masked,
     pd.arrays.BooleanArray: _write_masked,
