@@ -18,7 +18,7 @@ _OF_REQUESTS = ("source_executor_id", "data", "request_type", "response_type")
 _BOOKKEEPING = {"trace_contexts", "source_span_ids", "_stamps"}
 
 
-@drawn_by("agentbench.notebook.history.changes.lines:diff_bundle")
+@drawn_by("agentbench.notebook.history.changes:diff_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointDiff(Displayable):
     """What differs between two checkpoints. Iterates over its changes; empty, and false, if there are none.
@@ -50,7 +50,7 @@ class CheckpointDiff(Displayable):
         return self.changes[place]
 
     def __str__(self) -> str:
-        text: str = call_view("agentbench.notebook.history.changes.lines:diff_text", self)
+        text: str = call_view("agentbench.notebook.history.changes:diff_text", self)
         return text
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ from agentbench.cli.checkpoint_text import (
 )
 from agentbench.cli.commands import ask
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.notebook.history.changes.lines import diff_text
+from agentbench.notebook.history.changes import diff_text
 from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.class_names import unknown_as_plain
 

@@ -12,7 +12,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import ENGINE_KEYS
-from agentbench.notebook.history.changes.lines import hides, masked_path, short_value
+from agentbench.notebook.history.changes import hides, masked_path, short_value
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import mask_secrets

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -72,9 +74,9 @@ async def ran(text: str, storage: Any = None, workflow: Workflow | None = None) 
     return run
 
 
-def words(svg: str) -> str:
-    root = ElementTree.fromstring(svg)
-    return " | ".join("".join(each.itertext()) for each in root.iter() if each.tag.rpartition("}")[2] == "text")
+def graphs(html: str) -> list[str]:
+    """The pictures of graphs in a page."""
+    return [base64.b64decode(each).decode() for each in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)]
 
 
 def test_two_runs_of_one_input_are_equal():
@@ -83,20 +85,18 @@ def test_two_runs_of_one_input_are_equal():
     assert plot.first is None
     assert plot.title == "run-1 and run-2: 3 of 3 supersteps equal"
     assert plot.frame["op"].tolist() == ["equal"] * 3
-    assert "ab_differs" not in re.sub(r"<style>.*?</style>", "", plot.svg)
+    assert "\N{NOT EQUAL TO}" not in "".join(graphs(plot.html))
 
 
 def test_runs_that_part_are_marked_in_both_graphs_and_in_the_table():
     plot = compare(run_sync(ran("bees")), run_sync(ran("cats", workflow=flow(archive=True))))
     assert plot.first == 0
     assert plot.verdict.startswith("In superstep 0, plan differs: sent 'BEES' in run-1, sent 'CATS' in run-2.")
-    shown = words(plot.svg)
-    assert shown.count("write \N{NOT EQUAL TO}") == 2
-    assert shown.count("archive \N{NOT EQUAL TO}") == 1
-    assert "failed (ValueError: no such page)" in shown
-    root = ElementTree.fromstring(plot.svg)
-    ids = [each.get("id") for each in root.iter() if each.get("id")]
-    assert len(ids) == len(set(ids))
+    drawn = "".join(graphs(plot.html))
+    assert drawn.count("write \N{NOT EQUAL TO}") == 2
+    assert drawn.count("archive \N{NOT EQUAL TO}") == 1
+    assert "failed (ValueError: no such page)" in plot.html
+    assert "sent &#x27;BEES&#x27;" in plot.html
 
 
 def test_a_fork_is_compared_through_the_checkpoints_that_it_shares(storage: InMemoryCheckpointStorage):
@@ -132,23 +132,31 @@ def test_chains_of_checkpoints_are_compared_without_their_runs(form: str, storag
 
 def test_events_without_a_graph_make_a_table_alone():
     one, other = run_sync(ran("bees")), run_sync(ran("birds"))
-    svg = compare(list(one.events), list(other.events)).svg
-    assert "ab_graph" not in re.sub(r"<style>.*?</style>", "", svg)
-    assert "sent 'BIRDS'" in words(svg)
+    html = compare(list(one.events), list(other.events)).html
+    assert graphs(html) == []
+    assert "sent &#x27;BIRDS&#x27;" in html
 
 
 def test_foreign_text_is_never_markup_in_any_form():
     for attack in ATTACKS:
         name = attack.strip() or "blank"
         plot = compare(run_sync(ran(attack, workflow=flow(name))), run_sync(ran("other", workflow=flow(name))))
-        svg = plot.svg
-        root = ElementTree.fromstring(svg)
-        assert {each.tag.rpartition("}")[2] for each in root.iter()} <= {
-            *("svg", "title", "desc", "style", "rect", "text", "path", "g", "circle", "ellipse", "polygon", "polyline"),
-        }
-        for each in root.iter():
-            assert not any(key.startswith("on") or "href" in key for key in each.attrib)
-        assert not re.search("[\x00-\x08\u202e]", svg + plot.text)
+        page = re.sub(r"<style>.*?</style>", "", plot.html, flags=re.DOTALL)
+        tags = {*("div", "p", "b", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure")}
+        assert set(re.findall(r"</?([a-z]+)", page)) <= tags | {"figcaption", "img"}
+        for svg in graphs(plot.html):
+            for each in ElementTree.fromstring(svg).iter():
+                assert each.tag.rpartition("}")[2] != "script"
+                assert not any(key.startswith("on") or "href" in key for key in each.attrib)
+        assert not re.search("[\x00-\x08\u202e]", plot.html + plot.text)
+
+
+def test_a_comparison_is_saved_as_the_page_that_a_cell_displays(tmp_path: Path):
+    plot = compare(run_sync(ran("bees")), run_sync(ran("cats")))
+    assert set(plot._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert plot.save(tmp_path / "c.html").read_text(encoding="utf-8") == plot.html
+    with pytest.raises(ValueError, match=r"\.html, \.txt, \.csv"):
+        plot.save(tmp_path / "c.svg")
 
 
 def test_branches_that_begin_at_one_checkpoint_part_where_one_was_edited(storage: InMemoryCheckpointStorage):

@@ -13,7 +13,7 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
-from agentbench.notebook.history.changes.lines import diff_text
+from agentbench.notebook.history.changes import diff_text
 from agentbench.notebook.plots.diff import DiffPlot
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentbench.checkpoints.editing import Edit, StagedEdits
-from agentbench.notebook.history.changes.lines import change_cells
-from agentbench.notebook.look.html import Markup, Table, element
-from agentbench.notebook.look.style import read_static
+from agentbench.notebook.history.changes import changes_html
+from agentbench.notebook.look.html import element
 
 __all__ = ["edit_bundle", "edits_bundle"]
 
@@ -24,14 +23,5 @@ def edits_bundle(edits: StagedEdits) -> dict[str, Any]:
 
 
 def _html(edits: Sequence[Edit]) -> str:
-    rows = [change_cells(edit.change) for edit in edits]
-    return str(
-        element(
-            "div",
-            element("style", Markup(read_static("views.css") + read_static("diff.css"))),
-            Table("Staged edits", ("", "path", "before", "after"), rows).html()
-            if rows
-            else element("p", "No edits are staged.", class_="ab_head"),
-            class_="ab_view ab_diff",
-        )
-    )
+    above = [] if len(edits) else [element("p", "No edits are staged.", class_="ab_head")]
+    return changes_html([edit.change for edit in edits], "Staged edits", *above)

@@ -3,7 +3,6 @@
 Each returns its views by media type. Displaying reads and escapes; it never runs, saves or connects anything.
 """
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,8 +19,8 @@ from agentbench.notebook.history.step_rows import (
     superstep_rows,
     warning_rows,
 )
-from agentbench.notebook.look.html import Markup, Page, Table
-from agentbench.notebook.text.escape import MASK, esc
+from agentbench.notebook.look.html import Markup, Page, Table, image
+from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
@@ -159,13 +158,12 @@ def _run_tables(events: list[Any], requests: Any) -> list[Table]:
 
 
 def _picture(run: Any) -> Markup | None:
-    """The run's graph inside the HTML, as an image: its ids and style stay apart from the page's."""
+    """The run's graph inside the HTML."""
     try:
         view: GraphView = draw(run, direction="auto")
-        encoded = base64.b64encode(view.svg.encode()).decode("ascii")
+        return image(view.svg, view.text)
     except (AgentFrameworkException, TypeError):
         return None
-    return Markup(f'<img alt="{esc(view.text)}" src="data:image/svg+xml;base64,{encoded}">')
 
 
 def _event_facts(event: Any) -> list[tuple[str, object]]:

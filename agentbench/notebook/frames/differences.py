@@ -7,7 +7,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.columns import build_frame
-from agentbench.notebook.history.changes.lines import hides, masked_path
+from agentbench.notebook.history.changes import hides, masked_path
 from agentbench.notebook.history.loop_bound import run_on_engine
 from agentbench.notebook.history.sources import Chosen, find_storage
 from agentbench.notebook.text.escape import MASK

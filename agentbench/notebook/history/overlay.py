@@ -7,10 +7,10 @@ from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import read_runs
 from agentbench.notebook.look.states import STATES, strongest
 
-__all__ = ["read_states"]
+__all__ = ["STATE_OF_CALL", "read_states"]
 
 # A call that a finished run broke off has no state.
-_STATE_OF = {
+STATE_OF_CALL = {
     "completed": "done",
     "bypassed": "done",
     "waiting": "done",
@@ -43,7 +43,7 @@ def read_states(run: Any) -> dict[Any, str]:
     except (TypeError, IndexError) as error:
         msg = f"run={type(run).__name__} has no states of executors. Pass a run, its result, or states by executor id."
         raise TypeError(msg) from error
-    states = {call.executor: _STATE_OF[call.status] for call in history.calls}
+    states = {call.executor: STATE_OF_CALL[call.status] for call in history.calls}
     states |= dict.fromkeys(_waiting(history), "waiting")
     states = {executor: state for executor, state in states.items() if state != "idle"}
     return states if history.is_over else _with_queued(states, getattr(run, "handle", run))

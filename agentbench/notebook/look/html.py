@@ -1,5 +1,6 @@
 """Small pages of facts and tables, as HTML and as plain text with the same content; all values in them are escaped."""
 
+import base64
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["Markup", "Page", "Table", "element", "is_wanted", "shorten"]
+__all__ = ["Markup", "Page", "Table", "element", "image", "is_wanted", "shorten"]
 
 MAX_ROWS = 60
 
@@ -41,6 +42,12 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
     )
     inside = "".join(_escape(child) for child in children if child is not None)
     return Markup(f"<{tag}{written}>{inside}</{tag}>")
+
+
+def image(svg: str, alt: str) -> Markup:
+    """Return a picture inside HTML, as an image: its ids and style stay apart from the page's."""
+    encoded = base64.b64encode(svg.encode()).decode("ascii")
+    return Markup(f'<img alt="{esc(alt)}" src="data:image/svg+xml;base64,{encoded}">')
 
 
 def _escape(value: object) -> str:

@@ -1,21 +1,35 @@
 """Two runs, or two chains of checkpoints, beside each other."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
+from xml.etree import ElementTree
 
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.comparison import comparison_frame
 from agentbench.notebook.graph.shape import find_workflow
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.history.compare import RunComparison, compare_sides, read_sides
-from agentbench.notebook.plots.compare_svg import MarkedGraph, compare_svg
-from agentbench.notebook.plots.compare_text import compare_text
-from agentbench.notebook.plots.plot import Plot
+from agentbench.notebook.history.compare import Row, RunComparison, Side, compare_sides, read_sides
+from agentbench.notebook.history.overlay import STATE_OF_CALL
+from agentbench.notebook.look.html import Markup, Table, element, image
+from agentbench.notebook.look.style import read_static
+from agentbench.notebook.plots.plot import TablePlot
+from agentbench.notebook.text.escape import esc
 
 __all__ = ["ComparePlot", "compare"]
 
+_MOST_LINES = 57  # below the title, the verdict and the names of the columns
+_MOST_PARTS = 8
+_NAMED = 6
+_CELL = 44
+_DIFFERS = "\N{NOT EQUAL TO}"
+_SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+"}
 
-class ComparePlot(Plot):
-    """Two runs beside each other, as `compare` returns them: a picture, text and a frame.
+#: Superstep, sign, part, and what it did on both sides; equal supersteps in a row are one line.
+Line = tuple[str, str, str, str, str]
+
+
+class ComparePlot(TablePlot):
+    """Two runs beside each other, as `compare` returns them: both graphs above a table, text and a frame.
 
     Attributes:
         first: The first superstep that differs; `None` if none does.
@@ -27,13 +41,13 @@ class ComparePlot(Plot):
         found.frame
     """
 
-    def __init__(self, found: RunComparison, graphs: "list[Any]", width: float) -> None:
+    def __init__(self, found: RunComparison, sources: "list[Any]") -> None:
         self.first = found.first
         self.verdict = found.verdict
         super().__init__(
             found.title,
-            svg=lambda: compare_svg(found, _marked_graphs(found, graphs), width=width, description=compare_text(found)),
-            text=lambda: compare_text(found),
+            html=lambda: _html(found, sources),
+            text=lambda: _text(found),
             frame=lambda: comparison_frame(found),
         )
 
@@ -43,21 +57,20 @@ class ComparePlot(Plot):
         return self.first is None
 
 
-def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -> ComparePlot:
+def compare(run_a: Any, run_b: Any, *, source: Any = None) -> ComparePlot:
     """Compare two runs superstep by superstep: which executors ran, what they sent and requested, and the shared state.
 
     Runs with events are compared by their events. If one side has only checkpoints, both sides are compared by their
     checkpoints; of a storage, by the chain that ends in its last checkpoint. Times and ids do not count. A run that was
     resumed or forked is compared from its first superstep on: superstep n is compared with superstep n.
 
-    The picture shows both graphs, if they are known, with the differing executors marked, and a table with the
+    A cell displays both graphs, if they are known, with the differing executors marked, above a table with the
     differences of each superstep.
 
     Args:
         run_a: A run, a result, a stepper, a storage, a list of checkpoints, or the id of a run.
         run_b: The other one, of the same types.
         source: A storage or a list of runs, needed for ids of runs.
-        width: Width of the picture, in points.
 
     Returns:
         A plot. Its `frame` has the index (`superstep` int64, `part` string), columns `kind` (`executor`, `state`) and
@@ -68,23 +81,117 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -
         TypeError: A side is none of these, or is an id and `source` is missing.
 
     Example:
-        compare(run, await run.fork(checkpoint), width=900)
+        compare(run, await run.fork(checkpoint))
     """
-    one, other = read_sides(run_a, run_b, source)
-    return ComparePlot(compare_sides(one, other), [run_a, run_b], width)
+    return ComparePlot(compare_sides(*read_sides(run_a, run_b, source)), [run_a, run_b])
 
 
-def _marked_graphs(found: RunComparison, sides: "list[Any]") -> list[MarkedGraph]:
+def _html(found: RunComparison, sources: "list[Any]") -> str:
+    head = element("p", element("b", esc(found.title, into="line", limit=None)), class_="ab_head")
+    graphs = _graphs(found, sources)
+    table = Table("Supersteps", ("superstep", "", "part", found.a.name, found.b.name), _lines(found))
+    return str(
+        element(
+            "div",
+            element("style", Markup(read_static("views.css") + read_static("diff.css"))),
+            head,
+            element("p", found.verdict),
+            element("div", *graphs, class_="ab_pair") if graphs else None,
+            table.html() if table.rows else None,
+            class_="ab_view",
+        )
+    )
+
+
+def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
     """Return the graphs of both sides, or none if one is unknown."""
     try:
-        runs = [getattr(each, "handle", each) for each in sides]
-        views = [draw(find_workflow(run), run=run, direction="auto", max_nodes=40) for run in runs]
-        ids = [set(view.whole.holder_of) for view in views]
-        differ = found.differing_executors | (ids[0] ^ ids[1])
-        elements = [view.shape.element_of for view in views]
-        return [
-            MarkedGraph(view.svg, {known[each] for each in differ if each in known})
-            for view, known in zip(views, elements, strict=True)
-        ]
+        workflows = [find_workflow(getattr(each, "handle", each)) for each in sources]
+        sides = list(zip((found.a, found.b), workflows, strict=True))
+        views = [draw(workflow, run=_last_states(side), direction="auto", max_nodes=40) for side, workflow in sides]
+        only_one = set(views[0].whole.holder_of) ^ set(views[1].whole.holder_of)
+        figures = []
+        for (side, _), view in zip(sides, views, strict=True):
+            differ = [each for each in found.differing_executors | only_one if each in view.shape.element_of]
+            picture = _mark(view.svg, {view.shape.element_of[each] for each in differ})
+            figures.append(element("figure", element("figcaption", side.name), image(picture, view.text)))
     except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table
         return []
+    return figures
+
+
+def _last_states(side: Side) -> dict[str, str]:
+    """Return the state of each executor after its last superstep, without the ones that the graph does not draw."""
+    calls = (call for number in sorted(side.steps) for call in side.steps[number].calls.values())
+    return {call.executor: STATE_OF_CALL[call.status] for call in calls}
+
+
+def _mark(svg: str, elements: Collection[str]) -> str:
+    """Return the picture of a graph with a thick outline and a sign at the nodes that differ."""
+    root = ElementTree.fromstring(svg)
+    for group in root.iter():
+        group.tag = group.tag.rpartition("}")[2]
+        if group.get("id") in elements:
+            label = next((child for child in group if child.tag.endswith("text")), None)
+            if label is not None:
+                label.text = f"{label.text or ''} {_DIFFERS}"
+            for shape in group:
+                if "ab_shape" in shape.get("class", ""):
+                    shape.set("style", "stroke:#D55E00;stroke-width:3")
+    root.set("xmlns", "http://www.w3.org/2000/svg")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+# ---- lines ------------------------------------------------------------------------------------------------------
+
+
+def _lines(found: RunComparison) -> list[Line]:
+    """Return the supersteps as lines: each that differs in detail, equal ones that follow each other as one."""
+    lines: list[Line] = []
+    equal: list[int] = []
+    for step, rows in [*found.steps.items(), (None, [])]:
+        if step is not None and step not in found.different:
+            equal.append(step)
+            continue
+        if equal:
+            numbers = f"{equal[0]}" if len(equal) == 1 else f"{equal[0]}\N{EN DASH}{equal[-1]}"
+            names = _names(row for each in equal for row in found.steps[each])
+            lines.append((numbers, _SIGNS["equal"], names, "", ""))
+            equal = []
+        parts = [row for row in rows if row.op != "equal"]
+        detailed = [("", _SIGNS[row.op], _part(row), row.a, row.b) for row in parts[:_MOST_PARTS]]
+        if len(parts) > _MOST_PARTS:
+            detailed.append(("", _DIFFERS, f"… {len(parts) - _MOST_PARTS} more", "", ""))
+        if same := _names(row for row in rows if row.op == "equal"):
+            detailed.append(("", _SIGNS["equal"], same, "", ""))
+        lines += [(str(step), *line[1:]) if place == 0 else line for place, line in enumerate(detailed)]
+    return lines
+
+
+def _names(rows: Iterator[Row]) -> str:
+    names = [esc(name, into="line", limit=40) for name in dict.fromkeys(row.part for row in rows)]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def _part(row: Row) -> str:
+    return ("state." if row.kind == "state" else "") + esc(row.part, into="line", limit=80)
+
+
+def _text(found: RunComparison) -> str:
+    """Return title, first divergence and table, at most 60 lines."""
+    lines = _lines(found)
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], ("", "", f"… {len(lines) - _MOST_LINES + 1:,} more lines", "", "")]
+    names = ("", "") if found.is_equal else (found.a.name, found.b.name)
+    table = [[_cut(cell) for cell in line] for line in [("superstep", "", "", *names), *lines]]
+    # The text of equal parts may run into the last columns, which are empty there.
+    widths = [max(len(line[at]) for line in table if at != 2 or line[1] != _SIGNS["equal"]) for at in range(5)]
+    body = [
+        "  ".join((line[0].rjust(widths[0]), line[1] or " ", *map(str.ljust, line[2:], widths[2:]))).rstrip()
+        for line in table
+    ]
+    return "\n".join([found.title, found.verdict, *(body if lines else [])])
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…"

@@ -1,4 +1,4 @@
-"""The common form of all plots: a standalone picture, the same in words, and the data behind it."""
+"""The common form of all plots: a picture or a table, the same in words, and the data behind it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -13,15 +13,60 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot"]
-
-_SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
+__all__ = ["Plot", "TablePlot"]
 
 
-class Plot:
+class _View:
+    """One of the two kinds of plots; `_main` names the part that a cell displays, after its suffix."""
+
+    _main = "svg"
+    _media_type = "image/svg+xml"
+
+    def __init__(self, title: str, text: Callable[[], str], frame: "Callable[[], pd.DataFrame]") -> None:
+        self.title = title
+        self._text = text
+        self._frame = frame
+
+    @cached_property
+    def text(self) -> str:
+        """The content in words, at most 60 lines."""
+        return self._text()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The data behind it, to start from with another plotting package; a new frame at each reading."""
+        return self._frame()
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file; the suffix says what: .svg (of tables .html), .txt or .csv.
+
+        Raises:
+            ValueError: For another suffix.
+        """
+        path = Path(path)
+        suffixes = {f".{self._main}": self._main, ".txt": "text", ".csv": "csv"}
+        kind = suffixes.get(path.suffix.lower())
+        if kind is None:
+            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(suffixes)}."
+            raise ValueError(msg)
+        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
+        path.write_text(content, encoding="utf-8", newline="\n")
+        return path
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r})"
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        parts = {self._media_type: self._main, "text/plain": "text"}
+        return {kind: getattr(self, parts[kind]) for kind in parts if is_wanted(kind, include, exclude)}
+
+
+class Plot(_View):
     """A picture with its words and its data; each part is built at its first use.
 
-    Made by `timeline`, `lineage`, `usage`, `compare` and `diff`. A cell displays the picture.
+    Made by `timeline`, `lineage` and `usage`. A cell displays the picture.
 
     Args:
         title: One line about it.
@@ -50,27 +95,15 @@ class Plot:
         forms: Mapping[str, Callable[[], str]] | None = None,
         keys: Sequence[str] = (),
     ) -> None:
-        self.title = title
-        self._svg = svg
-        self._text = text
-        self._frame = frame
+        super().__init__(title, text, frame)
+        self._draw = svg
         self._forms = forms
         self._keys = keys
 
     @cached_property
     def svg(self) -> str:
         """The picture, with its own colours for light and dark pages."""
-        return self._svg()
-
-    @cached_property
-    def text(self) -> str:
-        """The picture in words, at most 60 lines."""
-        return self._text()
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """The data behind it, to start from with another plotting package; a new frame at each reading."""
-        return self._frame()
+        return self._draw()
 
     def panel(self) -> "PlotPanel":
         """Return the plot as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
@@ -83,26 +116,33 @@ class Plot:
 
         return PlotPanel(self.title, self._forms or {"": lambda: self.svg}, self._keys)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a file; the suffix says what: .svg, .txt or .csv.
 
-        Raises:
-            ValueError: For another suffix.
-        """
-        path = Path(path)
-        kind = _SUFFIXES.get(path.suffix.lower())
-        if kind is None:
-            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(_SUFFIXES)}."
-            raise ValueError(msg)
-        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
-        path.write_text(content, encoding="utf-8", newline="\n")
-        return path
+class TablePlot(_View):
+    """A table with its words and its data, as `compare` and `diff` make them; its text can be selected.
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.title!r})"
+    Args:
+        title: One line about it.
+        html: Returns the table.
+        text: Returns the words.
+        frame: Returns the data.
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, Any]:
-        parts = {"image/svg+xml": "svg", "text/plain": "text"}
-        return {kind: getattr(self, parts[kind]) for kind in parts if is_wanted(kind, include, exclude)}
+    Raises:
+        MissingExtraError: `frame` needs pandas.
+
+    Example:
+        compare(before, after).save("compare.html")
+    """
+
+    _main = "html"
+    _media_type = "text/html"
+
+    def __init__(
+        self, title: str, *, html: Callable[[], str], text: Callable[[], str], frame: "Callable[[], pd.DataFrame]"
+    ) -> None:
+        super().__init__(title, text, frame)
+        self._table = html
+
+    @cached_property
+    def html(self) -> str:
+        """The table as HTML, in the colours of the page around it."""
+        return self._table()

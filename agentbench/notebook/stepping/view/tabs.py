@@ -9,7 +9,7 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.notebook.graph.shape import GraphShape
-from agentbench.notebook.history.changes.rows import MAX_CHANGES, ChangeRow, change_row, edit_rows
+from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_entries, node_facts

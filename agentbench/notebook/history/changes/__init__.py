@@ -1,1 +1,0 @@
-"""What differs between two checkpoints, and staged edits, as lines and as rows."""
