@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -70,9 +71,14 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
 def shortened(value: Any, longest: int = _LONGEST) -> str:
     """Return the `repr` of a value in one line, without addresses in memory, cut where it is long.
 
-    A text keeps the longest number of characters, other values twice as many.
+    A text keeps the longest number of characters, other values twice as many. A checksum of the whole tells apart what
+    begins alike: programs take `str(messages)` as the key of a cache.
     """
     if isinstance(value, str) and len(value) > longest:
-        return f"{value[:longest]!r}… ({len(value):,} characters)"
+        return f"{value[:longest]!r}… ({len(value):,} characters, #{_checksum(value)})"
     text = _ADDRESS.sub("", repr(value))
-    return text if len(text) <= 2 * longest else f"{text[: 2 * longest]}…"
+    return text if len(text) <= 2 * longest else f"{text[: 2 * longest]}… (#{_checksum(text)})"
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode(errors='replace')):08x}"

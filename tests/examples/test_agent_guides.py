@@ -178,7 +178,7 @@ class Cached(ChatMiddleware):
         self.cache: dict[str, Any] = {}
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        key = json.dumps([message.to_dict() for message in context.messages])
+        key = str(context.messages)
         if key in self.cache:
             context.result = self.cache[key]
             hit = "cache hit"
@@ -188,10 +188,12 @@ class Cached(ChatMiddleware):
 
 
 async def test_a_cache_in_front_of_the_model_ends_the_pipeline_early() -> None:
-    client = ScriptedChatClient(["only once"])
+    client = ScriptedChatClient(["only once", "another"])
     agent = client.as_agent(name="cached", middleware=[Cached()])
-    assert [(await agent.run("same")).text for _ in range(3)] == ["only once"] * 3
-    assert len(client.calls) == 1
+    long = "Summarize this report. " * 10
+    assert [(await agent.run(f"{long}1")).text for _ in range(3)] == ["only once"] * 3
+    assert (await agent.run(f"{long}2")).text == "another"
+    assert len(client.calls) == 2
 
 
 async def test_a_provider_brings_chat_middleware_and_no_agent_middleware() -> None:

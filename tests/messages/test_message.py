@@ -250,7 +250,7 @@ class Note(Message):
         (Message("user", "hi"), "Message('user', 'hi')"),
         (Message("user"), "Message('user', [])"),
         (Message("user", "a\n<b>"), r"Message('user', 'a\n<b>')"),
-        (Message("user", "x" * 99), f"Message('user', '{'x' * 60}'… (99 characters))"),
+        (Message("user", "x" * 99), f"Message('user', '{'x' * 60}'… (99 characters, #dfcef126))"),
         (
             Message("user", "hi", author_name="Ann", message_id=0),
             "Message('user', 'hi', author_name='Ann', message_id=0)",

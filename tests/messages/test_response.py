@@ -286,7 +286,7 @@ def test_equal_are_those_of_one_class_that_say_the_same(cls: Any) -> None:
         ),
         (
             AgentResponse(messages=Message("assistant", "x" * 99), additional_properties={"k": 1}),
-            f"AgentResponse('{'x' * 60}'… (99 characters), messages=1, additional_properties={{'k': 1}})",
+            f"AgentResponse('{'x' * 60}'… (99 characters, #dfcef126), messages=1, additional_properties={{'k': 1}})",
         ),
     ],
 )

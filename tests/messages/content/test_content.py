@@ -115,7 +115,7 @@ def test_as_text(content: Content, text: str) -> None:
     [
         (Content.from_text("hi"), "Content('text', text='hi')"),
         (Content.from_text("a\n<b>"), r"Content('text', text='a\n<b>')"),
-        (Content.from_text("x" * 99), f"Content('text', text='{'x' * 60}'… (99 characters))"),
+        (Content.from_text("x" * 99), f"Content('text', text='{'x' * 60}'… (99 characters, #dfcef126))"),
         (Content.from_data(b"12345", "image/png"), "Content('data', size_bytes=5, media_type='image/png')"),
         (Content.from_uri("data:,hello"), "Content('data', size_bytes=5)"),
         (Content.from_function_result("c", result="ok"), "Content('function_result', call_id='c', result='ok')"),
