@@ -125,6 +125,7 @@ class ContextWriter:
         run, run_state, graph = self._run, self._run.run_state, self._run.graph
         await run.hand_over()
         previous = run_state.last_checkpoint_id
+        facts = {keys.SOURCE: source, keys.WRITERS: list(writers), keys.GRAPH_SIGNATURE: graph.signature}
         try:
             saved = State()
             saved.import_state((await snapshot(graph, run_state)).state)
@@ -134,12 +135,7 @@ class ContextWriter:
                 saved,
                 previous,
                 run_state.superstep,
-                {
-                    keys.SOURCE: source,
-                    keys.WRITERS: list(writers),
-                    keys.GRAPH_SIGNATURE: graph.signature,
-                    **(metadata or {}),
-                },
+                {**facts, **(metadata or {})},
             )
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             text = f"The checkpoint of superstep {run_state.superstep} was not saved: {type(error).__name__}: {error}"
