@@ -837,7 +837,7 @@ class NestedLoopError(NotebookError, RuntimeError):
     def __init__(self, call: str, reason: str | None = None) -> None:
         self.call, self.reason = call, reason
         why = reason or "a call from the engine thread itself would wait for itself"
-        super().__init__(f"Cannot block on {call} here: {why}. Write `await {call}(...)` instead.")
+        super().__init__(f"Cannot block here: {why}. Write `await {call}(...)` instead.")
 
 
 class NoBlockingError(NotebookError, RuntimeError):
@@ -845,4 +845,4 @@ class NoBlockingError(NotebookError, RuntimeError):
 
     def __init__(self, call: str) -> None:
         self.call = call
-        super().__init__(f"Cannot block on {call}: this Python has no threads. Write `await {call}(...)` instead.")
+        super().__init__(f"Cannot block: this Python has no threads. Write `await {call}(...)` instead.")

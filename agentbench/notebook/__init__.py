@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.runtime.waiting import submit as submit
     from agentbench.notebook.runtime.waiting import wait as wait
     from agentbench.notebook.stepping.model.messages import StepperStatus as StepperStatus
+    from agentbench.notebook.stepping.start import stepper as stepper
     from agentbench.notebook.stepping.stepper import Stepper as Stepper
-    from agentbench.notebook.stepping.stepper import stepper as stepper
     from agentbench.workflows.draw.python_code import to_python as to_python
     from agentbench.workflows.run.break_places import Breakpoint as Breakpoint
 
@@ -116,7 +116,7 @@ _MODULE_OF = {
     "run_sync": "runtime.waiting",
     "runs_frame": "frames.frames",
     "state_frame": "frames.frames",
-    "stepper": "stepping.stepper",
+    "stepper": "stepping.start",
     "submit": "runtime.waiting",
     "timeline": "plots.functions",
     "timeline_frame": "frames.frames",

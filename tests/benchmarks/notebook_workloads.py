@@ -10,8 +10,7 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from agentbench import CheckpointInfo, InMemoryCheckpointStorage, WorkflowCheckpoint, WorkflowEvent, run_sync
-from agentbench.notebook import checkpoints_frame, diff, draw, events_frame, form, timeline
-from agentbench.notebook.stepping.stepper import stepper
+from agentbench.notebook import checkpoints_frame, diff, draw, events_frame, form, stepper, timeline
 from agentbench.workflows.events.events import EventStamps
 from tests.benchmarks.engine_workloads import ring
 from tests.benchmarks.workload import Await, Call, Prepare, Workload

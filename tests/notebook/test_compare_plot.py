@@ -23,8 +23,7 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
-from agentbench.notebook import compare
-from agentbench.notebook.stepping.stepper import stepper
+from agentbench.notebook import compare, stepper
 from tests.notebook.attacks import ATTACKS
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowCheckpoint, WorkflowContext, handler
-from agentbench.notebook import DiffPlot, diff
-from agentbench.notebook.stepping.stepper import stepper
+from agentbench.notebook import DiffPlot, diff, stepper
 
 
 def checkpoint(name: str, state: dict[str, Any]) -> WorkflowCheckpoint:

@@ -205,7 +205,7 @@ def test_ids_without_a_storage_are_refused():
 
 
 def test_a_stepper_is_a_source_for_its_run(storage: InMemoryCheckpointStorage):
-    from agentbench.notebook.stepping.stepper import stepper
+    from agentbench.notebook import stepper
 
     panel: Any = stepper(review(), "Once", storage=storage)
     panel.step()

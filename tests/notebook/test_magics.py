@@ -10,11 +10,11 @@ import pytest
 
 from agentbench import _clock
 from agentbench.exceptions import MagicUsageError, WorkflowTextError
+from agentbench.notebook import stepper
 from agentbench.notebook.cells.workbench import workbench
 from agentbench.notebook.commands import magics
 from agentbench.notebook.commands.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.stepper import stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.stepping.model.messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
+from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import node_entries, node_facts
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent
@@ -25,13 +25,13 @@ def stepped(*supersteps: list[Any]) -> StepperModel:
     """A run whose supersteps had these events; the last one left a message for `review`."""
     made = StepperModel("flow", Activity(["plan", "review"], [("plan", "review")]))
     planned = (PlannedDelivery("plan", "review", "hello", 0, ("plan",)),)
-    made.handle(Started(RunFacts(run_id="run-1", planned=planned)))
+    made.start(RunFacts(run_id="run-1", planned=planned))
     for number, events in enumerate(supersteps):
-        made.handle(StepRequested(confirmed=True))
+        made.step(confirmed=True)
         for event in events:
-            made.handle(EventEmitted(event))
+            made.see(event)
         told = RunFacts(run_id="run-1", status="IN_PROGRESS", superstep=number, planned=planned)
-        made.handle(StepEnded(StepReport(number, events, None), told))
+        made.end_step(StepEnded(StepReport(number, events, None), told))
     return made
 
 

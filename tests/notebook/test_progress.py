@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from agentbench.notebook import stepper
 from agentbench.notebook.progress_bar import displays as progress_displays
 from agentbench.notebook.progress_bar.displays import Bar, Widget, progress_html
 from agentbench.notebook.progress_bar.progress import Progress, progress
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.stepper import stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext

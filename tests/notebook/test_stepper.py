@@ -23,7 +23,7 @@ from agentbench.exceptions import (
     StepperClosed,
     StepperStateError,
 )
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -208,7 +208,7 @@ async def test_an_awaited_run_waits_for_the_person_and_goes_on() -> None:
     running = asyncio.ensure_future(panel.arun())
     await asyncio.wait_for(asked.wait(), WAIT_S)
     assert not running.done()
-    await panel.arespond(panel.pending[0].request_id, False)
+    await asyncio.to_thread(panel.respond, panel.pending[0].request_id, False)
     assert await running == "done"
     assert panel.result is not None
     assert panel.result.outputs == ["rejected"]
@@ -223,7 +223,7 @@ async def test_an_interrupt_while_a_person_has_to_answer_leaves_the_question_ope
     with pytest.raises(asyncio.CancelledError):
         await running
     assert panel.status == "waiting"
-    await panel.arespond(panel.pending[0].request_id, True)
+    await asyncio.to_thread(panel.respond, panel.pending[0].request_id, True)
     assert panel.status == "paused"  # and does not go on by itself
     assert await panel.arun() == "done"
 
@@ -455,7 +455,7 @@ def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> Non
         import asyncio, sys
         task, future = asyncio.Task, asyncio.Future
         import agentbench.notebook
-        from agentbench.notebook.stepping.stepper import stepper
+        from agentbench.notebook import stepper
         from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
         from agentbench.workflows.executors.context import WorkflowContext
         from agentbench.workflows.executors.executor import Executor

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import StepperStateError
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor

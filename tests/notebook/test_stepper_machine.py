@@ -17,7 +17,7 @@ from agentbench._bridge import run_sync
 from agentbench._clock import CountingIds, TickingClock
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperStateError
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

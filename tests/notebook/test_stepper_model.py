@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,32 +15,14 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepping.model.messages import (
-    AnswerTaken,
-    BackRequested,
-    BranchRequested,
-    CloseRequested,
-    EditStaged,
-    EventEmitted,
     Fork,
-    Forked,
-    ForwardRequested,
-    GotoRequested,
-    LiveRequested,
-    PauseRequested,
+    Instruction,
     Rest,
-    Rested,
     Restore,
-    Restored,
     RunFacts,
-    RunRequested,
-    ShowAgainRequested,
-    Started,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StepRequested,
-    Stopped,
-    StopRequested,
     StopRun,
     TakeStep,
 )
@@ -79,12 +61,12 @@ class Engine:
     facts: RunFacts = field(default_factory=lambda: RunFacts(run_id="run-1", planned=(delivery("", "plan"),)))
 
     def start(self) -> Engine:
-        self.model.handle(Started(self.facts))
+        self.model.start(self.facts)
         return self
 
     def saw(self, *events: Any) -> None:
         for event in events:
-            self.model.handle(EventEmitted(event))
+            self.model.see(event)
 
     def ended(
         self,
@@ -109,10 +91,10 @@ class Engine:
             requests=tuple(requests),
             pause_reason=None if pause_reason is None else PauseReason(pause_reason),
         )
-        return self.model.handle(StepEnded(report(number, *events), self.facts, reached, hits))
+        return self.model.end_step(StepEnded(report(number, *events), self.facts, reached, hits))
 
     def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
-        assert self.model.handle(StepRequested()) == TakeStep()
+        assert self.model.step() == TakeStep()
         return self.ended(status, **told)
 
 
@@ -149,9 +131,9 @@ def after(status: StepperStatus, model: StepperModel) -> Engine:
     engine.step(planned=GOES_ON)
     if status in (S.STEPPING, S.RUNNING):
         engine.step(planned=GOES_ON)
-        model.handle(StepRequested() if status is S.STEPPING else RunRequested())
+        _ = model.step() if status is S.STEPPING else model.run()
     elif status is S.CLOSED:
-        model.handle(CloseRequested())
+        model.close()
     else:
         tails: dict[StepperStatus, tuple[str, dict[str, Any]]] = {
             S.PAUSED: ("IN_PROGRESS", {"planned": GOES_ON}),
@@ -190,17 +172,23 @@ def test_exactly_the_calls_of_a_state_are_allowed_and_their_buttons_on(
     assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(CALLS[status])
 
 
-REQUESTS: dict[str, Any] = {
-    "step": StepRequested(),
-    "run": RunRequested(),
-    "pause": PauseRequested(),
-    "stop": StopRequested(),
-    "back": BackRequested(),
-    "forward": ForwardRequested(),
-    "fork": BranchRequested(),
-    "edit": EditStaged("cp-0-run-1", Edit("score", 1, 2, ("state", "score"))),
-    "show_again": ShowAgainRequested(),
+Request = Callable[[StepperModel], "Instruction | None"]
+
+REQUESTS: dict[str, Request] = {
+    "step": StepperModel.step,
+    "run": StepperModel.run,
+    "pause": StepperModel.pause,
+    "stop": StepperModel.stop,
+    "back": StepperModel.go_back,
+    "forward": StepperModel.go_forward,
+    "fork": StepperModel.branch,
+    "edit": lambda model: model.stage_edit("cp-0-run-1", Edit("score", 1, 2, ("state", "score"))),
+    "show_again": lambda model: model.show_again(2),
 }
+
+
+def go_to_the_first(model: StepperModel) -> None:
+    model.go_to("cp-0-run-1")
 
 
 @pytest.mark.parametrize("status", [status for status in S if status is not S.CLOSED])
@@ -209,19 +197,19 @@ def test_what_has_no_button_now_is_refused_with_what_is_possible(status: Stepper
         model = new_model()
         after(status, model)
         if call in model.allowed:
-            model.handle(requested)
+            requested(model)
             continue
         with pytest.raises(StepperStateError) as refused:
-            model.handle(requested)
+            requested(model)
         assert (refused.value.status, refused.value.allowed) == (status, model.allowed)
         assert status_of(model) is status
 
 
 def test_a_closed_stepper_takes_no_more_calls(model: StepperModel) -> None:
     after(S.CLOSED, model)
-    for requested in [*REQUESTS.values(), GotoRequested("cp-0-run-1"), LiveRequested()]:
+    for requested in [*REQUESTS.values(), go_to_the_first, StepperModel.show_now]:
         with pytest.raises(StepperClosed):
-            model.handle(requested)
+            requested(model)
 
 
 # --- stepping and running ---------------------------------------------------------------------------------------------
@@ -242,7 +230,7 @@ def test_a_closed_stepper_takes_no_more_calls(model: StepperModel) -> None:
 def test_a_run_goes_on_until_something_ends_it(
     engine: Engine, status: str, told: dict[str, Any], rests_as: StepperStatus
 ) -> None:
-    assert engine.model.handle(RunRequested()) == TakeStep()
+    assert engine.model.run() == TakeStep()
     assert engine.ended(planned=GOES_ON) == TakeStep()
     assert engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()]) == TakeStep()
     assert engine.ended(status, **told) is None
@@ -250,26 +238,26 @@ def test_a_run_goes_on_until_something_ends_it(
 
 
 def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
-    assert engine.model.handle(RunRequested(speed=4)) == TakeStep()
+    assert engine.model.run(speed=4) == TakeStep()
     rest = engine.ended(planned=GOES_ON)
     assert rest == Rest(0.25)
-    assert engine.model.handle(Rested(rest.turn)) == TakeStep()
+    assert engine.model.wake(rest.turn) == TakeStep()
 
 
 def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
-    engine.model.handle(RunRequested(speed=4))
+    engine.model.run(speed=4)
     rest = engine.ended(planned=GOES_ON)
-    assert engine.model.handle(StopRequested()) == StopRun()
-    assert engine.model.handle(Rested(rest.turn)) is None
-    engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
-    assert engine.model.handle(Rested(rest.turn)) is None
+    assert engine.model.stop() == StopRun()
+    assert engine.model.wake(rest.turn) is None
+    engine.model.take_stop(replace(engine.facts, status="CANCELLED"))
+    assert engine.model.wake(rest.turn) is None
     assert status_of(engine.model) is S.CANCELLED
 
 
 def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
     engine.step(planned=GOES_ON)
-    engine.model.handle(StepRequested())
-    engine.model.handle(StepFailed(OSError("disk full"), engine.facts))
+    engine.model.step()
+    engine.model.fail(StepFailed(OSError("disk full"), engine.facts))
     assert status_of(engine.model) is S.PAUSED
     assert view_of(engine.model).banner.text == "OSError: disk full"
 
@@ -279,9 +267,9 @@ def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> Non
 
 def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
     engine.step("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()])
-    engine.model.handle(StepRequested())
+    engine.model.step()
     engine.saw(INVOKED("review"))
-    assert engine.model.handle(AnswerTaken("q1", replace(engine.facts, requests=()))) is None
+    assert engine.model.take_answer(replace(engine.facts, requests=())) is None
     assert status_of(engine.model) is S.STEPPING
     assert view_of(engine.model).states["review"] == "running"
     assert view_of(engine.model).requests == ()
@@ -294,7 +282,7 @@ def looked_back(model: StepperModel, steps: int = 4, back: int = 2) -> Engine:
     engine = Engine(model).start()
     for _ in range(steps):
         engine.step(planned=GOES_ON)
-    model.handle(BackRequested(back))
+    model.go_back(back)
     return engine
 
 
@@ -305,27 +293,24 @@ EDIT = Edit("score", 1, 2, ("state", "score"))
 
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    model.handle(BranchRequested())
-    assert model.handle(StopRequested()) == StopRun()
-    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON))) is None
-    model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+    model.branch()
+    assert model.stop() == StopRun()
+    assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
+    model.take_stop(replace(engine.facts, status="CANCELLED"))
     assert status_of(model) is S.CANCELLED
 
 
-@pytest.mark.parametrize(("asked", "status"), [(StepRequested(), S.STEPPING), (RunRequested(), S.RUNNING)])
-def test_staged_edits_make_a_new_run_after_one_question(
-    model: StepperModel, asked: StepRequested | RunRequested, status: StepperStatus
-) -> None:
+@pytest.mark.parametrize(("call", "status"), [("step", S.STEPPING), ("run", S.RUNNING)])
+def test_staged_edits_make_a_new_run_after_one_question(model: StepperModel, call: str, status: StepperStatus) -> None:
     engine = after(S.PAUSED, model)
     last = engine.facts.checkpoints[-1]
-    model.handle(EditStaged(last.checkpoint_id, EDIT))
+    model.stage_edit(last.checkpoint_id, EDIT)
     assert list(model.edits) == [EDIT]
-    assert model.handle(asked) is None
-    assert model.confirming == asked
-    assert model.handle(replace(asked, confirmed=True)) == Fork(last, (EDIT,))
+    assert REQUESTS[call](model) is None
+    assert model.confirm() == Fork(last, (EDIT,))
     assert status_of(model) is status
     copy = info("cp-copy", 1)
-    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) == TakeStep()
+    assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy) == TakeStep()
     assert list(model.edits) == []
     assert model.log[-1].text == "edited score: 1 -> 2"
 
@@ -336,35 +321,35 @@ def test_staged_edits_make_a_new_run_after_one_question(
 @pytest.mark.parametrize(
     "request_",
     [
-        PauseRequested(),
-        BackRequested(),
-        ForwardRequested(),
-        LiveRequested(),
-        GotoRequested("cp-0-run-1"),
-        CloseRequested(),
+        StepperModel.pause,
+        StepperModel.go_back,
+        StepperModel.go_forward,
+        StepperModel.show_now,
+        go_to_the_first,
+        StepperModel.close,
     ],
 )
-def test_any_request_ends_the_replay(model: StepperModel, request_: Any) -> None:
+def test_any_request_ends_the_replay(model: StepperModel, request_: Request) -> None:
     looked_back(model)
-    rest = model.handle(ShowAgainRequested())
-    model.handle(request_)
+    rest = model.show_again(2)
+    request_(model)
     assert isinstance(rest, Rest)
     assert not model.playing
-    assert not model.rests(rest.turn)
+    assert not model.is_resting(rest.turn)
     viewing = viewing_of(model)
-    assert model.handle(Rested(rest.turn)) is None
+    assert model.wake(rest.turn) is None
     assert viewing_of(model) == viewing
 
 
 def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_requested_meanwhile(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    rest = model.handle(ShowAgainRequested())
+    rest = model.show_again(2)
     assert isinstance(rest, Rest)
-    model.handle(LiveRequested())
-    assert model.handle(RunRequested(speed=2)) == TakeStep()
+    model.show_now()
+    assert model.run(speed=2) == TakeStep()
     slow = engine.ended(planned=GOES_ON)
-    assert model.handle(Rested(rest.turn)) is None
-    assert model.handle(Rested(slow.turn)) == TakeStep()
+    assert model.wake(rest.turn) is None
+    assert model.wake(slow.turn) == TakeStep()
 
 
 # --- breakpoints ------------------------------------------------------------------------------------------------------
@@ -376,12 +361,12 @@ def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_requested_mean
 def failed(model: StepperModel) -> Engine:
     engine = Engine(model).start()
     engine.step(planned=GOES_ON)
-    model.handle(StepRequested())
+    model.step()
     details = WorkflowErrorDetails("ValueError", "too short", "Traceback (most recent call last): ...")
     event = WorkflowEvent.executor_failed("review", details)
     engine.saw(INVOKED("review"), event)
     engine.facts = replace(engine.facts, status="FAILED", error=ValueError("too short"), planned=())
-    model.handle(StepEnded(report(1, event), engine.facts))
+    model.end_step(StepEnded(report(1, event), engine.facts))
     return engine
 
 
@@ -391,7 +376,7 @@ def failed(model: StepperModel) -> Engine:
 def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None:
     evil = "a\u202eb\x00c\nd"
     engine = Engine(StepperModel(evil, Activity((evil,)))).start()
-    engine.model.handle(StepRequested())
+    engine.model.step()
     engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
     view = view_of(engine.model)
@@ -410,7 +395,9 @@ def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.lists(st.sampled_from([*REQUESTS.values(), LiveRequested(), "step ends", "run ends", "run fails"]), max_size=25)
+    st.lists(
+        st.sampled_from([*REQUESTS.values(), StepperModel.show_now, "step ends", "run ends", "run fails"]), max_size=25
+    )
 )
 def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_anything(
     script: list[Any],
@@ -428,18 +415,18 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
         call = next((name for name, asked in REQUESTS.items() if asked is line), None)
         if call is not None and call not in allowed:
             with pytest.raises(StepperStateError):
-                model.handle(line)
+                line(model)
             assert (model.status, model.allowed) == (before, allowed)
             continue
-        todo = model.handle(line)
+        todo = line(model)
         if isinstance(todo, StopRun):
-            model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+            model.take_stop(replace(engine.facts, status="CANCELLED"))
         elif isinstance(todo, Restore):
             engine.facts = replace(engine.facts, status="IN_PROGRESS", planned=GOES_ON)
-            assert model.handle(Restored(engine.facts)) == TakeStep()
+            assert model.take_restore(engine.facts) == TakeStep()
         elif isinstance(todo, Fork) and model.status is S.STEPPING:
             engine.facts = RunFacts(run_id=f"{engine.facts.run_id}'", superstep=1, planned=GOES_ON)
-            model.handle(Forked(engine.facts))
+            model.take_fork(engine.facts)
         buttons = view_of(model).buttons
         assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(model.allowed)
         assert (model.status in (S.STEPPING, S.RUNNING) or model.playing) == ("pause" in model.allowed)

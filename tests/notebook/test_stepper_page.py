@@ -12,9 +12,9 @@ from typing import Any
 import ipywidgets
 import pytest
 
+from agentbench.notebook import Stepper, stepper
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.page import StepperPart
-from agentbench.notebook.stepping.stepper import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -333,9 +333,9 @@ def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepp
     say(panel, "edit", path=[0, 0], stamp=seen["stamp"], text="dogs", key="k")
     assert wire.last("side", "edited")["problem"] == ""
     model = panel._session.model
-    assert ([edit.after for edit in model.staged_at(first)], model.staged_at(second)) == (["dogs"], ())
+    assert ([edit.after for edit in model.desk.of(first)], model.desk.of(second)) == (["dogs"], ())
     say(panel, "discard", path="topic.name", stamp=seen["stamp"])
-    assert model.staged_at(first) == ()
+    assert model.desk.of(first) == ()
 
 
 def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:

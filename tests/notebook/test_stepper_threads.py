@@ -15,7 +15,7 @@ from agentbench._bridge import engine_thread
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperClosed
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -54,7 +54,8 @@ async def test_a_stepper_that_is_closed_before_its_run_is_open_stays_closed_and_
     panel = stepper(flow, "Publish?", loop="kernel")
     panel.close()
     assert panel.status == "closed"
-    await asyncio.wrap_future(panel._opening)
+    for _ in range(100):
+        await asyncio.sleep(0)
     assert panel.status == "closed"
     with pytest.raises(StepperClosed):
         await panel.astep()

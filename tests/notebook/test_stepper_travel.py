@@ -21,7 +21,7 @@ from agentbench.exceptions import (
     StepperClosed,
     StepperStateError,
 )
-from agentbench.notebook.stepping.stepper import Stepper, stepper
+from agentbench.notebook import Stepper, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -212,7 +212,7 @@ def test_a_breakpoint_can_be_set_while_a_run_is_in_flight() -> None:
 async def test_an_awaited_run_to_the_next_request_does_not_wait_for_the_answer() -> None:
     panel = made(flow(), "cats")
     assert await panel.arun(until="request") == "waiting"
-    await panel.arespond(panel.pending[0].request_id, True)
+    await asyncio.to_thread(panel.respond, panel.pending[0].request_id, True)
     assert panel.status == "paused"
 
 
@@ -354,11 +354,11 @@ def test_executors_that_cannot_be_copied_are_shared_by_the_fork() -> None:
 async def test_everything_can_be_awaited() -> None:
     panel = made(flow(), "cats")
     await panel.astep(2)
-    await panel.aedit("topic", "dogs")
-    other = await panel.afork()
+    await asyncio.to_thread(panel.edit, "topic", "dogs")
+    other = await asyncio.to_thread(panel.fork)
     assert other.state["topic"] == "dogs"
-    await panel.abranch(panel.checkpoints[0].checkpoint_id)
-    await panel.ashow_again(speed=1e6)
+    await asyncio.to_thread(panel.branch, panel.checkpoints[0].checkpoint_id)
+    await asyncio.to_thread(panel.show_again, speed=1e6)
     assert await panel.arun(until="request") == "waiting"
     other.close()
     panel.close()
@@ -367,15 +367,14 @@ async def test_everything_can_be_awaited() -> None:
 async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
     panel = made(flow(), "cats", loop="kernel")
     await panel.astep(2)
-    await panel.aedit("topic", "dogs")
-    other = await panel.afork()
+    await asyncio.to_thread(panel.edit, "topic", "dogs")
+    other = await asyncio.to_thread(panel.fork)
     assert other.state["topic"] == "dogs"
     other.back()
-    with pytest.raises(NestedLoopError, match=r"await stepper\.astate"):
+    with pytest.raises(NestedLoopError, match=r"await asyncio\.to_thread"):
         _ = other.state
-    assert (await other.astate())["topic"] == "cats"
+    assert (await asyncio.to_thread(lambda: other.state))["topic"] == "cats"
     other.forward()
-    assert await other.astate() == other.state
     assert await other.arun(until="request") == "waiting"
     other.close()
     panel.close()

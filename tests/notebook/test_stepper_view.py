@@ -9,19 +9,8 @@ import pytest
 from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
-from agentbench.notebook.stepping.model.messages import (
-    BackRequested,
-    BreakpointSet,
-    CloseRequested,
-    EditStaged,
-    RunFacts,
-    RunRequested,
-    Started,
-    StepEnded,
-    StepperStatus,
-    StepRequested,
-)
+from agentbench.notebook.stepping.model.commands import COMMANDS
+from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.view import SIGNS, StepperView, view_of
 from agentbench.workflows.run.break_places import Hit, breakpoint_at, pause_reason
@@ -43,14 +32,14 @@ def facts(supersteps: int = 3, status: str = "IN_PROGRESS", planned: tuple[Any, 
 
 def model(told: RunFacts | None = None) -> StepperModel:
     made = StepperModel("flow", Activity(["plan", "review"], [("plan", "review")]))
-    made.handle(Started(told or facts(planned=plan("review"))))
+    made.start(told or facts(planned=plan("review")))
     return made
 
 
 def edited(made: StepperModel, *paths: str) -> StepperModel:
     for path in paths or ("score",):
         where = made.past[made.displayed or 0].info.checkpoint_id
-        made.handle(EditStaged(where, Edit(path, 1, 2, ("state", path))))
+        made.stage_edit(where, Edit(path, 1, 2, ("state", path)))
     return made
 
 
@@ -59,7 +48,7 @@ def labels(view: StepperView) -> dict[str, str]:
 
 
 def enabled(items: Any) -> list[str]:
-    return [item.command for item in items if item.command and item.enabled]
+    return [item.name for item in items if item.name and item.enabled]
 
 
 # --- header and banner ------------------------------------------------------------------------------------------------
@@ -73,11 +62,11 @@ def test_every_status_has_a_sign_of_its_own_or_shares_that_of_being_at_work() ->
 def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", "review", executors=("review",))
-    made.handle(BreakpointSet(point))
-    made.handle(RunRequested(confirmed=True))
+    made.set_breakpoint(point)
+    made.run(confirmed=True)
     hits = (Hit(point),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
-    made.handle(StepEnded(StepReport(1, [], None), told, hits=hits))
+    made.end_step(StepEnded(StepReport(1, [], None), told, hits=hits))
     view = view_of(made)
     assert view.header.status == "paused (breakpoint: review)"
     assert view.banner.text == "Breakpoint: review. Superstep 2 is next: review gets 1 message."
@@ -87,33 +76,33 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
 def test_a_condition_that_raised_is_reported() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", lambda state: state["x"], executors=("review",))
-    made.handle(BreakpointSet(point))
-    made.handle(RunRequested(confirmed=True))
+    made.set_breakpoint(point)
+    made.run(confirmed=True)
     hits = (Hit(point, KeyError("x")),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
-    made.handle(StepEnded(StepReport(1, [], None), told, hits=hits))
+    made.end_step(StepEnded(StepReport(1, [], None), told, hits=hits))
     assert "raised KeyError: 'x'" in view_of(made).banner.text
 
 
 def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
-    made.handle(BackRequested())
+    made.go_back()
     banner = view_of(made).banner
     assert banner.text == "Viewing 2 of 3 (superstep 1). Nothing is executed; Step goes on from here as a new run."
-    assert banner.actions == (("live", "Show the present"),)
+    assert banner.actions == (("live", "Back to now"),)
     assert "2 of 3" in view_of(made).header.status
     assert [command for command, _ in view_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
 
 
 def test_a_new_run_is_offered_in_one_line() -> None:
     made = model()
-    made.handle(BackRequested())
-    made.handle(StepRequested())
+    made.go_back()
+    made.step()
     banner = view_of(made).banner
     assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 stays as it is."
     assert banner.actions == (("confirm", "Start a new run here"), ("cancel", "Keep looking"))
     at_now = edited(model())
-    at_now.handle(StepRequested())
+    at_now.step()
     banner = view_of(at_now).banner
     assert banner.text == "Going on from here with 1 edit starts a new run; run-1 stays as it is."
 
@@ -138,7 +127,7 @@ def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: s
 
 def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
     made = model()
-    made.handle(CloseRequested())
+    made.close()
     view = view_of(made)
     assert [button.name for button in view.buttons if button.enabled] == []
     assert enabled(view.run_menu) == []
@@ -151,9 +140,9 @@ def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
 
 def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
     made = model()
-    made.handle(BackRequested())
+    made.go_back()
     edited(made)
-    made.handle(StepRequested())
+    made.step()
     view = view_of(made)
     shown = {
         *labels(view),
@@ -161,6 +150,5 @@ def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
         *enabled(view.more_menu),
         *(name for name, _ in view.banner.actions),
     }
-    on_the_page = {"help", "breakpoints", "ask_steps", "break"}
-    for name in shown - on_the_page - set(TAB_COMMANDS):
-        assert stimulus_of(name, made, limit=9) is not None, name
+    on_the_page = {"help", "breakpoints", "ask_steps", "break", "edit", "see_edits"}
+    assert {name for name in shown if COMMANDS[name].act is None} == on_the_page

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import WorkflowTextError
+from agentbench.notebook import stepper
 from agentbench.notebook.cells.executor_cell import define_executor
 from agentbench.notebook.cells.workbench import older_code, workbench
 from agentbench.notebook.cells.workflow_cell import define_workflow
-from agentbench.notebook.stepping.stepper import stepper
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup

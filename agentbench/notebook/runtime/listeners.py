@@ -22,7 +22,11 @@ class StepperListeners:
         self._on_error = on_error
 
     def add(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn` with everything of a kind; returns a function that ends it."""
+        """Call `fn` with everything of a kind; returns a function that ends it. `TypeError`: it cannot be called."""
+        listener: object = fn
+        if not callable(listener):
+            msg = f"fn={listener!r} cannot be called. Expected a function with one argument: on({kind!r}, print)."
+            raise TypeError(msg)
         self._by_kind.setdefault(kind, []).append(fn)
 
         def stop() -> None:

@@ -17,7 +17,6 @@ from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpoint
 from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepFailed
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
@@ -54,12 +53,9 @@ class DrivenRun:
         self._breakpoints = breakpoints
         self._on_event = on_event
         self._is_new = True  # no superstep has run since the start or the last restore
-        self._read = self._ahead = 0  # events that the listener got; later events that were reported before it got them
-        self._hits: tuple[Hit, ...] | None = None
         self._answered: dict[str, str] = {}  # request id -> when
         self._unsaved_answers: dict[str, Any] = {}
-        handle.pause_when(self._reason_to_pause)
-        handle.listen(self._report)
+        handle.listen(lambda events: [on_event(event) for event in events])
 
     # ---- between two supersteps --------------------------------------------------------------------------------------
 
@@ -111,13 +107,6 @@ class DrivenRun:
         at = Boundary(report, last + 1 if goes_on else None, facts.planned, self.handle.state)
         return find_hits(breakpoints, at)
 
-    def _reason_to_pause(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
-        breakpoints = self._breakpoints()
-        if not breakpoints:
-            return None
-        self._hits = find_hits(breakpoints, Boundary(report, report.superstep + 1, plan, self.handle.state))
-        return pause_reason(self._hits)
-
     async def answer(self, request_id: str, value: Any) -> None:
         """Send a response.
 
@@ -143,9 +132,7 @@ class DrivenRun:
         Args:
             until: The caller's own condition for an end, called with the report.
         """
-        handle, before = self.handle, self.handle.event_count
-        self._hits = None
-        error = await self._step(handle)
+        before, error = self.handle.last_report, await self._step()
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             return StepFailed(error, facts)
@@ -153,52 +140,29 @@ class DrivenRun:
             # An executor that raises SystemExit cancels its run, which for the person at the stepper is a failure.
             facts = replace(facts, status="FAILED", error=error)
         self._unsaved_answers.clear()
-        events = handle.events_since(before)
-        report = StepReport(
-            handle.superstep if facts.status != "FAILED" else _number_of(events, handle.superstep),
-            events,
-            handle.status,
-            next((event.completion_info for event in events if event.completion_info is not None), None),
-            handle.pause_reason,
-            handle.pending_messages,
-        )
-        return StepEnded(report, facts, _has_reached(until, report), self._hits_of(report, facts))
+        report = self.handle.last_report
+        if report is None or report is before:  # it was stopped before the superstep began
+            report = StepReport(self.handle.superstep, [], self.handle.status)
+        hits = self.hits(self._breakpoints(), report, facts)
+        if hits and facts.status.startswith("IN_PROGRESS"):
+            report = replace(report, pause_reason=pause_reason(hits))
+            facts = replace(facts, pause_reason=report.pause_reason)
+        return StepEnded(report, facts, _has_reached(until, report), hits)
 
-    def _hits_of(self, report: StepReport, facts: RunFacts) -> tuple[Hit, ...]:
-        # The handle checks breakpoints only if another superstep follows and nothing else pauses the run.
-        return self.hits(self._breakpoints(), report, facts) if self._hits is None else self._hits
-
-    async def _step(self, handle: WorkflowRun) -> BaseException | None:
+    async def _step(self) -> BaseException | None:
         self._is_new = False
-        task = asyncio.ensure_future(handle.step())
+        task = asyncio.ensure_future(self.handle.step())
         try:
             await asyncio.wait((task,))
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait((task,))
             raise
-        finally:
-            self._report_rest()
         return asyncio.CancelledError() if task.cancelled() else task.exception()
-
-    def _report(self, events: Sequence[WorkflowEvent[Any]]) -> None:
-        known = min(self._ahead, len(events))
-        self._ahead -= known
-        self._read += len(events)
-        for event in events[known:]:
-            self._on_event(event)
-
-    def _report_rest(self) -> None:
-        """Report the events that no iterator has read: those of the end of a run that is cancelled."""
-        rest = self.handle.events_since(self._read + self._ahead)
-        self._ahead += len(rest)
-        for event in rest:
-            self._on_event(event)
 
     async def cancel(self) -> RunFacts:
         """Cancel the run, with the superstep that is in flight."""
         await self.handle.cancel()
-        self._report_rest()
         return RunFacts(
             run_id=self.handle.run_id,
             status="CANCELLED",
@@ -270,12 +234,6 @@ async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> lis
     while (before := known.pop(line[0].previous_checkpoint_id or "", None)) is not None:
         line.insert(0, before)
     return line
-
-
-def _number_of(events: Sequence[WorkflowEvent[Any]], last: int) -> int:
-    """Return the superstep that failed: the last one that started, else that of the start executors."""
-    begun = [event.iteration for event in events if event.type == "superstep_started" and event.iteration is not None]
-    return begun[-1] if begun else last
 
 
 def _has_reached(until: Callable[[StepReport], object] | None, report: StepReport) -> bool | Exception:

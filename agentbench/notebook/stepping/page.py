@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import anywidget
 import ipywidgets
@@ -28,8 +28,9 @@ from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepping.model.controls import MenuItem
+from agentbench.notebook.stepping.model.commands import Control
 from agentbench.notebook.stepping.model.model import LOG_LINES
+from agentbench.notebook.stepping.options import Layout
 from agentbench.notebook.stepping.request_forms import RequestForms
 from agentbench.notebook.stepping.view.tabs import TABS, Content
 from agentbench.notebook.stepping.view.view import StepperView
@@ -37,11 +38,10 @@ from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry, Level, Row, ValueTree
 
-__all__ = ["Layout", "StepperPage", "StepperPart"]
+__all__ = ["StepperPage", "StepperPart"]
 
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
-Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Message = dict[str, Any]
 _Where = tuple[str | None, str]  # checkpoint id and edit path
 _MOST_SIDES = 4  # a page's message may cross with the next side sent to it
@@ -171,15 +171,15 @@ class StepperPage:
             },
             "status": str(view.status),
             "announcement": view.announcement,
-            "buttons": [(each.name, each.label, each.hint, each.enabled) for each in view.buttons],
+            "buttons": _controls(view.buttons),
             "banner": {
                 "tone": banner.tone,
                 "text": banner.text + self._unstaged_words(),
                 "details": banner.details,
                 "actions": banner.actions,
             },
-            "runMenu": _menu(view.run_menu),
-            "moreMenu": _menu(view.more_menu),
+            "runMenu": _controls(view.run_menu),
+            "moreMenu": _controls(view.more_menu),
             "breakpoints": [(each.id, each.text, each.reached) for each in view.breakpoints],
             "index": scrubber.index,
             "position": scrubber.position,
@@ -467,9 +467,9 @@ def _common(before: Sequence[object], after: Sequence[object]) -> int:
     return next(i for i, item in enumerate(before) if i >= len(after) or item != after[i])
 
 
-def _menu(items: Sequence[MenuItem]) -> list[tuple[object, ...]]:
-    """A menu as the page reads it: a line between items is an empty item."""
-    return [(each.command, each.label, each.hint, each.enabled, each.key) if each.command else () for each in items]
+def _controls(controls: Sequence[Control]) -> list[tuple[object, ...]]:
+    """Controls as the page reads them: a line between the items of a menu is an empty item."""
+    return [(each.name, each.label, each.hint, each.enabled, each.key) if each.name else () for each in controls]
 
 
 def _box(children: Sequence[Any], *names: str) -> Any:

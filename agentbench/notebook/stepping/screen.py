@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.checkpoints.editing import Edit
@@ -20,8 +20,9 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
-from agentbench.notebook.stepping.model.commands import TAB_COMMANDS, stimulus_of
-from agentbench.notebook.stepping.model.messages import IN_FLIGHT, EditsDiscarded, GotoRequested
+from agentbench.notebook.stepping.model.commands import COMMANDS
+from agentbench.notebook.stepping.model.messages import IN_FLIGHT
+from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.tabs import Content
@@ -35,11 +36,10 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView
     from agentbench.notebook.stepping.page import StepperPage
 
-__all__ = ["Layout", "StepperScreen"]
-
-Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
+__all__ = ["StepperScreen"]
 
 _INSTEAD = "a picture and a text stand in for the panel"
+_TAB_OF = {"edit": "state", "see_edits": "diff"}  # commands that only open a tab
 _LISTED = 20  # requests in the text
 _SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as finished: nothing flickers
 
@@ -50,16 +50,13 @@ class StepperScreen:
     Args:
         session: The session being displayed and driven.
         workflow: The graph.
-        layout: Which parts there are, and how they lie.
-        height: Of graph and tabs, in pixels.
-        limit: Most supersteps of a run that a button starts.
+        options: Layout, height and limit.
     """
 
-    def __init__(self, session: StepperSession, workflow: Any, *, layout: Layout, height: int, limit: int) -> None:
+    def __init__(self, session: StepperSession, workflow: Any, options: Options) -> None:
         self._session = session
         self._workflow = workflow
-        self._layout: Layout = layout
-        self._height, self._limit = height, limit
+        self._options = options
         self._page: StepperPage | None = None
         self._panel: Any = None
         self._display: Any = None
@@ -129,19 +126,17 @@ class StepperScreen:
             StepperStateError: The command is not allowed now.
             ValueError: Its value makes no sense now, such as a run to a breakpoint when there is none.
         """
-        if name in TAB_COMMANDS:
-            self.open_tab(TAB_COMMANDS[name])
+        if name in _TAB_OF:
+            self.open_tab(_TAB_OF[name])
         elif name == "break":
             if self._tabs.selected is not None:
                 self.break_node(self._tabs.selected, "before", on=None)
-        else:
-            stimulus = stimulus_of(name, self._session.model, limit=self._limit, value=value)
-            if stimulus is not None:
-                self._session.begin(stimulus)
+        elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
+            self._session.begin(lambda model: act(model, value))
 
     def show_checkpoint(self, checkpoint_id: str) -> None:
         """Show a checkpoint; raises what `Stepper.goto` raises."""
-        self._session.dispatch(GotoRequested(checkpoint_id))
+        self._session.dispatch(lambda model: model.go_to(checkpoint_id))
 
     def open_tab(self, name: str) -> None:
         """Open a tab."""
@@ -166,13 +161,13 @@ class StepperScreen:
 
     def unbreak(self, breakpoint_id: str) -> None:
         """Take a breakpoint away; nothing if it is not there."""
-        if any(each.id == breakpoint_id for each in self._session.model.breakpoints):
+        if any(each.id == breakpoint_id for each in self._session.model.board.all):
             self._session.clear(breakpoint_id)
 
     def break_node(self, executor_id: str, kind: str, *, on: bool | None) -> None:
         """Set or remove a breakpoint before or after an executor; `None` for the opposite of what is."""
         with self._session.reading() as model:
-            there = [each for each in model.breakpoints if (each.kind, each.where) == (kind, executor_id)]
+            there = [each for each in model.board.all if (each.kind, each.where) == (kind, executor_id)]
         if on is None:
             on = not there
         if on and not there:
@@ -186,7 +181,7 @@ class StepperScreen:
 
     def discard(self, path: str, checkpoint_id: str | None) -> None:
         """Drop the staged edit of a path; nothing if there is none."""
-        self._session.dispatch(EditsDiscarded(path, checkpoint_id))
+        self._session.dispatch(lambda model: model.discard_edits(path, checkpoint_id))
 
     def _rings_set(self, executor_ids: tuple[str, ...]) -> None:
         """A person has set or removed breakpoints in the picture."""
@@ -207,7 +202,7 @@ class StepperScreen:
     def rings(self) -> tuple[str, ...]:
         """Executors with a breakpoint before or after them."""
         with self._session.reading() as model:
-            found = [str(each.where) for each in model.breakpoints if each.kind in ("before", "after")]
+            found = [str(each.where) for each in model.board.all if each.kind in ("before", "after")]
         return tuple(dict.fromkeys(found))
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
@@ -293,13 +288,13 @@ class StepperScreen:
         except ModuleNotFoundError as error:
             raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
         panel = None
-        if self._layout != "minimal":
-            panel = self._panel = make_graph_panel(self._workflow, height=self._height)
+        if self._options.layout != "minimal":
+            panel = self._panel = make_graph_panel(self._workflow, height=self._options.height)
             panel.on_select(self.select)
             panel.on_breakpoints(self._rings_set)
             panel.expect_page()
         name = f"Stepper {self._session.model.name}"
-        return StepperPage(self, name, panel, layout=self._layout, height=self._height)
+        return StepperPage(self, name, panel, layout=self._options.layout, height=self._options.height)
 
     @property
     def picture(self) -> GraphView:

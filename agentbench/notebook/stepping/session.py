@@ -23,29 +23,15 @@ from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
-    AnswerTaken,
-    BreakpointsChecked,
-    BreakpointsCleared,
-    BreakpointSet,
     CheckBreakpoints,
-    EditsDiscarded,
-    EditStaged,
-    EventEmitted,
     Fork,
-    Forked,
     Instruction,
-    Interrupted,
     Release,
     Rest,
-    Rested,
     Restore,
-    Restored,
-    Started,
     StepEnded,
     StepFailed,
     StepperStatus,
-    Stimulus,
-    Stopped,
     StopRun,
     TakeStep,
 )
@@ -62,6 +48,9 @@ T = TypeVar("T")
 
 #: Makes the handle of a run; gets a function that writes a line into the log.
 Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]
+
+#: A request of a person or a report of the engine: calls a method of the model, and returns what that returns.
+Change = Callable[[StepperModel], Instruction | None]
 
 
 class StepperSession:
@@ -114,11 +103,12 @@ class StepperSession:
         with self._lock:
             yield self.model
 
-    def dispatch(self, stimulus: Stimulus) -> Instruction | None:
-        """Hand a stimulus to the model, from any thread; raises what `StepperModel.handle` raises."""
+    def dispatch(self, change: Change) -> Instruction | None:
+        """Change the model, from any thread; raises what its method raises."""
         with self._lock:
             before, played = self.model.status, self.model.playing
-            instruction = self.model.handle(stimulus)
+            instruction = change(self.model)
+            self.model.revision += 1
             has_moved = self.model.status is not before
             if has_moved:
                 self._statuses.append(self.model.status)
@@ -135,20 +125,18 @@ class StepperSession:
         while self._statuses:
             self._on_event("status", self._statuses.popleft())
 
-    def begin(self, stimulus: Stimulus, *, through: bool = False) -> EngineFuture[None] | None:
-        """Hand a request to the model and start carrying out the instruction that follows.
+    def begin(self, change: Change, *, through: bool = False) -> EngineFuture[None]:
+        """Change the model and start carrying out the instruction that follows.
 
         Args:
-            stimulus: The request; raises what `StepperModel.handle` raises.
+            change: The request; raises what the method of the model raises.
             through: Whether the work ends only when the run does not wait for a person any more.
 
         Returns:
-            A future of that work, `None` when no instruction follows.
+            A future of that work.
         """
-        instruction = self.dispatch(stimulus)
+        instruction = self.dispatch(change)
         self.cut_rest_short()
-        if instruction is None and not through:
-            return None
         begun: list[bool] = []
 
         async def work() -> None:
@@ -157,7 +145,7 @@ class StepperSession:
 
         def on_done(done: Future[None]) -> None:
             if done.cancelled() and not begun:  # the caller was interrupted before the work could begin
-                self.dispatch(Interrupted(self.model.facts))
+                self.dispatch(lambda model: model.take_interrupt(model.facts))
 
         future = self.start(work())
         future.add_done_callback(on_done)
@@ -167,6 +155,7 @@ class StepperSession:
         """Log an error that happened beside the run. From any thread."""
         with self._lock:
             self.model.note_down([LogLine("error", esc(text, into="line", limit=400))])
+            self.model.revision += 1
         self._on_change()
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
@@ -195,10 +184,10 @@ class StepperSession:
         with self._lock:
             self.model.require_open()
             new = self._breakpoint(where, when=when, once=once)
-            for known in self.model.breakpoints:
+            for known in self.model.board.all:
                 if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
                     return known
-            self.dispatch(BreakpointSet(new))
+            self.dispatch(lambda model: model.set_breakpoint(new))
             return new
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
@@ -210,7 +199,7 @@ class StepperSession:
             StepperClosed: The stepper was closed.
         """
         with self._lock:
-            known = self.model.breakpoints
+            known = self.model.board.all
             if where is None:
                 gone = known
             elif isinstance(where, Breakpoint) or any(each.id == where for each in known):
@@ -218,7 +207,7 @@ class StepperSession:
             else:
                 meant = self._breakpoint(where)
                 gone = tuple(each for each in known if each.is_same_place(meant))
-            self.dispatch(BreakpointsCleared(frozenset(each.id for each in gone)))
+            self.dispatch(lambda model: model.clear_breakpoints([each.id for each in gone]))
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Copy the breakpoints of another stepper; none of them pauses the run at the current boundary."""
@@ -247,14 +236,14 @@ class StepperSession:
             line = [] if begin is None else await line_to(self.storage, begin)
             base = line[-1].iteration if line else None
             run = DrivenRun(
-                handle, self.storage, base=base, breakpoints=lambda: self.model.breakpoints, on_event=self._emit_event
+                handle, self.storage, base=base, breakpoints=lambda: self.model.board.all, on_event=self._emit_event
             )
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
             await handle.cancel()  # the workflow is free again
             raise
         self._run = run
-        self.dispatch(Started(facts, line))
+        self.dispatch(lambda model: model.start(facts, line))
         if self.model.status is StepperStatus.CLOSED:  # before there was a run to release
             await handle.cancel()
 
@@ -267,7 +256,8 @@ class StepperSession:
         except asyncio.CancelledError:
             run = self._require_run()
             in_flight = self.model.status in IN_FLIGHT
-            self.dispatch(Interrupted(await (run.facts_after_interrupt() if in_flight else run.facts())))
+            facts = await (run.facts_after_interrupt() if in_flight else run.facts())
+            self.dispatch(lambda model: model.take_interrupt(facts))
             raise
         finally:
             self._moved.set()
@@ -280,7 +270,7 @@ class StepperSession:
         """Wait until the run neither moves nor is going to move by itself once a person has answered."""
         self._settling = True
         try:
-            while self.model.going_through or self.model.status in IN_FLIGHT:
+            while self.model.goes_on_after_answer or self.model.status in IN_FLIGHT:
                 self._moved.clear()
                 await self._moved.wait()
                 instruction, self._handed_over = self._handed_over, None
@@ -299,7 +289,7 @@ class StepperSession:
             run = self._require_run()
             await run.answer(request_id, value)
             facts = await run.facts()
-        instruction = self.dispatch(AnswerTaken(request_id, facts))
+        instruction = self.dispatch(lambda model: model.take_answer(facts))
         self._on_event("answer", (request_id, value))
         if self._settling:
             self._handed_over = instruction
@@ -331,34 +321,42 @@ class StepperSession:
         with self._lock:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.line.displayed_id or ""
-            staged = self.model.staged_at(checkpoint_id)
+            staged = self.model.desk.of(checkpoint_id)
         edit = checked_edit(await self.storage.load(checkpoint_id), path, value, staged)
-        self.dispatch(EditStaged(checkpoint_id, edit))
+        self.dispatch(lambda model: model.stage_edit(checkpoint_id, edit))
         return edit
 
     async def fork(
-        self, checkpoint: CheckpointInfo | str | None, edits: Mapping[str, Any] | None, **more: Any
+        self,
+        checkpoint: CheckpointInfo | str | None,
+        edits: Mapping[str, Any] | None,
+        *,
+        workflow: Any = None,
+        **more: Any,
     ) -> WorkflowRun:
         """Start a new run from a checkpoint, on another instance; this run stays as it is.
 
         Args:
             checkpoint: Where it begins, `None` for the displayed checkpoint.
             edits: Values by path, `None` for the staged edits of that checkpoint.
+            workflow: The instance, `None` for a copy of the one that runs.
             more: Further arguments of `WorkflowRun.fork`.
         """
         with self._lock:
             self.model.require("fork")
             wanted = id_of(checkpoint or self.model.line.displayed_id or "")
             info = self.model.past[self.model.line.index_of(wanted)].info
-            staged = self.model.staged_at(wanted)
+            staged = self.model.desk.of(wanted)
         if edits is not None:
             content, staged = await self.storage.load(wanted), ()
             for path, value in edits.items():
                 staged = (*staged, checked_edit(content, path, value, staged))
         async with self._turn:
-            handle = await self._require_run().fork(info, staged, **more)
+            run = self._require_run()
+            workflow = workflow or _copy(run.handle.workflow)
+            handle = await run.fork(info, staged, workflow=workflow, **more)
         if edits is None:
-            self.dispatch(EditsDiscarded(checkpoint_id=wanted))
+            self.dispatch(lambda model: model.discard_edits(checkpoint_id=wanted))
         return handle
 
     async def _end_rest(self) -> None:
@@ -394,52 +392,62 @@ class StepperSession:
 
     async def _rest(self, instruction: Rest) -> Instruction | None:
         self._rest_over.clear()
-        if self.model.rests(instruction.turn):  # else another request came before this began
+        if self.model.is_resting(instruction.turn):  # else another request came before this began
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._rest_over.wait(), instruction.delay_s)
-        return self.dispatch(Rested(instruction.turn))
+        return self.dispatch(lambda model: model.wake(instruction.turn))
 
     async def _take_step(self, instruction: TakeStep) -> Instruction | None:
         outcome = await self._require_run().step(instruction.until)
         if isinstance(outcome, StepEnded):
             self._on_event("step", outcome.report)
-        else:
-            self.error = outcome.error
-        return self.dispatch(outcome)
+            return self.dispatch(lambda model: model.end_step(outcome))
+        self._fail(outcome)
+        return None
+
+    def _fail(self, outcome: StepFailed) -> None:
+        self.error = outcome.error
+        self.dispatch(lambda model: model.fail(outcome))
 
     async def _check_breakpoints(self, instruction: CheckBreakpoints) -> Instruction | None:
         run = self._require_run()
         reports = self.model.reports
         hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
-        return self.dispatch(BreakpointsChecked(hits))
+        return self.dispatch(lambda model: model.take_hits(hits))
 
     def _emit_event(self, event: WorkflowEvent[Any]) -> None:
-        self.dispatch(EventEmitted(event))
+        self.dispatch(lambda model: model.see(event))
         self._on_event("event", event)
         if event.type != "status":  # the stepper's own status is emitted under that name
             self._on_event(event.type, event)
 
     async def _go_back(self, instruction: Fork | Restore) -> Instruction | None:
         run = self._require_run()
-        outcome: Stimulus
         try:
-            if isinstance(instruction, Fork):
-                branch = await run.branch(instruction.checkpoint, instruction.edits)
-                outcome = Forked(await branch.facts(), await branch.origin())
-                self._run = branch
-            else:
-                outcome = Restored(await run.restore(instruction.checkpoint))
+            if isinstance(instruction, Restore):
+                restored = await run.restore(instruction.checkpoint)
+                return self.dispatch(lambda model: model.take_restore(restored))
+            branch = await run.branch(instruction.checkpoint, instruction.edits)
+            facts, origin = await branch.facts(), await branch.origin()
         except Exception as error:  # noqa: BLE001 - storages and executors' restore hooks are user code
-            self.error = error
-            outcome = StepFailed(error, await run.facts())
-        instruction_next = self.dispatch(outcome)
-        if isinstance(instruction, Fork) and isinstance(outcome, Forked):
-            for edit in instruction.edits:
-                self._on_event("edit", edit)
-        return instruction_next
+            self._fail(StepFailed(error, await run.facts()))
+            return None
+        self._run = branch
+        following = self.dispatch(lambda model: model.take_fork(facts, origin))
+        for edit in instruction.edits:
+            self._on_event("edit", edit)
+        return following
 
     async def _stop(self) -> Instruction | None:
         self._require_run().handle.stop()
         async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()
-        return self.dispatch(Stopped(facts))
+        return self.dispatch(lambda model: model.take_stop(facts))
+
+
+def _copy(workflow: Any) -> Any:
+    """Return a copy of a workflow, with executors of its own where they can be copied."""
+    try:
+        return workflow.clone(copy_executors=True)
+    except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default
+        return workflow.clone()

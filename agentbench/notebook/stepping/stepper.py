@@ -1,167 +1,58 @@
-"""The stepper: a run in a notebook, one superstep at a time, forward, back and sideways.
-
-Everything that a button does can be done by code, also in cells that nbval compares:
-
-    panel = stepper(workflow, "hello")      # the last expression of a cell shows it
-    panel.step()                            # one superstep; its report
-    panel.respond(panel.pending[0], True)
-    await panel.arun()                      # to the end, waiting for a person at each request
-"""
+"""The stepper: a run in a notebook, one superstep at a time, forward, back and sideways, by buttons and by code."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentbench import _bridge
-from agentbench._clock import Clock, IdSource
+from agentbench._bridge import EngineFuture
+from agentbench.checkpoints.checkpoint import id_of
+from agentbench.checkpoints.editing import Edit, StagedEdits
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.manager import CheckpointManager, bare_storage
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.exceptions import StepperStateError, WidgetsUnavailable
+from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.stepping.model.messages import (
-    USUAL_LIMIT,
-    CloseRequested,
-    PauseRequested,
-    RunRequested,
-    StepperStatus,
-    StepRequested,
-    StopRequested,
-    Until,
-)
+from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.open_steppers import close_older, register
-from agentbench.notebook.stepping.screen import Layout, StepperScreen
+from agentbench.notebook.stepping.options import Options, check_count, check_speed, check_until
+from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
-from agentbench.notebook.stepping.travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.persist.migration import migrate_checkpoint
-from agentbench.workflows.run.break_places import Where
+from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where
 from agentbench.workflows.run.execution import id_of_request
 from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun
-from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
+    from agentbench.notebook.frames.frames import Frames
     from agentbench.notebook.graph.view import GraphView
 
-__all__ = ["Stepper", "stepper"]
+__all__ = ["Stepper"]
 
-Loop = Literal["engine", "kernel"]
+T = TypeVar("T")
 
-
-def stepper(  # noqa: PLR0913 - published signature
-    workflow: Any,
-    input: Any = None,  # noqa: A002 - published signature
-    *,
-    storage: CheckpointStorage | CheckpointManager | None = None,
-    checkpoint: CheckpointInfo | str | None = None,
-    breakpoints: Where | Iterable[Where] = (),
-    layout: Layout = "auto",
-    height: int = 420,
-    loop: Loop | None = None,
-    name: str | None = None,
-    max_supersteps: int = USUAL_LIMIT,
-    autosave: bool = True,
-    force: bool = False,
-    clock: Clock | None = None,
-    ids: IdSource | None = None,
-    options: RunOptions | None = None,
-) -> Stepper:
-    """Make a stepper for a run of a workflow: a panel with the graph, buttons, state and log. Nothing is executed yet.
-
-    Args:
-        workflow: The workflow. A stepper that already drives this instance is closed: an instance runs once at a time.
-        input: Message for the start executors.
-        storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
-        checkpoint: Go on from this checkpoint instead of starting afresh.
-        breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
-        layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
-            has header and controls only.
-        height: Of graph and tabs, in pixels.
-        loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing moves then
-            while a cell runs. By default the setting `configure(loop=)`.
-        name: Text of the header. A new stepper of the same name closes the old one.
-        max_supersteps: After so many a run pauses.
-        autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
-        force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
-            this graph has no place for is left out, with a line in the log. The original stays as it is.
-        clock: Source of times of this run.
-        ids: Source of ids of this run.
-        options: Further options of the run, in place of `clock` and `ids`.
-
-    Raises:
-        ValueError: Neither `input` nor `checkpoint` is passed, a breakpoint names no executor, or `layout`, `loop` or
-            `max_supersteps` is not one of the possible values.
-        GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
-        WorkflowCheckpointException: The checkpoint cannot be loaded.
-        TypeError: `workflow` is no workflow.
-
-    Example:
-        panel = stepper(workflow, "hello", breakpoints=["review"])
-        panel.run()
-    """
-    most = require_count(max_supersteps, "max_supersteps", "1 or more")
-    how = _How(name, layout, height, _kernel_loop(loop), most, autosave)
-    if layout not in get_args(Layout):
-        msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
-        raise ValueError(msg)
-    target = _storage_for(workflow, storage)
-    options = options or RunOptions(clock=clock, ids=ids)
-
-    async def start(note_down: Callable[[str], object]) -> WorkflowRun:
-        begin = checkpoint
-        if force and checkpoint is not None:
-            begin, left_out = await migrate_checkpoint(
-                target, checkpoint, workflow.graph, clock=options.clock, ids=options.ids
-            )
-            for line in left_out:
-                note_down(line)
-        run: WorkflowRun = workflow.start(input, checkpoint_storage=target, resume_from=begin, options=options)
-        return run
-
-    return Stepper(workflow, start, how, storage=target, breakpoints=breakpoints)
+_N_STEPS = ("n", "1 or more supersteps; back() shows earlier ones")
+_N_CHECKPOINTS = ("n", "1 or more checkpoints")
 
 
-def _storage_for(workflow: Any, storage: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
-    found = bare_storage(storage, "storage")
-    if found is None and isinstance(workflow, Workflow):
-        found = workflow.storage
-    return InMemoryCheckpointStorage() if found is None else found
-
-
-@dataclass(frozen=True, slots=True)
-class _How:
-    """Options of a stepper that do not depend on the workflow."""
-
-    name: str | None
-    layout: Layout
-    height: int
-    loop: asyncio.AbstractEventLoop | None
-    limit: int
-    autosave: bool
-    shows_itself: bool = True  # not for forks: a loop over many of them would fill the cell with panels
-
-
-class Stepper(StepperTravel):
+class Stepper:
     """A run that a person steps, in a panel and by code alike; made by `stepper`, which documents the arguments.
 
-    The last expression of a cell displays the panel. Every call that waits has a twin that is awaited, named with `a`:
-    `step` and `astep`. Calls raise `StepperStateError` when the run's `status` does not allow them (`allowed` lists
-    those that it does), and `StepperClosed` after `close`.
+    The last expression of a cell displays the panel. `step` and `run` have twins that are awaited, `astep` and `arun`;
+    with `loop="kernel"` every other call that waits is `await asyncio.to_thread(panel.fork)`. Calls raise
+    `StepperStateError` when the run's `status` does not allow them (`allowed` lists those that it does), and
+    `StepperClosed` after `close`.
 
     Attributes:
         name: Text of the header.
@@ -180,36 +71,128 @@ class Stepper(StepperTravel):
         self,
         workflow: Any,
         start: Start,
-        how: _How,
+        options: Options,
         *,
         storage: CheckpointStorage,
-        breakpoints: Where | Iterable[Where] = (),
+        breakpoints: Iterable[Where] = (),
     ) -> None:
         shape = read_shape(workflow)
-        self.name = how.name or workflow_name(workflow)
+        self.name = options.name or workflow_name(workflow)
         self.workflow = workflow
-        self._how = how
+        self._options = options
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
         self._listeners = StepperListeners(lambda line: self._session.note_down(line))
         self._session = StepperSession(
-            StepperModel(self.name, activity),
+            StepperModel(self.name, activity, options.limit),
             storage,
-            loop=how.loop,
+            loop=options.loop,
             on_change=lambda: self._screen.touch(),
             on_event=self._listeners.emit,
         )
-        self._screen = StepperScreen(self._session, workflow, layout=how.layout, height=how.height, limit=how.limit)
-        for where in _places(breakpoints):
+        self._screen = StepperScreen(self._session, workflow, options)
+        for where in breakpoints:
             self._session.break_at(where)
-        close_older(workflow, how.name)
-        self._opening = self._session.start(self._session.open(start))
-        self._wait_if_possible(self._opening)
-        register(self, how.name)
+        close_older(workflow, options.name)
+        self._settle(self._session.start(self._session.open(start)))
+        register(self, options.name)
+
+    # ---- what can be read --------------------------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> WorkflowRun:
+        """The run being driven. Its coroutines belong on the loop of the stepper: `run_sync(stepper.handle.plan())`."""
+        if self._session.handle is None:
+            msg = "The run is not open yet. With loop='kernel' it opens at the first await: await stepper.astep()."
+            raise RuntimeError(msg)
+        return self._session.handle
+
+    @property
+    def status(self) -> StepperStatus:
+        """The status of the stepper; equal to its plain text, such as `"paused"`."""
+        return self._session.model.status
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The calls that are possible now, in the order of the buttons; any other raises `StepperStateError`."""
+        with self._session.reading() as model:
+            return model.allowed
 
     @property
     def max_supersteps(self) -> int:
         """The most supersteps of one `run()`; the run pauses after them."""
-        return self._how.limit
+        return self._options.limit
+
+    @property
+    def superstep(self) -> int | None:
+        """The last finished superstep, `None` before the first."""
+        return self._session.model.facts.superstep
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run; another one after a fork."""
+        return self._session.model.facts.run_id
+
+    @property
+    def checkpoint_id(self) -> str | None:
+        """Id of the displayed checkpoint: the last one, or an earlier one after `back()`."""
+        with self._session.reading() as model:
+            return model.line.displayed_id
+
+    @property
+    def checkpoints(self) -> list[CheckpointInfo]:
+        """The checkpoints that lead to now, oldest first, those of earlier runs before a fork included."""
+        with self._session.reading() as model:
+            return [past.info for past in model.past]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The displayed shared state: the current one, or that of the checkpoint being viewed."""
+        with self._session.reading() as model:
+            viewed = None if model.viewing is None else model.line.displayed_id
+        if viewed is None:
+            return self.handle.state
+        return self._wait("state", lambda: self._session.start(self._session.state_at(viewed)))
+
+    @property
+    def pending(self) -> list[WorkflowEvent[Any]]:
+        """The requests that wait for an answer, oldest first; `respond` answers them."""
+        return list(self._session.model.facts.requests)
+
+    @property
+    def breakpoints(self) -> list[Breakpoint]:
+        """The breakpoints, in the order in which they were set."""
+        return list(self._session.model.board.all)
+
+    @property
+    def hit(self) -> Breakpoint | None:
+        """The breakpoint that paused the run, `None` while it moves and after other pauses."""
+        return self._session.model.board.hit
+
+    @property
+    def reports(self) -> list[StepReport]:
+        """The reports of all supersteps taken here, those before a fork included."""
+        return list(self._session.model.reports)
+
+    @property
+    def result(self) -> WorkflowRunResult | None:
+        """The result of the run once it is done; `None` before."""
+        return self.handle.result_so_far() if self.status is StepperStatus.DONE else None
+
+    @property
+    def error(self) -> BaseException | None:
+        """The exception that made the run fail, `None` if it did not."""
+        return self._session.model.facts.error
+
+    @property
+    def text(self) -> str:
+        """The panel in words: one header line, the graph with its states, and the pending requests."""
+        return self._screen.text
+
+    def frames(self) -> Frames:
+        """The run as tables: checkpoints, messages, state, events and so on."""
+        from agentbench.notebook.frames.frames import Frames
+
+        return Frames(self.handle)
 
     # ---- stepping and running ----------------------------------------------------------------------------------------
 
@@ -221,17 +204,16 @@ class Stepper(StepperTravel):
 
         Returns:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
-
-        Raises:
-            StepperStateError: Not possible now: the run is over, or waits for a person with nothing queued.
-            StepperClosed: The stepper was closed.
-            NestedLoopError: On the engine thread, in a listener added by `on`; use `await stepper.astep()`.
         """
-        return self._last_report(self._wait_for(_steps(n), "stepper.astep"))
+        count, taken = check_count(n, *_N_STEPS), len(self._session.model.reports)
+        self._wait("step", lambda: self._begin_steps(count), twin="stepper.astep")
+        return self._last_report(taken)
 
     async def astep(self, n: int = 1) -> StepReport:
         """As `step`, for cells that await."""
-        return self._last_report(await self._await(_steps(n)))
+        count, taken = check_count(n, *_N_STEPS), len(self._session.model.reports)
+        await wait(self._begin_steps(count))
+        return self._last_report(taken)
 
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """Take supersteps until the run is over, waits for a person, or pauses.
@@ -244,33 +226,28 @@ class Stepper(StepperTravel):
                 to answer; `breakpoint`, at the next one; or a predicate on a report. Breakpoints pause the run with
                 any `until`.
             speed: Supersteps a second, for demonstrations; as fast as possible by default.
-
-        Raises:
-            StepperStateError: Not possible now.
-            StepperClosed: The stepper was closed.
-            NestedLoopError: On the engine thread; use `await stepper.arun()`.
         """
-        self._wait_for(self._run_request(until, speed), "stepper.arun")
-        hidden = self._how.shows_itself and not self._screen.displayed
+        self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
+        hidden = self._options.shows_itself and not self._screen.displayed
         if self.status is StepperStatus.WAITING and hidden and in_kernel():
             self.show()
         return self.status
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
-        await self._await(self._run_request(until, speed, through=True), through=True)
-        if self._how.autosave and self._screen.displayed and in_kernel():
+        await wait(self._begin_run(until, speed, through=True))
+        if self._options.autosave and self._screen.displayed and in_kernel():
             self.snapshot()
         return self.status
 
     def pause(self) -> None:
         """Stop after the superstep in flight; `run` and `step` go on."""
-        self._session.dispatch(PauseRequested())
+        self._session.dispatch(StepperModel.pause)
         self._session.cut_rest_short()
 
     def stop(self) -> None:
         """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""
-        self._wait_if_possible(self._session.begin(StopRequested()))
+        self._settle(self._session.begin(StepperModel.stop))
 
     def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
         """Answer a request, named by its event or its id; the run takes it up in its next superstep.
@@ -278,13 +255,44 @@ class Stepper(StepperTravel):
         Raises:
             ValueError: There is no such request, or the answer is not of its type; it stays open.
             RequestAlreadyAnswered: The request was answered before.
-            StepperClosed: The stepper was closed.
         """
-        self._wait("stepper.arespond", lambda: self._screen.answer(id_of_request(request), value))
+        self._wait("respond", lambda: self._screen.answer(id_of_request(request), value))
 
-    async def arespond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
-        """As `respond`, for cells that await."""
-        await wait(self._screen.answer(id_of_request(request), value))
+    # ---- looking back ------------------------------------------------------------------------------------------------
+
+    def back(self, n: int = 1) -> None:
+        """Show the checkpoint `n` before the displayed one. Nothing is executed or deleted.
+
+        Raises:
+            ValueError: `n` is no whole number above 0.
+        """
+        count = check_count(n, *_N_CHECKPOINTS)
+        self._session.dispatch(lambda model: model.go_back(count))
+
+    def forward(self, n: int = 1) -> None:
+        """Show the checkpoint `n` after the displayed one; the last one is the present. Raises what `back` raises."""
+        count = check_count(n, *_N_CHECKPOINTS)
+        self._session.dispatch(lambda model: model.go_forward(count))
+
+    def goto(self, checkpoint: CheckpointInfo | str) -> None:
+        """Show this checkpoint, named by its info or its id. Nothing is executed or deleted.
+
+        Raises:
+            LookupError: It is not among `checkpoints`.
+        """
+        self._session.dispatch(lambda model: model.go_to(id_of(checkpoint)))
+
+    def show_again(self, *, speed: float = 2.0) -> None:
+        """Show the stored checkpoints one after the other, from the displayed one to the present; nothing is executed.
+
+        In the present it begins with the first checkpoint. `pause()` ends it where it is, and so does any other call.
+        To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
+
+        Args:
+            speed: Checkpoints a second.
+        """
+        speed = check_speed(speed, "checkpoints")
+        self._wait("show_again", lambda: self._session.begin(lambda model: model.show_again(speed)))
 
     # ---- sideways ----------------------------------------------------------------------------------------------------
 
@@ -307,46 +315,93 @@ class Stepper(StepperTravel):
                 serves the new run alone: this stepper is closed then.
 
         Raises:
-            StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
             LookupError: The checkpoint is not among `checkpoints`.
             InvalidEdit: A value does not fit its place.
             GraphMismatchError: `workflow` has another graph.
-            StepperClosed: The stepper was closed.
         """
-        twin = workflow or _twin(self.handle.workflow)
-        work = partial(self._new_run, checkpoint, edits, input, twin)
-        return self._with_run(self._wait("stepper.afork", lambda: self._session.start(work())))
+        more = {} if input is None else {"message": input}
+        work = partial(self._session.fork, checkpoint, edits, workflow=workflow, **more)
+        handle = self._wait("fork", lambda: self._session.start(work()))
 
-    async def afork(
-        self,
-        checkpoint: CheckpointInfo | str | None = None,
-        *,
-        edits: Mapping[str, Any] | None = None,
-        input: Any = None,  # noqa: A002 - as in stepper()
-        workflow: Any = None,
-    ) -> Stepper:
-        """As `fork`, for cells that await."""
-        twin = workflow or _twin(self.handle.workflow)
-        made = self._with_run(await wait(self._session.start(self._new_run(checkpoint, edits, input, twin))))
-        await wait(made._opening)  # noqa: SLF001 - another one of this class
-        return made
-
-    async def _new_run(
-        self, checkpoint: CheckpointInfo | str | None, edits: Mapping[str, Any] | None, message: Any, workflow: Any
-    ) -> WorkflowRun:
-        more = {} if message is None else {"message": message}
-        return await self._session.fork(checkpoint, edits, workflow=workflow, **more)
-
-    def _with_run(self, handle: WorkflowRun) -> Stepper:
         async def start(_: object) -> WorkflowRun:
             return handle
 
-        made = Stepper(
-            handle.workflow, start, replace(self._how, name=None, shows_itself=False), storage=self._session.storage
-        )
+        options = replace(self._options, name=None, shows_itself=False)
+        made = Stepper(handle.workflow, start, options, storage=self._session.storage)
         made.name = made._session.model.name = self.name
         made._session.inherit(self.breakpoints)
         return made
+
+    def branch(self, checkpoint: CheckpointInfo | str | None = None) -> None:
+        """Go on here as a new run, with the staged edits; nothing is executed yet, the old run stays stored.
+
+        Args:
+            checkpoint: Where the new run begins, its info or its id, `None` for the displayed checkpoint.
+
+        Raises:
+            LookupError: The checkpoint is not among `checkpoints`.
+        """
+        checkpoint_id = None if checkpoint is None else id_of(checkpoint)
+        self._wait("branch", lambda: self._session.begin(lambda model: model.branch(checkpoint_id)))
+        self._raise_error()
+
+    # ---- edits -------------------------------------------------------------------------------------------------------
+
+    def edit(self, path: str, value: Any) -> Edit:
+        """Change a value of the displayed checkpoint, in a new run: staged now, applied by Step, Run or a fork.
+
+        The checkpoint itself stays as it is. The value must fit the type that its dataclass or model declares, else
+        that of the present value, and it must be serializable.
+
+        Args:
+            path: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among the
+                messages that wait.
+            value: The new value.
+
+        Raises:
+            InvalidEdit: The path leads nowhere, or the value does not fit; nothing is staged then.
+        """
+        return self._wait("edit", lambda: self._session.start(self._session.stage(path, value)))
+
+    def edits(self) -> StagedEdits:
+        """The staged edits of the displayed checkpoint, in the order in which they are applied; a cell shows a diff."""
+        with self._session.reading() as model:
+            return StagedEdits(model.edits)
+
+    def discard_edits(self, path: str | None = None) -> None:
+        """Drop the staged edits of the displayed checkpoint, or only the one of a path."""
+        self._session.dispatch(lambda model: model.discard_edits(path))
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------------
+
+    def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
+        """Pause `run()` and `step(n)` at a place, always between two supersteps; `step()` takes its one all the same.
+
+        Args:
+            where: An executor id, or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
+                A number: before that superstep. A class: before a message of that type is delivered. A function of
+                the shared state: wherever it returns true. `failure`: an executor has raised. `request`: a person has
+                to answer.
+            when: A further condition: a function of the shared state.
+            once: Whether it is gone after it was reached.
+
+        Returns:
+            The breakpoint; if the same one is set already, that one. A function that raises pauses the run too, and
+            the panel displays its error.
+
+        Raises:
+            ValueError: There is no such executor, or the number is negative.
+            TypeError: A run cannot pause at `where`.
+        """
+        return self._session.break_at(where, when=when, once=once)
+
+    def clear(self, where: Where | Breakpoint | None = None) -> None:
+        """Remove breakpoints: one, those at a place, the one with an id, or all of them.
+
+        Raises:
+            ValueError: `where` names neither an executor nor a breakpoint.
+        """
+        self._session.clear(where)
 
     # ---- listening ---------------------------------------------------------------------------------------------------
 
@@ -361,14 +416,7 @@ class Stepper(StepperTravel):
 
         Returns:
             A function that removes the listener.
-
-        Raises:
-            TypeError: `fn` cannot be called.
         """
-        listener: object = fn
-        if not callable(listener):
-            msg = f"fn={listener!r} cannot be called. Expected a function with one argument: on({kind!r}, print)."
-            raise TypeError(msg)
         return self._listeners.add(kind, fn)
 
     # ---- the panel ---------------------------------------------------------------------------------------------------
@@ -386,9 +434,9 @@ class Stepper(StepperTravel):
 
     def close(self) -> None:
         """Take the panel off the page and release the workflow. May be called twice."""
-        future = self._session.begin(CloseRequested())
+        future = self._session.begin(StepperModel.close)
         self._screen.close()
-        self._wait_if_possible(future)
+        self._settle(future)
 
     def __repr__(self) -> str:
         at = "no superstep yet" if self.superstep is None else f"superstep {self.superstep}"
@@ -408,16 +456,39 @@ class Stepper(StepperTravel):
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
-    def _run_request(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunRequested:
-        if speed is not None:
-            require_speed(speed, "supersteps")
-        if not (until is None or _is_number(until) or until in ("request", "breakpoint") or callable(until)):
-            msg = (
-                f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
-                "function of a report, or None."
-            )
-            raise ValueError(msg)
-        return RunRequested(until=until, limit=self._how.limit, speed=speed, through=through, confirmed=True)
+    def _wait(self, call: str, begin: Callable[[], EngineFuture[T]], *, twin: str = "asyncio.to_thread") -> T:
+        """Wait for the work that `begin` starts; an interrupt ends both, wherever it comes.
+
+        Raises:
+            NestedLoopError: Waiting here would never end; it names `twin`, to be awaited instead.
+        """
+        __tracebackhide__ = True  # of IPython
+        if self._screen.on_own_loop:
+            raise NestedLoopError(twin, f"stepper.{call} waits for the loop of this very thread")
+        _bridge.require_blocking(twin)
+        with _bridge.cancelled_with_caller():
+            return _bridge.wait_sync(begin())
+
+    def _settle(self, future: EngineFuture[Any]) -> None:
+        """Wait for work, unless this is the loop that does it."""
+        if not self._screen.on_own_loop:
+            _bridge.wait_sync(future)
+
+    def _raise_error(self) -> None:
+        """Raise what a fork, a restore or a plan raised; the run itself has not failed."""
+        error, self._session.error = self._session.error, None
+        if error is not None:
+            raise error
+
+    def _begin_steps(self, count: int) -> EngineFuture[None]:
+        return self._session.begin(lambda model: model.step(count, confirmed=True))
+
+    def _begin_run(self, until: Until | None, speed: float | None, *, through: bool = False) -> EngineFuture[None]:
+        until = check_until(until)
+        speed = speed if speed is None else check_speed(speed, "supersteps")
+        return self._session.begin(
+            lambda model: model.run(until, speed=speed, through=through, confirmed=True), through=through
+        )
 
     def _last_report(self, taken: int) -> StepReport:
         """The report of the superstep just taken; `taken` is the number of reports before it."""
@@ -427,38 +498,3 @@ class Stepper(StepperTravel):
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")
         return reports[-1]
-
-
-def _steps(count: int) -> StepRequested:
-    count = require_count(count, "n", "1 or more supersteps; back() shows earlier ones")
-    return StepRequested(count, confirmed=True)
-
-
-def _is_number(until: object) -> bool:
-    return isinstance(until, int) and not isinstance(until, bool) and until >= 0
-
-
-def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:
-    if isinstance(breakpoints, (str, int, type)) or callable(breakpoints):
-        return (breakpoints,)
-    return breakpoints
-
-
-def _twin(workflow: Any) -> Any:
-    """Return another instance of a workflow, with executors of its own where they can be copied."""
-    try:
-        return workflow.clone(copy_executors=True)
-    except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default
-        return workflow.clone()
-
-
-def _kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:
-    """The loop that the runs are bound to, `None` for the engine thread's."""
-    if wanted is None:
-        wanted = "kernel" if settings.current().loop == "kernel" else "engine"
-    if wanted not in get_args(Loop):
-        msg = f"loop={wanted!r} is not possible. Choose 'engine' or 'kernel'."
-        raise ValueError(msg)
-    if wanted == "engine" and _bridge.threads_available():
-        return None
-    return asyncio.get_running_loop()

@@ -64,7 +64,7 @@ class StepperTabs:
             can_edit = "edit" in model.allowed
             made_of = (
                 *(self.open, viewed, len(model.reports), self.selected, len(events), can_edit),
-                *(difference is None, model.line.displayed_id, model.edits, model.breakpoints, str(model.status)),
+                *(difference is None, model.line.displayed_id, model.edits, model.board.all, str(model.status)),
             )
             if self._made[0] != made_of or self._made_at is not model.facts:
                 live: dict[str, Any] = handle.state if handle is not None and self.open == "state" else {}

@@ -83,6 +83,7 @@ class WorkflowRun(RunStatus):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._read_only = False
         self._superstep = 0
+        self._last_report: StepReport | None = None
         self._acquire()
         self._execute(run_input)
 
@@ -152,10 +153,21 @@ class WorkflowRun(RunStatus):
         return await self._settle()
 
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
-        events = await self._steps.next_events()
-        if events and self._listeners:
+        try:
+            events = await self._steps.next_events()
+        except BaseException:
+            begun = [e.iteration for e in self._log.events(self._mark) if e.type == "superstep_started"]
+            self._last_report = replace(self._report(None), superstep=(begun and begun[-1]) or self._superstep)
+            self._notify_listeners_of_end()
+            raise
+        if events:
             self._listeners.notify(events)
         return events
+
+    def _notify_listeners_of_end(self) -> None:
+        """Let the listeners have the events that nobody is going to read: those of a failure or of `cancel()`."""
+        if self._listeners and (events := self._log.take()):
+            self._listeners.notify(events)
 
     async def result(self) -> WorkflowRunResult:
         """Go on until the run is idle, pauses or ends; return the result of all its events, or raise its error."""
@@ -164,6 +176,10 @@ class WorkflowRun(RunStatus):
                 pass
         elif self.error is not None:
             raise self.error
+        return self.result_so_far()
+
+    def result_so_far(self) -> WorkflowRunResult:
+        """Return the result of the events that there are; drives nothing."""
         return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
@@ -217,7 +233,7 @@ class WorkflowRun(RunStatus):
             if reason is None and self._breakpoints:
                 reason = self._breakpoints.find_reason(self._report(None), await self.plan())
         self._pause_requested, self._pause_reason = False, reason
-        report = self._report(reason)
+        report = self._last_report = self._report(reason)
         self._mark = self._log.position
         return report
 
@@ -292,6 +308,7 @@ class WorkflowRun(RunStatus):
         """Break off the current superstep and release the instance."""
         self._execution.run.stop_requested = True
         await await_on(self._loop, self._steps.cancel())
+        self._notify_listeners_of_end()
         self._inbox, self._responses = [], {}
         if self.status in _IDLE and not self._read_only:
             self._execution.runner.abandon()  # responses that were queued after the end are not delivered

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.message import WorkflowMessage
     from agentbench.workflows.graph.boundary import PauseReason
     from agentbench.workflows.run.execution import Execution
+    from agentbench.workflows.run.report import StepReport
     from agentbench.workflows.run.workflow import Workflow
 
 
@@ -33,6 +34,7 @@ class RunStatus(Displayable):
     _pause_requested: bool
     _pause_reason: PauseReason | None
     _read_only: bool
+    _last_report: StepReport | None
 
     @property
     def status(self) -> WorkflowRunState:
@@ -50,6 +52,11 @@ class RunStatus(Displayable):
     def superstep(self) -> int:
         """The last finished superstep."""
         return self._superstep
+
+    @property
+    def last_report(self) -> StepReport | None:
+        """The report of the last superstep, of one that failed too; None before the first."""
+        return self._last_report
 
     @property
     def events(self) -> list[WorkflowEvent[Any]]:

@@ -312,7 +312,7 @@ class Workflow(WorkflowDefinition):
 
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
         """Return the notebook panel that steps this workflow; `MissingExtraError` without the notebook extra."""
-        return call_view("agentbench.notebook.stepping.stepper:stepper", self, input, **settings)
+        return call_view("agentbench.notebook.stepping.start:stepper", self, input, **settings)
 
     # ---- one at a time ---------------------------------------------------------------------------
 

@@ -4,13 +4,11 @@ const SAY_EVERY_MS = 1000;
 const MOST_STOPS = 500;
 const MOST_DOTS = 60;
 
-const KEYS = [
-  ["s", "Step"], ["r", "Run"], ["p", "Pause"], [".", "Stop"], ["f", "Fork: a new run from here"], ["b", "breakpoint on the selected node"],
+const MORE_KEYS = [
   ["← →", "on the line of checkpoints: earlier, later"], ["arrows", "on the graph: along the edges; Home: the start"],
   ["Enter", "on the graph: select, open the Node tab"], ["+ − 0", "on the graph: zoom, fit"],
-  ["Ctrl+Enter", "send a form, stage an edit"], ["Esc", "back to the controls"], ["?", "this list"],
+  ["Ctrl+Enter", "send a form, stage an edit"], ["Esc", "back to the controls"],
 ];
-const COMMAND_OF = { s: "step", r: "run", p: "pause", ".": "stop", f: "fork", b: "break" };
 
 // Single keys are ours while the focus is inside the panel; keys with a modifier stay the notebook's.
 function listenForKeys(frame, act) {
@@ -150,7 +148,6 @@ function makeBanner(press) {
 function makeHelp(anchor) {
   const help = makePopover(anchor, { role: "dialog", "aria-label": "Keys", class: "abs-help" });
   const list = node("dl");
-  for (const [key, what] of KEYS) list.append(node("div", {}, node("dt", {}, node("kbd", {}, key)), node("dd", {}, what)));
   help.box.tabIndex = 0; // it may scroll
   help.box.append(node("b", {}, "Keys, while the focus is in this panel"), list);
   const open = () => { help.show(true); help.box.focus(); };
@@ -159,7 +156,12 @@ function makeHelp(anchor) {
   const toggle = () => {
     if (help.isOpen()) { help.show(false); from?.focus(); } else { from = document.activeElement; open(); }
   };
-  return { box: help.box, open, toggle };
+  const update = (commands) => {
+    if (list.childElementCount) return;
+    const keys = [...commands.map(([, label, , , key]) => [key, label]), ...MORE_KEYS];
+    list.append(...keys.map(([key, what]) => node("div", {}, node("dt", {}, node("kbd", {}, key)), node("dd", {}, what))));
+  };
+  return { box: help.box, open, toggle, update };
 }
 
 // One question for a number, such as how many supersteps.
@@ -310,9 +312,10 @@ function makeTop(say, el, height) {
     group("abs-else", fork, edit, points, more));
   root.append(header.el, voice.el, tools, banner.el, runMenu.box, ask.box, moreMenu.box, help.box, breaks.box);
 
+  const commandOf = new Map(); // by its key
   const act = (key) => {
-    if (COMMAND_OF[key]) press(COMMAND_OF[key]);
-    else if (key === "?") help.toggle();
+    if (key === "?") help.toggle();
+    else if (commandOf.has(key)) press(commandOf.get(key));
     else if (key === "Escape") step.focus();
     else return false;
     return true;
@@ -345,12 +348,15 @@ function makeTop(say, el, height) {
     view: (view) => {
       root.setAttribute("aria-label", `Stepper ${view.header.name}`);
       header.update(view.header, view.status);
-      for (const [name, label, hint, on] of view.buttons) {
+      for (const [name, label, hint, on, key] of view.buttons) {
         const made = buttons.get(name);
         write(made, label);
-        made.title = hint;
+        made.title = key ? `${hint} (${key})` : hint;
         made.setAttribute("aria-disabled", String(!on));
       }
+      const withKeys = [...view.buttons, ...view.moreMenu].filter(([name, , , , key]) => name && key);
+      for (const [name, , , , key] of withKeys) commandOf.set(key, name);
+      help.update(withKeys);
       for (const [made, list] of [[how, view.runMenu], [more, view.moreMenu]]) made.setAttribute("aria-disabled", String(!list.length));
       runMenu.update(view.runMenu);
       moreMenu.update(view.moreMenu);

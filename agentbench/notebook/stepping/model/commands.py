@@ -1,82 +1,220 @@
-"""Pure: the request that each control of a page sends to a stepper's model."""
+"""Pure: everything that a person can do with a stepper, in one table that the model, the buttons and the keys read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Any
 
-from agentbench.notebook.stepping.model.controls import SLOW_SPEED
-from agentbench.notebook.stepping.model.messages import (
-    BackRequested,
-    BranchRequested,
-    BreakpointsCleared,
-    EditsDiscarded,
-    ForwardRequested,
-    GotoRequested,
-    LiveRequested,
-    PauseRequested,
-    RunRequested,
-    ShowAgainRequested,
-    StepRequested,
-    Stimulus,
-    StopRequested,
-)
-from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.model.messages import IN_FLIGHT, Instruction, StepperStatus
 
-__all__ = ["TAB_COMMANDS", "stimulus_of"]
+__all__ = ["BUTTONS", "COMMANDS", "MORE_MENU", "RUN_MENU", "Command", "Control"]
 
-#: Commands that only open a tab.
-TAB_COMMANDS = {"edit": "state", "see_edits": "diff"}
+SLOW_SPEED = 1.0
+"""Supersteps a second of a slow run, and checkpoints a second of a replay."""
 
-MOST_STEPS = 100_000
+_MOST_STEPS = 100_000
+_S = StepperStatus
+_AT_REST = frozenset({_S.READY, _S.PAUSED, _S.WAITING, _S.DONE, _S.FAILED, _S.CANCELLED})
 
 
-def stimulus_of(name: str, model: StepperModel, *, limit: int, value: object = None) -> Stimulus | None:
-    """Return the request of a command; `None` for a command that requests nothing now, or is unknown.
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A button or a line of a menu; one without a name is a line between others.
 
-    Args:
-        name: Name of the command.
-        model: The stepper.
-        limit: Most supersteps of a run.
-        value: The input typed with it.
+    Attributes:
+        name: Name of its command.
+        label: Its text.
+        hint: Its tooltip.
+        enabled: Whether it can be used now.
+        key: The key that does the same.
     """
-    if name == "run_steps":
-        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_STEPS
-        return StepRequested(value) if is_count else None  # type: ignore[arg-type]  # it is an int then
-    make = _STIMULI.get(name)
-    return None if make is None else make(model, limit)
+
+    name: str = ""
+    label: str = ""
+    hint: str = ""
+    enabled: bool = True
+    key: str = ""
 
 
-def _confirm(model: StepperModel, _limit: int) -> Stimulus | None:
-    return None if model.confirming is None else replace(model.confirming, confirmed=True)
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command and its words.
+
+    Attributes:
+        name: Its name.
+        label: Text of its button or line.
+        hint: Its tooltip.
+        key: Its key.
+        act: What it does, with the model and what was typed; `None` for what the page does by itself.
+        statuses: In which statuses it is allowed; `StepperModel.allowed` knows the exceptions.
+        possible: Whether it is, for a command that is in no status of its own.
+        in_past: Label and hint while an earlier checkpoint is displayed.
+        after_failure: Label and hint when the run has failed.
+    """
+
+    name: str
+    label: str = ""
+    hint: str = ""
+    key: str = ""
+    act: Callable[[Any, Any], Instruction | None] | None = None
+    statuses: frozenset[StepperStatus] | None = None
+    possible: Callable[[Any], object] | None = None
+    in_past: tuple[str, str] | None = None
+    after_failure: tuple[str, str] | None = None
+
+    def control(self, model: Any) -> Control:
+        """Return its button or line for the present state of a `StepperModel`."""
+        label, hint = self.label, self.hint
+        if self.in_past is not None and model.viewing is not None:
+            label, hint = self.in_past
+        elif self.after_failure is not None and model.status is _S.FAILED:
+            label, hint = self.after_failure
+        enabled = self.name in model.allowed if self.possible is None else bool(self.possible(model))
+        return Control(self.name, label, hint, enabled, self.key)
 
 
-def _cancel(model: StepperModel, _limit: int) -> Stimulus | None:
-    """Return a request for the displayed checkpoint, which takes the question away."""
-    if model.confirming is None or model.displayed is None:
-        return None
-    return GotoRequested(model.past[model.displayed].info.checkpoint_id)
+def _can_run(model: Any) -> bool:
+    return "run" in model.allowed
 
 
-def _clear_breakpoints(model: StepperModel, _limit: int) -> Stimulus:
-    return BreakpointsCleared(frozenset(each.id for each in model.breakpoints))
+def _is_open(model: Any) -> bool:
+    return model.status is not _S.CLOSED
 
 
-_STIMULI: dict[str, Callable[[StepperModel, int], Stimulus | None]] = {
-    "step": lambda _, __: StepRequested(),
-    "run": lambda _, limit: RunRequested(limit=limit, through=True),
-    "run_request": lambda _, limit: RunRequested(limit=limit, until="request"),
-    "run_breakpoint": lambda _, limit: RunRequested(limit=limit, until="breakpoint", through=True),
-    "run_slow": lambda _, limit: RunRequested(limit=limit, speed=SLOW_SPEED, through=True),
-    "pause": lambda _, __: PauseRequested(),
-    "stop": lambda _, __: StopRequested(),
-    "back": lambda _, __: BackRequested(),
-    "forward": lambda _, __: ForwardRequested(),
-    "live": lambda _, __: LiveRequested(),
-    "show_again": lambda _, __: ShowAgainRequested(SLOW_SPEED),
-    "fork": lambda _, __: BranchRequested(),
-    "discard_edits": lambda _, __: EditsDiscarded(),
-    "clear_breakpoints": _clear_breakpoints,
-    "confirm": _confirm,
-    "cancel": _cancel,
-}
+def _run_steps(model: Any, count: object) -> Instruction | None:
+    if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MOST_STEPS:
+        instruction: Instruction | None = model.step(count)
+        return instruction
+    return None
+
+
+BUTTONS = (
+    Command(
+        "step",
+        "Step",
+        "Take one superstep",
+        "s",
+        lambda model, _: model.step(),
+        frozenset({_S.READY, _S.PAUSED, _S.FAILED}),
+        in_past=("Step from here", "Take one superstep from this checkpoint, as a new run"),
+        after_failure=("Retry step", "Take the failed superstep again, from the last checkpoint"),
+    ),
+    Command(
+        "run",
+        "Run",
+        "Take supersteps to the end or the next question",
+        "r",
+        lambda model, _: model.run(through=True),
+        frozenset({_S.READY, _S.PAUSED}),
+        in_past=("Run", "Run again from this checkpoint, as a new run"),
+    ),
+    Command(
+        "pause",
+        "Pause",
+        "Pause after the superstep in flight; Run goes on",
+        "p",
+        lambda model, _: model.pause(),
+        frozenset(IN_FLIGHT),
+    ),
+    Command("stop", "Stop", "End the run", ".", lambda m, _: m.stop(), IN_FLIGHT | {_S.PAUSED, _S.WAITING}),
+    Command("back", "Back", "Show the checkpoint before; nothing is executed", "", lambda m, _: m.go_back(), _AT_REST),
+    Command(
+        "forward",
+        "Forward",
+        "Show the checkpoint after; nothing is executed",
+        "",
+        lambda model, _: model.go_forward(),
+        frozenset(),
+    ),
+    Command(
+        "fork",
+        "Fork",
+        "Go on here as a new run; nothing is executed yet, the old run stays",
+        "f",
+        lambda model, _: model.branch(),
+        _AT_REST,
+    ),
+    Command(
+        "edit",
+        "Edit",
+        "Change values of the state; Step, Run or Fork applies them in a new run",
+        statuses=frozenset({_S.READY, _S.PAUSED, _S.FAILED}),
+    ),
+)
+
+
+def _way_to_run(name: str, how: str, hint: str, act: Any = None, possible: Any = _can_run, key: str = "") -> Command:
+    in_past = (f"Run again from here {how}", hint)
+    return Command(name, f"Run {how}", hint, key, act, possible=possible, in_past=in_past)
+
+
+RUN_MENU = (
+    _way_to_run("run", "to the end", "Through all questions, waiting for their answers", key="r"),
+    _way_to_run(
+        "run_request",
+        "to the next request",
+        "Until a person has to answer",
+        lambda model, _: model.run(until="request"),
+    ),
+    _way_to_run(
+        "run_breakpoint",
+        "to the next breakpoint",
+        "Until a breakpoint is reached",
+        lambda model, _: model.run(until="breakpoint", through=True),
+        lambda model: _can_run(model) and model.board.all,
+    ),
+    _way_to_run("ask_steps", "for n supersteps …", "So many supersteps, or fewer if the run ends"),
+    _way_to_run(
+        "run_slow",
+        "slowly",
+        "At 1 superstep a second, to watch it",
+        lambda model, _: model.run(speed=SLOW_SPEED, through=True),
+    ),
+)
+
+MORE_MENU = (
+    Command(
+        "show_again",
+        "Show again from the start",
+        "Play the stored checkpoints, one after the other; nothing is executed",
+        act=lambda model, _: model.show_again(SLOW_SPEED),
+        statuses=_AT_REST,
+        in_past=("Show again from here", "Play the stored checkpoints from here; nothing is executed"),
+    ),
+    Command(
+        "live",
+        "Back to now",
+        "Leave the earlier checkpoint",
+        act=lambda model, _: model.show_now(),
+        possible=lambda model: model.viewing is not None and model.status not in IN_FLIGHT,
+    ),
+    Command(""),
+    Command("breakpoints", "Breakpoints …", "See, add and remove places where the run pauses", possible=_is_open),
+    Command("break", "Breakpoint on the selected node", "Set it, or remove it", "b", possible=_is_open),
+    Command(
+        "clear_breakpoints",
+        "Remove all breakpoints",
+        act=lambda model, _: model.clear_breakpoints(),
+        possible=lambda model: _is_open(model) and model.board.all,
+    ),
+    Command(""),
+    Command("see_edits", "See staged edits", "In the Diff tab", possible=_is_open),
+    Command(
+        "discard_edits",
+        "Discard staged edits",
+        act=lambda model, _: model.discard_edits(),
+        possible=lambda model: model.edits,
+    ),
+    Command(""),
+    Command("help", "Keys", "What the keys do", "?", possible=lambda _: True),
+)
+
+_ELSEWHERE = (
+    Command("run_steps", act=_run_steps),
+    Command("confirm", act=lambda model, _: model.confirm()),
+    Command("cancel", act=lambda model, _: model.decline()),
+)
+
+#: Every command by its name.
+COMMANDS: dict[str, Command] = {each.name: each for each in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if each.name}

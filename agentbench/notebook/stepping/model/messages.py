@@ -1,8 +1,4 @@
-"""The input and output of a stepper's model: values only.
-
-People send requests (`StepRequested`, `BackRequested`, ...), the engine sends reports (`StepEnded`, `Forked`, ...), and
-the model returns an `Instruction`, or none.
-"""
+"""The values that a stepper's model works with: what it knows of the run, and the instructions that it gives."""
 
 from __future__ import annotations
 
@@ -19,48 +15,26 @@ from agentbench.workflows.run.break_places import Breakpoint, Hit
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [
-    "ALLOWED",
     "IN_FLIGHT",
     "USUAL_LIMIT",
-    "AnswerTaken",
-    "BackRequested",
-    "BranchRequested",
-    "BreakpointSet",
-    "BreakpointsChecked",
-    "BreakpointsCleared",
     "CheckBreakpoints",
-    "CloseRequested",
-    "EditStaged",
-    "EditsDiscarded",
-    "EventEmitted",
     "Fork",
-    "Forked",
-    "ForwardRequested",
-    "GotoRequested",
+    "Goal",
     "Instruction",
-    "Interrupted",
-    "LiveRequested",
-    "PauseRequested",
     "Release",
     "Rest",
-    "Rested",
     "Restore",
-    "Restored",
     "RunFacts",
-    "RunRequested",
-    "ShowAgainRequested",
-    "Started",
     "StepEnded",
     "StepFailed",
-    "StepRequested",
     "StepperStatus",
-    "Stimulus",
-    "StopRequested",
     "StopRun",
-    "Stopped",
     "TakeStep",
     "Until",
 ]
+
+#: The default of `max_supersteps`: a guard against runs without an end.
+USUAL_LIMIT = 1000
 
 #: When a run ends early: number of the superstep after which, `request` (a person has to answer), `breakpoint`, or a
 #: predicate on a report.
@@ -95,24 +69,28 @@ class StepperStatus(str, Enum):
         return format(self.value, spec)
 
 
-_S = StepperStatus
-IN_FLIGHT = frozenset({_S.STEPPING, _S.RUNNING})
-
-#: Requests that are allowed in each status. Exceptions, by what the run holds: `StepperModel.allowed`.
-ALLOWED: dict[StepperStatus, tuple[str, ...]] = {
-    _S.READY: ("step", "run", "back", "fork", "edit", "show_again"),
-    _S.STEPPING: ("pause", "stop"),
-    _S.RUNNING: ("pause", "stop"),
-    _S.PAUSED: ("step", "run", "back", "stop", "fork", "edit", "show_again"),
-    _S.WAITING: ("back", "stop", "fork", "show_again"),
-    _S.DONE: ("back", "fork", "show_again"),
-    _S.FAILED: ("step", "back", "fork", "edit", "show_again"),
-    _S.CANCELLED: ("back", "fork", "show_again"),
-    _S.CLOSED: (),
-}
+IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})
 
 
-# --- reports of the engine --------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class Goal:
+    """A step or a run that a person has requested, and what is left of it.
+
+    Attributes:
+        left: Supersteps that may still be taken.
+        runs: Whether it is a run, that ends by itself, and no counted number of steps.
+        until: When to stop before the end.
+        speed: Supersteps a second, `None` for as fast as possible.
+        through: Whether to go on by itself when a person has answered.
+        pausing: Whether a pause was requested while a superstep is in flight.
+    """
+
+    left: int = 1
+    runs: bool = False
+    until: Until | None = None
+    speed: float | None = None
+    through: bool = False
+    pausing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,21 +119,6 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """The run was started or resumed; nothing was executed. `line`: the checkpoints that lead to it, oldest first."""
-
-    facts: RunFacts
-    line: Sequence[CheckpointInfo] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EventEmitted:
-    """One event of a superstep in flight."""
-
-    event: WorkflowEvent[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class StepEnded:
     """A superstep is over.
 
@@ -173,215 +136,11 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakpointsChecked:
-    """The breakpoints were checked at the current boundary; `hits` were reached."""
-
-    hits: Sequence[Hit] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A superstep, a fork or a restore raised."""
+    """A superstep, a fork or a restore raised, and the run itself has not failed."""
 
     error: BaseException
     facts: RunFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Rested:
-    """The pause for the eye is over, or was cut short; `turn` is that of its `Rest`."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerTaken:
-    """The engine took the answer to a request."""
-
-    request_id: str
-    facts: RunFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Forked:
-    """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
-
-    facts: RunFacts
-    copy: CheckpointInfo | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The run is back at its last good checkpoint."""
-
-    facts: RunFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The run was stopped on request."""
-
-    facts: RunFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """The cell that drove the run was interrupted (the stop button of the notebook)."""
-
-    facts: RunFacts
-
-
-# --- requests of people -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StepRequested:
-    """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
-
-    count: int = 1
-    confirmed: bool = False
-
-
-#: The default of `max_supersteps`: a guard against runs without an end.
-USUAL_LIMIT = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequested:
-    """Take supersteps until the end.
-
-    Attributes:
-        until: When to stop before the end.
-        limit: Most supersteps.
-        speed: Supersteps a second, `None` for as fast as possible.
-        through: Whether to go on by itself when a person has answered.
-        confirmed: The person agrees to a fork, if it takes one.
-    """
-
-    until: Until | None = None
-    limit: int = USUAL_LIMIT
-    speed: float | None = None
-    through: bool = False
-    confirmed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PauseRequested:
-    """Stop after the superstep in flight; the run stays alive."""
-
-
-@dataclass(frozen=True, slots=True)
-class StopRequested:
-    """End the run."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackRequested:
-    """Show an earlier checkpoint."""
-
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ForwardRequested:
-    """Show a later checkpoint."""
-
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class GotoRequested:
-    """Show this checkpoint."""
-
-    checkpoint_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRequested:
-    """Show the present again."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShowAgainRequested:
-    """Show what is stored, one checkpoint after the other up to the present; nothing is executed.
-
-    Attributes:
-        speed: Checkpoints a second.
-    """
-
-    speed: float = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class BranchRequested:
-    """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
-
-    checkpoint_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BreakpointSet:
-    """A breakpoint was added."""
-
-    breakpoint: Breakpoint
-
-
-@dataclass(frozen=True, slots=True)
-class BreakpointsCleared:
-    """The breakpoints with these ids were removed."""
-
-    ids: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class EditStaged:
-    """An edit of a checkpoint is staged for a fork from there; it replaces a staged edit of the same path."""
-
-    checkpoint_id: str
-    edit: Edit
-
-
-@dataclass(frozen=True, slots=True)
-class EditsDiscarded:
-    """Staged edits of a checkpoint were dropped: the one of `path`, or all; `None` for the displayed checkpoint."""
-
-    path: str | None = None
-    checkpoint_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CloseRequested:
-    """Release the run; no request is allowed afterwards."""
-
-
-Stimulus = (
-    Started
-    | EventEmitted
-    | StepEnded
-    | StepFailed
-    | BreakpointsChecked
-    | Rested
-    | AnswerTaken
-    | Forked
-    | Restored
-    | Stopped
-    | Interrupted
-    | StepRequested
-    | RunRequested
-    | PauseRequested
-    | StopRequested
-    | BackRequested
-    | ForwardRequested
-    | GotoRequested
-    | LiveRequested
-    | ShowAgainRequested
-    | BranchRequested
-    | BreakpointSet
-    | BreakpointsCleared
-    | EditStaged
-    | EditsDiscarded
-    | CloseRequested
-)
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------
@@ -389,7 +148,7 @@ Stimulus = (
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Let the engine take one superstep, then report `StepEnded` or `StepFailed`.
+    """Let the engine take one superstep.
 
     Attributes:
         until: The caller's own condition, called with the report.
@@ -400,14 +159,14 @@ class TakeStep:
 
 @dataclass(frozen=True, slots=True)
 class CheckBreakpoints:
-    """Check breakpoints at the current boundary, then report `BreakpointsChecked`."""
+    """Check breakpoints at the current boundary."""
 
     breakpoints: Sequence[Breakpoint]
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Wait for the eye, or until the next request comes; then report `Rested` with that turn."""
+    """Wait, or until the next request comes; then `StepperModel.wake` with that turn."""
 
     delay_s: float
     turn: int = field(default=0, compare=False)
@@ -415,7 +174,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Start a new run from this checkpoint, with these edits, then report `Forked`."""
+    """Start a new run from this checkpoint, with these edits."""
 
     checkpoint: CheckpointInfo
     edits: Sequence[Edit] = ()
@@ -423,19 +182,19 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Put the same run back to this checkpoint, `None` for its input, then report `Restored`."""
+    """Put the same run back to this checkpoint, `None` for its input."""
 
     checkpoint: CheckpointInfo | None
 
 
 @dataclass(frozen=True, slots=True)
 class StopRun:
-    """End the run, the superstep in flight included, then report `Stopped`."""
+    """End the run, the superstep in flight included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Release the run and take the widgets off the page."""
+    """Release the run."""
 
 
 Instruction = TakeStep | CheckBreakpoints | Rest | Fork | Restore | StopRun | Release

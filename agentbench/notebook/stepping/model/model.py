@@ -1,236 +1,352 @@
-"""Pure: what a stepper decides. Requests of people and reports of the engine go in, instructions come out.
+"""Pure: what a stepper knows and decides. Requests of people and reports of the engine are its methods.
 
-No widget, no loop, no clock: `StepperModel.handle` is the whole stepper as a table, and `stepping.stepper` carries out
-its instructions. A request that is not allowed now raises `StepperStateError`; widgets disable their buttons.
+No widget, no loop, no clock: a method changes the state and returns the instruction that follows, `None` for none.
+The session carries it out. A request that is not allowed now raises `StepperStateError` and changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentbench.exceptions import StepperStateError
+from agentbench.checkpoints.editing import Edit, EditDesk
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.exceptions import StepperClosed, StepperStateError
+from agentbench.notebook.history.activity import Activity, ElementStates
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.usage import tokens_of
-from agentbench.notebook.stepping.model.knowledge import LOG_LINES, Goal, StepperKnowledge
+from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine, Past
+from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
-    AnswerTaken,
-    BackRequested,
-    BranchRequested,
-    BreakpointsChecked,
-    BreakpointsCleared,
-    BreakpointSet,
+    USUAL_LIMIT,
     CheckBreakpoints,
-    CloseRequested,
-    EditsDiscarded,
-    EditStaged,
-    EventEmitted,
     Fork,
-    Forked,
-    ForwardRequested,
-    GotoRequested,
+    Goal,
     Instruction,
-    Interrupted,
-    LiveRequested,
-    PauseRequested,
     Release,
     Rest,
-    Rested,
     Restore,
-    Restored,
-    RunRequested,
-    ShowAgainRequested,
-    Started,
+    RunFacts,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StepRequested,
-    Stimulus,
-    Stopped,
-    StopRequested,
     StopRun,
     TakeStep,
     Until,
 )
-from agentbench.workflows.run.break_places import pause_reason
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.break_places import Breakpoint, BreakpointBoard, Hit, pause_reason
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]
 
+LOG_LINES = 200
 
-class StepperModel(StepperKnowledge):
-    """One stepper: its state, how each stimulus changes it, and which instruction follows."""
+_S = StepperStatus
+_CALLS = (*(each.name for each in BUTTONS), "show_again")
+_ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 
-    def handle(self, stimulus: Stimulus) -> Instruction | None:
-        """Take in one stimulus and return the instruction that follows, `None` for none.
 
-        Raises:
-            StepperStateError: If the request is not allowed now. Nothing has changed then.
-            StepperClosed: If the stepper is closed.
-        """
-        react: Callable[[Any], Instruction | None] = getattr(self, _REACTIONS[type(stimulus)])
-        return react(stimulus)
+class StepperModel:
+    """One stepper.
 
-    # ---- people ----------------------------------------------------------------------------------------------------
+    Args:
+        name: Text of the header.
+        activity: The graph whose elements are watched.
+        limit: Most supersteps of a run.
+    """
 
-    def _on_step_requested(self, request: StepRequested) -> Instruction | None:
+    def __init__(self, name: str, activity: Activity, limit: int = USUAL_LIMIT) -> None:
+        self.name = name
+        self.activity = activity
+        self.limit = limit
+        self.revision = 0  # grows with every change
+        self.status = _S.READY
+        self.facts = RunFacts(run_id="")
+        self.reports: list[StepReport] = []
+        self.tokens = 0
+        self.elapsed_s = 0.0
+        self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
+        self.log_total = 0
+        self.confirming: Goal | None = None  # a step or a run that would fork
+        self.note: str | None = None
+        self.stop_wanted = False
+        self.line = CheckpointLine()
+        self.board = BreakpointBoard()
+        self.desk = EditDesk()
+        self._goal: Goal | None = None
+        self._forking = 0  # place of the checkpoint that a new run is being made from
+        self._turn = 0
+        self._playing_at: float | None = None
+        self._last_rest: ElementStates = {}
+
+    # ---- what is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The requests that are allowed now, in the order of the buttons."""
+        names = {name for name in _CALLS if self.status in (COMMANDS[name].statuses or ())}
+        if self.status is _S.WAITING and self.facts.planned:
+            names |= {"step", "run"}
+        if self.viewing is not None:
+            names |= {"step", "run", "forward", "edit"}
+        if self.playing:
+            names.add("pause")
+        needed = {"back": 2, "show_again": 2, "fork": 1, "edit": 1}  # checkpoints
+        there = {**dict.fromkeys(needed, len(self.past)), "back": (self.displayed or 0) + 1}
+        return tuple(name for name in _CALLS if name in names and there.get(name, 0) >= needed.get(name, 0))
+
+    @property
+    def goes_on_after_answer(self) -> bool:
+        """Whether the run waits for a person now and goes on by itself afterwards."""
+        return self.status is _S.WAITING and self._goal is not None and self._goal.through
+
+    @property
+    def pausing(self) -> bool:
+        """Whether a pause was requested and the superstep in flight is not over yet."""
+        return self._goal is not None and self._goal.pausing
+
+    @property
+    def playing(self) -> bool:
+        """Whether the stored checkpoints are being replayed, one after the other; nothing is executed."""
+        return self._playing_at is not None
+
+    def is_resting(self, turn: int) -> bool:
+        """Whether the rest with that number is still needed."""
+        moves = self._goal is not None and not self._goal.pausing and not self.stop_wanted
+        return turn == self._turn and (moves or self.playing)
+
+    @property
+    def past(self) -> list[Past]:
+        """The checkpoints that lead to now, oldest first."""
+        return self.line.past
+
+    @property
+    def viewing(self) -> int | None:
+        """Index of the earlier checkpoint that is being viewed, `None` in the present."""
+        return self.line.viewing
+
+    @property
+    def displayed(self) -> int | None:
+        """Index of the checkpoint that is displayed, `None` before the first."""
+        return self.line.displayed
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The staged edits of the displayed checkpoint, in the order in which they are applied."""
+        return self.desk.of(self.line.displayed_id)
+
+    @property
+    def states(self) -> ElementStates:
+        """The states that are displayed: the current ones, or those of the checkpoint being viewed."""
+        return self.activity.states() if self.viewing is None else self.past[self.viewing].states
+
+    def require_open(self) -> None:
+        """Raise `StepperClosed` if the stepper is closed."""
+        if self.status is _S.CLOSED:
+            raise StepperClosed
+
+    def require(self, call: str) -> None:
+        """Raise `StepperStateError` unless a request is among `allowed`, which the error names."""
+        self.require_open()
+        if call not in self.allowed:
+            raise StepperStateError(str(self.status), self.allowed, call)
+
+    def note_down(self, lines: Sequence[LogLine]) -> None:
+        """Add lines to the log."""
+        self.log.extend(lines)
+        self.log_total += len(lines)
+
+    # ---- requests: stepping and running ------------------------------------------------------------------------------
+
+    def step(self, count: int = 1, *, confirmed: bool = False) -> Instruction | None:
+        """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
         self.require("step")
-        return self._set_out(
-            request, request.count, StepperStatus.STEPPING if request.count == 1 else StepperStatus.RUNNING
-        )
+        return self._set_out(Goal(count), confirmed=confirmed)
 
-    def _on_run_requested(self, request: RunRequested) -> Instruction | None:
-        if request.through and self.status is StepperStatus.WAITING and self.viewing is None and not self.facts.planned:
-            self._goal = Goal(request.limit, request)
+    def run(
+        self,
+        until: Until | None = None,
+        *,
+        speed: float | None = None,
+        through: bool = False,
+        confirmed: bool = False,
+    ) -> Instruction | None:
+        """Take supersteps until the end; `Goal` has the arguments."""
+        goal = Goal(self.limit, runs=True, until=until, speed=speed, through=through)
+        if through and self.status is _S.WAITING and self.viewing is None and not self.facts.planned:
+            self._goal = goal
             return None
         self.require("run")
-        self._check_until(request.until)
-        return self._set_out(request, request.limit, StepperStatus.RUNNING)
-
-    def _check_until(self, until: Until | None) -> None:
-        if until == "breakpoint" and not self.breakpoints:
+        if until == "breakpoint" and not self.board.all:
             msg = "until='breakpoint' needs one. Set it first: break_at('review')."
             raise ValueError(msg)
         last = self.facts.superstep if self.viewing is None else self.past[self.viewing].info.iteration
         if isinstance(until, int) and last is not None and until <= last:
             msg = f"until={until} is over: superstep {last} was the last. back() and goto() show earlier ones."
             raise ValueError(msg)
+        return self._set_out(goal, confirmed=confirmed)
 
-    def _set_out(self, request: StepRequested | RunRequested, count: int, status: StepperStatus) -> Instruction | None:
-        forks = self.viewing is not None or bool(self.edits)
-        if forks and not request.confirmed:
-            self.confirming = request
+    def confirm(self) -> Instruction | None:
+        """Agree to the fork that a step or a run would take."""
+        if self.confirming is None:
             return None
-        self._goal = Goal(count, request)
-        self.note = None
+        self.require("run" if self.confirming.runs else "step")
+        return self._set_out(self.confirming, confirmed=True)
+
+    def decline(self) -> None:
+        """Take the question away."""
         self.confirming = None
-        self._playing_at = None
-        failed, self.status = self.status is StepperStatus.FAILED, status
+
+    def _set_out(self, goal: Goal, *, confirmed: bool) -> Instruction | None:
+        if (forks := self.viewing is not None or bool(self.edits)) and not confirmed:
+            self.confirming = goal
+            return None
+        self._goal = goal
+        self.note = self.confirming = self._playing_at = None
+        failed = self.status is _S.FAILED
+        self.status = _S.RUNNING if goal.runs or goal.left > 1 else _S.STEPPING
         if forks:
             return self._fork_from(self.displayed or 0)
-        unchecked = self.board.unchecked if isinstance(request, RunRequested) and not failed else ()
         self.board.hit = None
         if failed:
             return Restore(self.past[-1].info if self.past else None)
+        unchecked = self.board.unchecked if goal.runs else ()
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
     def _fork_from(self, index: int) -> Fork:
         self._forking = index
         info = self.past[index].info
-        return Fork(info, self._desk.of(info.checkpoint_id))
+        return Fork(info, self.desk.of(info.checkpoint_id))
 
     def _next_step(self) -> TakeStep:
         self.activity.begin()
         until = None if self._goal is None else self._goal.until
         return TakeStep(until if callable(until) else None)
 
-    def _rest(self, delay_s: float) -> Rest:
+    def _rest(self, speed: float) -> Rest:
         self._turn += 1
-        return Rest(delay_s, self._turn)
+        return Rest(1.0 / speed, self._turn)
 
-    def _on_pause_requested(self, request: PauseRequested) -> None:
+    def pause(self) -> None:
+        """Pause after the superstep in flight, or the replay at once."""
         self.require("pause")
         self._playing_at = None
         if self._goal is not None:
-            self._goal.pause_wanted = True
+            self._goal.pausing = True
 
-    def _on_stop_requested(self, request: StopRequested) -> Instruction:
+    def stop(self) -> Instruction:
+        """End the run."""
         self.require("stop")
         self.stop_wanted = True
         self._look_at(None)
-        if self.status is StepperStatus.WAITING:
+        if self.status is _S.WAITING:
             self._goal = None
         return StopRun()
 
-    def _on_back_requested(self, request: BackRequested) -> None:
-        self.require("back")
-        self._look_at(max(0, (self.displayed or 0) - request.count))
-
-    def _on_forward_requested(self, request: ForwardRequested) -> None:
-        self.require("forward")
-        self._look_at((self.displayed or 0) + request.count)
-
-    def _on_goto_requested(self, request: GotoRequested) -> None:
-        self.require_open()
-        if self.status in IN_FLIGHT:
-            raise StepperStateError(str(self.status), self.allowed, "goto")
-        self._look_at(self.line.index_of(request.checkpoint_id))
-
-    def _on_live_requested(self, request: LiveRequested) -> None:
-        self.require_open()
-        self._look_at(None)
-
-    def _on_show_again_requested(self, request: ShowAgainRequested) -> Instruction:
-        self.require("show_again")
-        self._look_at(self.viewing or 0)
-        self._playing_at = request.speed
-        return self._rest(1.0 / request.speed)
-
-    def _on_branch_requested(self, request: BranchRequested) -> Instruction:
-        self.require("fork")
-        index = (self.displayed or 0) if request.checkpoint_id is None else self.line.index_of(request.checkpoint_id)
-        self._look_at(None)
-        self._goal = None
-        self.note = None
-        self.status = StepperStatus.STEPPING  # no other request is allowed until the new run is open
-        return self._fork_from(index)
-
-    def _on_breakpoint_set(self, request: BreakpointSet) -> None:
-        self.require_open()
-        self.board.add(request.breakpoint)
-
-    def _on_breakpoints_cleared(self, request: BreakpointsCleared) -> None:
-        self.require_open()
-        self.board.remove(request.ids)
-
-    def _on_edit_staged(self, request: EditStaged) -> None:
-        self.require("edit")
-        self.line.index_of(request.checkpoint_id)
-        self._playing_at = None
-        self.confirming = None
-        self._desk.stage(request.checkpoint_id, request.edit)
-
-    def _on_edits_discarded(self, request: EditsDiscarded) -> None:
-        self.require_open()
-        self.confirming = None
-        self._desk.discard(request.checkpoint_id or self.line.displayed_id, request.path)
-
-    def _on_close_requested(self, request: CloseRequested) -> Instruction | None:
-        if self.status is StepperStatus.CLOSED:
+    def close(self) -> Instruction | None:
+        """Release the run; no request is allowed afterwards."""
+        if self.status is _S.CLOSED:
             return None
         self._look_at(None)
         self._goal = None
-        self.status = StepperStatus.CLOSED
+        self.status = _S.CLOSED
         return Release()
 
+    # ---- requests: back and sideways ---------------------------------------------------------------------------------
+
+    def go_back(self, count: int = 1) -> None:
+        """Show an earlier checkpoint."""
+        self.require("back")
+        self._look_at(max(0, (self.displayed or 0) - count))
+
+    def go_forward(self, count: int = 1) -> None:
+        """Show a later checkpoint."""
+        self.require("forward")
+        self._look_at((self.displayed or 0) + count)
+
+    def go_to(self, checkpoint_id: str) -> None:
+        """Show this checkpoint; `LookupError` if it is not on the line."""
+        self.require_open()
+        if self.status in IN_FLIGHT:
+            raise StepperStateError(str(self.status), self.allowed, "goto")
+        self._look_at(self.line.index_of(checkpoint_id))
+
+    def show_now(self) -> None:
+        """Show the present again."""
+        self.require_open()
+        self._look_at(None)
+
     def _look_at(self, index: int | None) -> None:
-        self.confirming = None
-        self._playing_at = None
+        self.confirming = self._playing_at = None
         self.line.look_at(index)
 
-    # ---- engine ----------------------------------------------------------------------------------------------------
+    def show_again(self, speed: float) -> Instruction:
+        """Show the stored checkpoints one after the other up to the present, so many a second."""
+        self.require("show_again")
+        self._look_at(self.viewing or 0)
+        self._playing_at = speed
+        return self._rest(speed)
 
-    def _on_started(self, outcome: Started) -> None:
-        if self.status is StepperStatus.CLOSED:
+    def branch(self, checkpoint_id: str | None = None) -> Instruction:
+        """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
+        self.require("fork")
+        index = (self.displayed or 0) if checkpoint_id is None else self.line.index_of(checkpoint_id)
+        self._look_at(None)
+        self._goal = self.note = None
+        self.status = _S.STEPPING  # no other request is allowed until the new run is open
+        return self._fork_from(index)
+
+    def stage_edit(self, checkpoint_id: str, edit: Edit) -> None:
+        """Stage an edit of a checkpoint for a fork from there, in place of one of the same path."""
+        self.require("edit")
+        self.line.index_of(checkpoint_id)
+        self.confirming = self._playing_at = None
+        self.desk.stage(checkpoint_id, edit)
+
+    def discard_edits(self, path: str | None = None, checkpoint_id: str | None = None) -> None:
+        """Drop the staged edits of a checkpoint, `None` for the displayed one: the one of `path`, or all."""
+        self.require_open()
+        self.confirming = None
+        self.desk.discard(checkpoint_id or self.line.displayed_id, path)
+
+    def set_breakpoint(self, added: Breakpoint) -> None:
+        """Add a breakpoint."""
+        self.require_open()
+        self.board.add(added)
+
+    def clear_breakpoints(self, ids: Collection[str] | None = None) -> None:
+        """Remove the breakpoints with these ids, `None` for all."""
+        self.require_open()
+        self.board.remove([each.id for each in self.board.all] if ids is None else ids)
+
+    # ---- reports of the engine ---------------------------------------------------------------------------------------
+
+    def start(self, facts: RunFacts, line: Sequence[CheckpointInfo] = ()) -> None:
+        """The run is open, nothing was executed. `line`: the checkpoints that lead to it, oldest first."""
+        if self.status is _S.CLOSED:
             return
-        self.line.begin(outcome.line)
-        self._learn(outcome.facts)
+        self.line.begin(line)
+        self._learn(facts)
         if self._goal is None:
             self.status = self._status_at_rest()
 
-    def _on_event_emitted(self, outcome: EventEmitted) -> None:
-        self.activity.see(outcome.event)
-        self.tokens += tokens_of(outcome.event)
-        self.note_down(lines_of_event(outcome.event))
+    def see(self, event: WorkflowEvent[Any]) -> None:
+        """One event of a superstep in flight."""
+        self.activity.see(event)
+        self.tokens += tokens_of(event)
+        self.note_down(lines_of_event(event))
 
-    def _on_step_ended(self, outcome: StepEnded) -> Instruction | None:
+    def end_step(self, outcome: StepEnded) -> Instruction | None:
+        """A superstep is over."""
         self.reports.append(outcome.report)
         self.elapsed_s += outcome.report.duration_s or 0.0
         self._learn(outcome.facts)
         self.note_down(lines_of_report(outcome.report))
-        if self.status is StepperStatus.CLOSED:
+        if self.status is _S.CLOSED:
             return None
         self.board.move_on(checked=True)
         self.board.take(outcome.hits)
@@ -241,162 +357,143 @@ class StepperModel(StepperKnowledge):
         self._goal.left -= 1
         if isinstance(outcome.reached, Exception):
             self.note = f"until= raised {type(outcome.reached).__name__}: {outcome.reached}"
-        if self._goes_on(outcome):
-            return self._rest(self._goal.delay_s) if self._goal.delay_s else self._next_step()
-        self._arrive(stays=bool(outcome.hits))
-        return None
+        if self._goes_on(self._goal, outcome):
+            return self._rest(self._goal.speed) if self._goal.speed else self._next_step()
+        return self._arrive(stays=bool(outcome.hits))
 
-    def _on_breakpoints_checked(self, outcome: BreakpointsChecked) -> Instruction | None:
-        self.board.take(outcome.hits)
+    def _goes_on(self, goal: Goal, outcome: StepEnded) -> bool:
+        if not outcome.facts.status.startswith("IN_PROGRESS") or self.stop_wanted:
+            return False
+        if goal.left <= 0 and goal.runs:
+            self.note = f"max_supersteps={self.limit} were taken. Run goes on."
+        reached = outcome.reached
+        if isinstance(goal.until, int):
+            reached = reached or outcome.report.superstep >= goal.until
+        elif goal.until == "request":
+            reached = reached or bool(outcome.report.requests)
+        return not (goal.left <= 0 or goal.pausing or outcome.facts.pause_reason or outcome.hits or reached)
+
+    def take_hits(self, hits: Sequence[Hit]) -> Instruction | None:
+        """The breakpoints were checked at the current boundary; these were reached."""
+        self.board.take(hits)
         if self._goal is None or self.stop_wanted:
             return None
-        if not outcome.hits and not self._goal.pause_wanted:
+        if not hits and not self._goal.pausing:
             return self._next_step()
-        self.facts = replace(self.facts, pause_reason=pause_reason(outcome.hits))
-        self._arrive(stays=True)
-        return None
+        self.facts = replace(self.facts, pause_reason=pause_reason(hits))
+        return self._arrive(stays=True)
 
-    def _on_rested(self, outcome: Rested) -> Instruction | None:
-        if outcome.turn != self._turn:
+    def wake(self, turn: int) -> Instruction | None:
+        """A rest is over, or was cut short."""
+        if turn != self._turn:
             return None
         if self._playing_at is not None:
-            return self._show_next(self._playing_at)
+            self.line.look_at((self.displayed or 0) + 1)
+            if self.viewing is None:
+                self._playing_at = None
+            return self._rest(self._playing_at) if self._playing_at else None
         if self._goal is None or self.stop_wanted:
             return None
-        if self._goal.pause_wanted:
-            self._arrive()
-            return None
-        return self._next_step()
+        return self._arrive() if self._goal.pausing else self._next_step()
 
-    def _show_next(self, speed: float) -> Instruction | None:
-        self.line.look_at((self.displayed or 0) + 1)
-        if self.viewing is not None:
-            return self._rest(1.0 / speed)
-        self._playing_at = None
+    def fail(self, outcome: StepFailed) -> None:
+        """A superstep, a fork or a restore raised; the run is as it was."""
+        self._learn(outcome.facts)
+        self._end_goal()
+        if self.status not in (_S.FAILED, _S.CLOSED):
+            self.note = f"{type(outcome.error).__name__}: {outcome.error}"
+
+    def take_answer(self, facts: RunFacts) -> Instruction | None:
+        """The engine took the answer to a request."""
+        in_flight = self.status in IN_FLIGHT
+        self._learn(facts, at_rest=not in_flight)
+        if in_flight or self.status is _S.CLOSED:
+            return None
+        goal = self._goal
+        self.status = self._status_at_rest()
+        if goal is not None and goal.through and goal.left > 0 and self.viewing is None:
+            self.status = _S.RUNNING
+            return self._next_step()
+        self._goal = None
         return None
 
-    def _goes_on(self, outcome: StepEnded) -> bool:
-        goal = self._goal
-        if goal is None or not outcome.facts.status.startswith("IN_PROGRESS") or self.stop_wanted:
-            return False
-        if goal.left <= 0 and isinstance(goal.request, RunRequested):
-            self.note = f"max_supersteps={goal.request.limit} were taken. Run goes on."
-        if goal.left <= 0 or self._is_far_enough(goal.until, outcome.report):
-            return False
-        return not (goal.pause_wanted or outcome.facts.pause_reason or outcome.hits or outcome.reached)
+    def take_fork(self, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
+        """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
+        origin, old_run = self.past[self._forking].info, self.facts.run_id
+        edits = self.desk.of(origin.checkpoint_id)
+        self.desk.discard(origin.checkpoint_id)
+        self.line.branch(self._forking, copy)
+        self._look_at(None)
+        line = LogLine.of_fork(old_run, origin.iteration, facts.run_id)
+        self.note_down([line, *map(LogLine.of_edit, edits)])
+        self.note = line.text
+        return self.take_restore(facts)
 
-    def _is_far_enough(self, until: Until | None, report: StepReport) -> bool:
-        if isinstance(until, int):
-            return report.superstep >= until
-        return until == "request" and bool(report.requests)
+    def take_restore(self, facts: RunFacts) -> Instruction | None:
+        """The run is back at a checkpoint: its last good one, or that of a fork."""
+        self.activity.reset()
+        self.board.move_on(checked=True)
+        self._learn(facts)
+        if self.status is _S.CLOSED or self.stop_wanted:
+            return None
+        if self._goal is None or self._status_at_rest() not in (_S.READY, _S.PAUSED):
+            return self._arrive()
+        return self._next_step()
 
-    def _arrive(self, *, stays: bool = False) -> None:
+    def take_stop(self, facts: RunFacts) -> None:
+        """The run was stopped on request."""
+        self._learn(facts)
+        self._end_goal()
+
+    def take_interrupt(self, facts: RunFacts) -> None:
+        """The cell that drove the run was interrupted (the stop button of the notebook)."""
+        in_flight = self.status in IN_FLIGHT
+        self._learn(facts)
+        self._playing_at = None
+        self._end_goal()
+        if self.status is not _S.CLOSED:
+            self.note = "The cell was interrupted; the superstep in flight was cancelled." if in_flight else None
+
+    # ---- coming to rest ----------------------------------------------------------------------------------------------
+
+    def _end_goal(self) -> None:
+        self._goal = None
+        self.stop_wanted = False
+        if self.status is not _S.CLOSED:
+            self.status = self._status_at_rest()
+
+    def _arrive(self, *, stays: bool = False) -> Instruction | None:
         """Come to rest: nothing is in flight any more. `stays`: the run does not go on by itself either."""
         self.status = self._status_at_rest()
         if self.facts.pause_reason is not None:
             self.note = f"Paused: {self.facts.pause_reason}"
         goal = self._goal
-        waits = self.status is StepperStatus.WAITING and goal is not None and goal.through and goal.until != "request"
+        waits = self.status is _S.WAITING and goal is not None and goal.through and goal.until != "request"
         if stays or not waits:
             self._goal = None
         self.stop_wanted = False
-
-    def _on_step_failed(self, outcome: StepFailed) -> None:
-        self._learn(outcome.facts)
-        if self.status is StepperStatus.CLOSED:
-            return
-        self._goal = None
-        self.stop_wanted = False
-        at_rest = self._status_at_rest()
-        # What fails without the run having failed (a fork, a plan, a save) leaves the run as it was.
-        self.status = at_rest
-        if at_rest is not StepperStatus.FAILED:
-            self.note = f"{type(outcome.error).__name__}: {outcome.error}"
-
-    def _on_answer_taken(self, outcome: AnswerTaken) -> Instruction | None:
-        in_flight = self.status in IN_FLIGHT
-        self._learn(outcome.facts, at_rest=not in_flight)
-        if in_flight or self.status is StepperStatus.CLOSED:
-            return None
-        goal = self._goal
-        self.status = self._status_at_rest()
-        if goal is not None and goal.through and goal.left > 0 and self.viewing is None:
-            self.status = StepperStatus.RUNNING
-            return self._next_step()
-        self._goal = None
         return None
 
-    def _on_forked(self, outcome: Forked) -> Instruction | None:
-        origin, old_run = self.past[self._forking].info, self.facts.run_id
-        edits = self._desk.of(origin.checkpoint_id)
-        self._desk.discard(origin.checkpoint_id)
-        self.line.branch(self._forking, outcome.copy)
-        self._look_at(None)
-        self.activity.reset()
-        self.board.move_on(checked=True)
-        self._learn(outcome.facts)
-        line = LogLine.of_fork(old_run, origin.iteration, outcome.facts.run_id)
-        self.note_down([line, *map(LogLine.of_edit, edits)])
-        self.note = line.text
-        return self._go_after_return()
+    def _status_at_rest(self) -> StepperStatus:
+        facts = self.facts
+        if facts.status in _ENDED:
+            return _ENDED[facts.status]
+        if facts.requests and (facts.status == "IDLE_WITH_PENDING_REQUESTS" or not facts.planned):
+            return _S.WAITING
+        if facts.status.startswith("IDLE") and not facts.planned:
+            return _S.DONE
+        is_new = facts.status == "STARTED" and facts.pause_reason is None
+        return _S.READY if is_new else _S.PAUSED
 
-    def _on_restored(self, outcome: Restored) -> Instruction | None:
-        self.activity.reset()
-        self.board.move_on(checked=True)
-        self._learn(outcome.facts)
-        return self._go_after_return()
-
-    def _go_after_return(self) -> Instruction | None:
-        if self.status is StepperStatus.CLOSED or self.stop_wanted:
-            return None
-        if self._goal is not None and self._status_at_rest() in (StepperStatus.READY, StepperStatus.PAUSED):
-            return self._next_step()
-        self._arrive()
-        return None
-
-    def _on_stopped(self, outcome: Stopped) -> None:
-        self._learn(outcome.facts)
-        self._goal = None
-        if self.status is not StepperStatus.CLOSED:
-            self.status = self._status_at_rest()
-        self.stop_wanted = False
-
-    def _on_interrupted(self, outcome: Interrupted) -> None:
-        in_flight = self.status in IN_FLIGHT
-        self._learn(outcome.facts)
-        self._goal = None
-        self._playing_at = None
-        self.stop_wanted = False
-        if self.status is not StepperStatus.CLOSED:
-            self.status = self._status_at_rest()
-            self.note = "The cell was interrupted; the superstep in flight was cancelled." if in_flight else None
-
-
-_REACTIONS: dict[type, str] = {
-    StepRequested: "_on_step_requested",
-    RunRequested: "_on_run_requested",
-    PauseRequested: "_on_pause_requested",
-    StopRequested: "_on_stop_requested",
-    BackRequested: "_on_back_requested",
-    ForwardRequested: "_on_forward_requested",
-    GotoRequested: "_on_goto_requested",
-    LiveRequested: "_on_live_requested",
-    ShowAgainRequested: "_on_show_again_requested",
-    BranchRequested: "_on_branch_requested",
-    BreakpointSet: "_on_breakpoint_set",
-    BreakpointsCleared: "_on_breakpoints_cleared",
-    EditStaged: "_on_edit_staged",
-    EditsDiscarded: "_on_edits_discarded",
-    CloseRequested: "_on_close_requested",
-    Started: "_on_started",
-    EventEmitted: "_on_event_emitted",
-    StepEnded: "_on_step_ended",
-    StepFailed: "_on_step_failed",
-    BreakpointsChecked: "_on_breakpoints_checked",
-    Rested: "_on_rested",
-    AnswerTaken: "_on_answer_taken",
-    Forked: "_on_forked",
-    Restored: "_on_restored",
-    Stopped: "_on_stopped",
-    Interrupted: "_on_interrupted",
-}
+    def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
+        """Take in the facts of the run, and store the states of a new checkpoint."""
+        self.facts = facts
+        waiting = [request.source_executor_id for request in facts.requests]
+        if at_rest:
+            self.activity.rest(facts.planned, waiting)
+        else:
+            self.activity.wait_for(waiting)
+        self.line.learn(facts.checkpoints, self._last_rest)
+        if at_rest:
+            self._last_rest = self.activity.states()
+            self.line.picture(self._last_rest)

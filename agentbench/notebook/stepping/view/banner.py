@@ -84,7 +84,7 @@ def _asking(model: StepperModel) -> Banner:
 def _of_past(model: StepperModel) -> Banner:
     superstep = model.past[model.viewing or 0].info.iteration
     where = f"Viewing {place_words(model)} (superstep {superstep})."
-    live = ("live", "Show the present")
+    live = ("live", "Back to now")
     if model.edits:
         return Banner("past", f"{where} {_edits_words(model)}", actions=(*_edit_actions(model), live))
     return Banner("past", f"{where} Nothing is executed; Step goes on from here as a new run.", actions=(live,))
@@ -95,7 +95,7 @@ def _of_present(model: StepperModel) -> Banner:
         return Banner("past", _edits_words(model), actions=_edit_actions(model))
     if model.status is _S.FAILED:
         return _failure(model)
-    if model.note is not None and model.hit is None:
+    if model.note is not None and model.board.hit is None:
         return Banner("note", esc(model.note, into="line", limit=_NOTE_LIMIT))
     if model.status is _S.WAITING:
         return _waiting(model)
@@ -115,12 +115,12 @@ def _after_stop(model: StepperModel) -> str:
 
 
 def _hit_words(model: StepperModel) -> str:
-    if model.hit is None or model.status in IN_FLIGHT:
+    if model.board.hit is None or model.status in IN_FLIGHT:
         return ""
     reason = model.facts.pause_reason
     if reason is not None and reason.error is not None:
         return f"{esc(reason.text, into='line', limit=200)}. "
-    return f"Breakpoint: {esc(model.hit.text, into='line', limit=120)}. "
+    return f"Breakpoint: {esc(model.board.hit.text, into='line', limit=120)}. "
 
 
 def _next(model: StepperModel) -> str:
@@ -163,7 +163,7 @@ def _failure(model: StepperModel) -> Banner:
 def _waiting(model: StepperModel) -> Banner:
     askers = dict.fromkeys(request.source_executor_id for request in model.facts.requests)
     who = ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in askers)
-    then = "the run goes on by itself" if model.going_through else "Step or Run goes on"
+    then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
     return Banner("waiting", f"{who} asks for an answer, below. After it {then}.")
 
 

@@ -217,7 +217,7 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     if executor is None:
         return Content("Select a node of the graph to see it here", ValueTree())
     facts = node_facts(model, sources.shape, executor, times=sources.times)
-    points = [each for each in model.breakpoints if each.where == executor]
+    points = [each for each in model.board.all if each.where == executor]
     breaks = Breaks(
         executor,
         before=any(each.kind == "before" for each in points),

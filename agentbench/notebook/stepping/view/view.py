@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench.notebook.history.activity import Element
 from agentbench.notebook.history.log import LogLine
-from agentbench.notebook.stepping.model.controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
+from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_MENU, Control
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_words
@@ -120,9 +120,9 @@ class StepperView:
     status: StepperStatus
     header: Header
     announcement: str
-    buttons: tuple[Button, ...]
-    run_menu: tuple[MenuItem, ...]
-    more_menu: tuple[MenuItem, ...]
+    buttons: tuple[Control, ...]
+    run_menu: tuple[Control, ...]
+    more_menu: tuple[Control, ...]
     banner: Banner
     scrubber: Scrubber
     breakpoints: tuple[BreakpointRow, ...]
@@ -148,12 +148,12 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
         status=model.status,
         header=header,
         announcement=_announce(model, header),
-        buttons=buttons_of(model),
-        run_menu=run_menu_of(model),
-        more_menu=more_menu_of(model),
+        buttons=tuple(each.control(model) for each in BUTTONS),
+        run_menu=tuple(each.control(model) for each in RUN_MENU),
+        more_menu=tuple(each.control(model) for each in MORE_MENU),
         banner=banner_of(model),
         scrubber=_scrubber(model),
-        breakpoints=tuple(_breakpoint(model, each) for each in model.breakpoints),
+        breakpoints=tuple(_breakpoint(model, each) for each in model.board.all),
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
         requests=tuple(waiting),
@@ -229,7 +229,7 @@ def _scrubber(model: StepperModel) -> Scrubber:
 
 def _breakpoint(model: StepperModel, each: Breakpoint) -> BreakpointRow:
     text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
-    reached = model.hit is not None and model.hit.id == each.id
+    reached = model.board.hit is not None and model.board.hit.id == each.id
     return BreakpointRow(each.id, esc(text, into="line", limit=120), reached)
 
 

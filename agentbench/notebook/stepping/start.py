@@ -1,0 +1,104 @@
+"""`stepper()`: a workflow, an input or a checkpoint, and options become a `Stepper`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agentbench._clock import Clock, IdSource
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manager import CheckpointManager, bare_storage
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.notebook.stepping.model.messages import USUAL_LIMIT
+from agentbench.notebook.stepping.options import Layout, Loop, Options, kernel_loop
+from agentbench.notebook.stepping.stepper import Stepper
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.persist.migration import migrate_checkpoint
+from agentbench.workflows.run.break_places import Where
+from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.workflow import Workflow
+
+__all__ = ["stepper"]
+
+
+def stepper(  # noqa: PLR0913 - published signature
+    workflow: Any,
+    input: Any = None,  # noqa: A002 - published signature
+    *,
+    storage: CheckpointStorage | CheckpointManager | None = None,
+    checkpoint: CheckpointInfo | str | None = None,
+    breakpoints: Where | Iterable[Where] = (),
+    layout: Layout = "auto",
+    height: int = 420,
+    loop: Loop | None = None,
+    name: str | None = None,
+    max_supersteps: int = USUAL_LIMIT,
+    autosave: bool = True,
+    force: bool = False,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+    options: RunOptions | None = None,
+) -> Stepper:
+    """Make a stepper for a run of a workflow: a panel with the graph, buttons, state and log. Nothing is executed yet.
+
+    Args:
+        workflow: The workflow. A stepper that already drives this instance is closed: an instance runs once at a time.
+        input: Message for the start executors.
+        storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
+        checkpoint: Go on from this checkpoint instead of starting afresh.
+        breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
+        layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
+            has header and controls only.
+        height: Of graph and tabs, in pixels.
+        loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing moves then
+            while a cell runs. By default the setting `configure(loop=)`.
+        name: Text of the header. A new stepper of the same name closes the old one.
+        max_supersteps: After so many a run pauses.
+        autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
+        force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
+            this graph has no place for is left out, with a line in the log. The original stays as it is.
+        clock: Source of times of this run.
+        ids: Source of ids of this run.
+        options: Further options of the run, in place of `clock` and `ids`.
+
+    Raises:
+        ValueError: Neither `input` nor `checkpoint` is passed, a breakpoint names no executor, or `layout`, `loop` or
+            `max_supersteps` is not one of the possible values.
+        GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
+        WorkflowCheckpointException: The checkpoint cannot be loaded.
+        TypeError: `workflow` is no workflow.
+
+    Example:
+        panel = stepper(workflow, "hello", breakpoints=["review"])
+        panel.run()
+    """
+    chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
+    target = _storage_for(workflow, storage)
+    options = options or RunOptions(clock=clock, ids=ids)
+
+    async def start(note_down: Callable[[str], object]) -> WorkflowRun:
+        begin = checkpoint
+        if force and checkpoint is not None:
+            begin, left_out = await migrate_checkpoint(
+                target, checkpoint, workflow.graph, clock=options.clock, ids=options.ids
+            )
+            for line in left_out:
+                note_down(line)
+        run: WorkflowRun = workflow.start(input, checkpoint_storage=target, resume_from=begin, options=options)
+        return run
+
+    return Stepper(workflow, start, chosen, storage=target, breakpoints=_places(breakpoints))
+
+
+def _storage_for(workflow: Any, storage: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
+    found = bare_storage(storage, "storage")
+    if found is None and isinstance(workflow, Workflow):
+        found = workflow.storage
+    return InMemoryCheckpointStorage() if found is None else found
+
+
+def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:
+    if isinstance(breakpoints, (str, int, type)) or callable(breakpoints):
+        return (breakpoints,)
+    return breakpoints
