@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from agentbench.notebook.plots.compare import compare as compare
     from agentbench.notebook.plots.diff import DiffPlot as DiffPlot
     from agentbench.notebook.plots.diff import diff as diff
-    from agentbench.notebook.plots.functions import lineage as lineage
-    from agentbench.notebook.plots.functions import timeline as timeline
-    from agentbench.notebook.plots.functions import usage as usage
+    from agentbench.notebook.plots.lineage import lineage as lineage
     from agentbench.notebook.plots.plot import Plot as Plot
+    from agentbench.notebook.plots.timeline import timeline as timeline
+    from agentbench.notebook.plots.usage import usage as usage
     from agentbench.notebook.progress_bar.progress import Progress as Progress
     from agentbench.notebook.progress_bar.progress import progress as progress
     from agentbench.notebook.runtime.prices import Price as Price
@@ -102,7 +102,7 @@ _MODULE_OF = {
     "events_frame": "frames.frames",
     "form": "forms.form",
     "inbox": "forms.inbox",
-    "lineage": "plots.functions",
+    "lineage": "plots.lineage",
     "lineage_frame": "frames.frames",
     "load_ipython_extension": "commands.magics",
     "make_graph_panel": "graph_panel.panel",
@@ -118,12 +118,12 @@ _MODULE_OF = {
     "state_frame": "frames.frames",
     "stepper": "stepping.start",
     "submit": "runtime.waiting",
-    "timeline": "plots.functions",
+    "timeline": "plots.timeline",
     "timeline_frame": "frames.frames",
     "to_python": "agentbench.workflows.draw.python_code",
     "transcript": "cards.conversation.views",
     "unload_ipython_extension": "commands.magics",
-    "usage": "plots.functions",
+    "usage": "plots.usage",
     "usage_frame": "frames.frames",
     "wait": "runtime.waiting",
     "workbench": "cells.workbench",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentbench.notebook.history.compare import RunComparison, Side, compare_sides
 from agentbench.notebook.history.run_history import ExecutorCall, Superstep
-from agentbench.notebook.plots.compare_text import compare_text
+from agentbench.notebook.plots.compare import ComparePlot
 
 #: The messages of an executor that sent none.
 DONE: list[Any] = []
@@ -50,7 +50,7 @@ def test_secrets_of_the_state_are_masked_on_both_sides():
     found = compare_sides(side("a", ({}, {"api_key": "sk-1"})), side("b", ({}, {"api_key": "sk-2"})))
     (row,) = found.rows
     assert row.op == "changed"
-    assert "sk-" not in compare_text(found)
+    assert "sk-" not in ComparePlot(found, []).text
     assert (row.a, row.b) == ("•••", "••• (differs within)")
 
 

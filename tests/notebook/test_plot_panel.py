@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
+from agentbench.notebook import lineage, timeline
 from agentbench.notebook.look.style import read_script
-from agentbench.notebook.plots.functions import lineage, timeline
 from agentbench.workflows.events.events import EventStamps
 
 pytest.importorskip("anywidget")

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench import CheckpointInfo, WorkflowEvent
+from agentbench.notebook import lineage, timeline, usage
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.plots.functions import lineage, timeline, usage
 from agentbench.workflows.events.events import EventStamps
 
 SIZES = (1, 3, 30, 300, 3000)
@@ -128,6 +128,6 @@ def test_a_wait_for_a_person_is_a_line_to_the_answer():
         ExecutorCall(0, "ask", 0, start_ns=0, end_ns=10**9, status="completed", wait_ns=2 * 10**9, requests=["r"]),
         ExecutorCall(1, "ask", 0, start_ns=3 * 10**9, end_ns=4 * 10**9, status="completed"),
     ]
-    svg = timeline_svg(bars, title="t", description="d")
+    svg = timeline_svg(bars, title="t")
     assert svg.count('class="ab_await"') == 1
-    assert 'class="ab_await"' not in timeline_svg(bars[1:], title="t", description="d")
+    assert 'class="ab_await"' not in timeline_svg(bars[1:], title="t")

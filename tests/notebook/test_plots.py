@@ -24,7 +24,7 @@ from agentbench import (
     run_sync,
     set_runtime_defaults,
 )
-from agentbench.notebook.plots.functions import lineage, timeline
+from agentbench.notebook import lineage, timeline
 from agentbench.notebook.runtime import settings
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
@@ -159,7 +159,7 @@ def test_a_plot_is_saved_by_its_suffix(tmp_path: Path):
 
 def test_the_text_of_a_timeline_has_a_line_per_superstep():
     assert timeline(run_sync(reviewed())).text == (
-        "timeline of run-1: 3 supersteps, 2 executors, 22 ms\n"
+        "timeline of run-1: supersteps 0 to 3, 2 executors, 22 ms\n"
         "superstep 0: ask (asked 1, 3 ms, waited 10 ms for a person)\n"
         "superstep 2: ask (1 ms)\n"
         "superstep 3: show (2 ms)"

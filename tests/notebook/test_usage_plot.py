@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench import WorkflowEvent
-from agentbench.notebook.plots.functions import usage
+from agentbench.notebook import usage
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 

@@ -11,7 +11,20 @@ from agentbench.notebook.look.style import PALETTE
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "round_up", "text", "text_width"]
+__all__ = [
+    "FONT_SIZE",
+    "SMALL",
+    "cut_to_width",
+    "hatch",
+    "hatch_pattern",
+    "number",
+    "pause_sign",
+    "picture",
+    "rect",
+    "round_up",
+    "text",
+    "text_width",
+]
 
 FONT_SIZE = 13.0
 SMALL = 12.0
@@ -72,6 +85,28 @@ def text(x: float, y: float, content: object, *, anchor: str = "start", classes:
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
     kind = f' class="{classes}"' if classes else ""
     return f"<text {at}{side}{kind}>{esc(content, into='svg', limit=300)}</text>"
+
+
+def rect(classes: str, x: float, y: float, width: float, height: float, *, title: str = "") -> str:
+    """A rectangle with a tooltip; nothing where it has no size."""
+    if width <= 0 or height <= 0:
+        return ""
+    size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    inside = f"<title>{esc(title, into='svg', limit=400)}</title>" if title else ""
+    return f'<rect class="{classes}" {size}>{inside}</rect>' if inside else f'<rect class="{classes}" {size}/>'
+
+
+def hatch_pattern(name: str, size: float) -> str:
+    """Lines that `hatch` fills rectangles with; their class is that name too."""
+    line = f'<line class="{name}" x1="0" y1="0" x2="0" y2="{number(size)}"/>'
+    box = f'width="{number(size)}" height="{number(size)}" patternUnits="userSpaceOnUse"'
+    return f'<defs><pattern id="{name}" {box} patternTransform="rotate(45)">{line}</pattern></defs>'
+
+
+def hatch(name: str, x: float, y: float, width: float, height: float) -> str:
+    """Hatch a rectangle that is drawn already."""
+    size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    return f'<rect {size} fill="url(#{name})" pointer-events="none"/>'
 
 
 def pause_sign(x: float, y: float, size: float) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.checkpoints import forks
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, run_name
 
-__all__ = ["MAX_ROWS", "Row", "lineage_rows", "lineage_text", "name_of", "short_id", "with_origins"]
+__all__ = ["MAX_ROWS", "Row", "facts_of", "lineage_rows", "lineage_text", "name_of", "with_origins"]
 
 MAX_ROWS = 60
 
@@ -173,25 +173,18 @@ def _is_free(spans: Iterable[tuple[int, int]], first: int, last: int) -> bool:
 
 def lineage_text(rows: Sequence[Row], *, title: str) -> str:
     """A line per row, branches indented below what they left; the middle is left out where there are more than 60."""
+    depths: list[int] = []  # columns grow with the number of branches side by side, too
+    for at, row in enumerate(rows):
+        above = row.parent if row.parent is not None and row.parent < at else None
+        depths.append(0 if above is None else depths[above] + (row.column != rows[above].column))
     lines = [
-        f"{'  ' * depth}{_sign(row)} {name_of(row)}  {_facts(row)}{_origin(rows, at)}"
-        for at, (row, depth) in enumerate(zip(rows, _branch_depths(rows), strict=True))
+        f"{'  ' * depth}{_sign(row)} {name_of(row)}  {facts_of(rows, at)}"
+        for at, (row, depth) in enumerate(zip(rows, depths, strict=True))
     ]
     if len(lines) > MAX_ROWS:
         half = (MAX_ROWS - 1) // 2
         lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
     return "\n".join([title, *lines])
-
-
-def _branch_depths(rows: Sequence[Row]) -> list[int]:
-    """How many branches led to each row; columns grow with the number of branches side by side, too."""
-    depths: list[int] = []
-    for at, row in enumerate(rows):
-        if row.parent is None or row.parent >= at:
-            depths.append(0)
-        else:
-            depths.append(depths[row.parent] + (row.column != rows[row.parent].column))
-    return depths
 
 
 def _sign(row: Row) -> str:
@@ -202,33 +195,29 @@ def _sign(row: Row) -> str:
 
 def name_of(row: Row) -> str:
     """The short id of a checkpoint, or how many there are."""
-    return f"{row.folded} checkpoints" if row.folded > 1 else short_id(row.info.checkpoint_id)
+    return f"{row.folded} checkpoints" if row.folded > 1 else _short_id(row.info.checkpoint_id)
 
 
-def short_id(checkpoint_id: str) -> str:
-    """An id in one line; of a long one the beginning."""
+def _short_id(checkpoint_id: str) -> str:
     return esc(checkpoint_id if len(checkpoint_id) <= _ID else checkpoint_id[:8] + "…", into="line")
 
 
-def _facts(row: Row) -> str:
-    info = row.info
-    if row.folded > 1:
-        asking = f", {row.asking} of them ask a person" if row.asking else ""
-        return f"up to superstep {info.iteration}{asking}"
-    facts = [f"superstep {info.iteration}"]
-    if info.source != "step":
-        facts.append(esc(info.source, into="line", limit=20))
-    for count, name in ((info.n_messages, "message"), (info.n_requests, "request")):
-        if count:
-            facts.append(count_text(count, name))
-    return ", ".join(facts)
-
-
-def _origin(rows: Sequence[Row], at: int) -> str:
-    """The origin of a row, if it branches off or is not the row above it."""
+def facts_of(rows: Sequence[Row], at: int) -> str:
+    """What a row is: its superstep, its source, what waits in it, its origin, and its run where that begins."""
     row = rows[at]
+    info = row.info
+    facts = [f"superstep {info.iteration}" if row.folded == 1 else f"supersteps {row.since} to {info.iteration}"]
+    if row.folded > 1:
+        facts += [f"{row.asking} of them ask a person"] if row.asking else []
+    else:
+        facts += [esc(info.source, into="line", limit=20)] if info.source != "step" else []
+        counts = ((info.n_messages, "message"), (info.n_requests, "request"))
+        facts += [count_text(count, name) for count, name in counts if count]
     if row.is_fork and row.folded == 1:
-        before = row.info.previous_checkpoint_id
+        before = info.previous_checkpoint_id
     else:
         before = rows[row.parent].info.checkpoint_id if row.parent not in (None, at - 1) else None
-    return "" if before is None else f", from {short_id(before)}"
+    facts += [] if before is None else [f"from {_short_id(before)}"]
+    if info.run_id is not None and info.run_id not in {each.info.run_id for each in rows[:at]}:
+        facts.append(run_name(info.run_id))
+    return ", ".join(facts)

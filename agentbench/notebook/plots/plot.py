@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._extras import require
 from agentbench.notebook.look.html import is_wanted
@@ -13,7 +13,19 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot", "TablePlot"]
+__all__ = ["Plot", "TablePlot", "require_one_of"]
+
+
+def require_one_of(name: str, value: str, kinds: Any) -> None:
+    """Raise for an argument that is none of the values of a `Literal`.
+
+    Raises:
+        ValueError: It is another one.
+    """
+    expected = get_args(kinds)
+    if value not in expected:
+        msg = f"{name} is {value!r}; expected {', '.join(map(repr, expected[:-1]))} or {expected[-1]!r}."
+        raise ValueError(msg)
 
 
 class _View:
