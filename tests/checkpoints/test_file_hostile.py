@@ -184,6 +184,16 @@ async def test_no_older_checkpoint_passes_for_a_damaged_newest_one(folder):
     assert await storage.get_latest(workflow_name=FLOW) == await storage.load("cp002")
 
 
+async def test_no_older_checkpoint_passes_for_a_newest_one_whose_line_runs_into_the_one_before(folder):
+    storage = FileCheckpointStorage(folder)
+    await storage.save(checkpoint(4, state={"text": "a part of its own " * 100}))
+    path = folder / JOURNAL
+    part, _, newest = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+    path.write_bytes(part + newest + b"\n")
+    with pytest.raises(WorkflowCheckpointException, match=r"'cp004'.*delete it, or restore"):
+        await FileCheckpointStorage(folder).get_latest(workflow_name=FLOW)
+
+
 async def test_a_damaged_first_line_is_mended_by_the_next_save(folder, caplog):
     path = folder / JOURNAL
     path.write_bytes(b"X" + path.read_bytes()[1:])
