@@ -13,7 +13,7 @@ __all__ = ["STATE_OF_CALL", "read_states"]
 STATE_OF_CALL = {
     "completed": "done",
     "bypassed": "done",
-    "waiting": "done",
+    "waiting": "waiting",
     "failed": "failed",
     "running": "running",
     "cancelled": "idle",

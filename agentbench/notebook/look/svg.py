@@ -21,6 +21,7 @@ __all__ = [
     "pause_sign",
     "picture",
     "rect",
+    "room_for",
     "round_up",
     "text",
     "text_width",
@@ -125,10 +126,10 @@ def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
     """The beginning of a text that fits, with `…` where it was cut."""
     # No letter is narrower than this; the rest of a huge text need not be measured.
     most = max(1, int(room / (0.25 * size)))
-    if len(content) <= most and text_width(content, size) <= room:
+    if len(content) <= most and room_for(content, size) <= room:
         return content
     end = min(len(content), most)
-    while end > 1 and text_width(content[:end] + "…", size) > room:
+    while end > 1 and room_for(content[:end] + "…", size) > room:
         end -= 1
     return content[:end] + "…"
 
@@ -147,6 +148,11 @@ def round_up(value: float) -> int:
 def number(value: float) -> str:
     """A coordinate with at most one digit behind the point."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def room_for(text: str, size: float) -> float:
+    """The room that a line of text needs in the widest of the usual fonts (DejaVu Sans), in points."""
+    return 1.13 * text_width(text, size)
 
 
 def text_width(text: str, size: float) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from typing import Any
-from xml.etree import ElementTree
 
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.comparison import comparison_frame
@@ -11,7 +10,7 @@ from agentbench.notebook.graph.view import draw
 from agentbench.notebook.history.compare import Row, RunComparison, Side, compare_sides, read_sides
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
-from agentbench.notebook.look.style import read_static
+from agentbench.notebook.look.style import PALETTE, read_static
 from agentbench.notebook.plots.plot import TablePlot
 from agentbench.notebook.text.escape import esc
 
@@ -21,6 +20,7 @@ _MOST_LINES = 57  # below the title, the verdict and the names of the columns
 _MOST_PARTS = 8
 _NAMED = 6
 _CELL = 44
+_MARK = PALETTE["light"]["break"]
 _DIFFERS = "\N{NOT EQUAL TO}"
 _SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+"}
 
@@ -98,7 +98,7 @@ def _html(found: RunComparison, sources: "list[Any]") -> str:
             element("p", found.verdict),
             element("div", *graphs, class_="ab_pair") if graphs else None,
             table.html() if table.rows else None,
-            class_="ab_view",
+            class_="ab_view ab_compare",
         )
     )
 
@@ -112,9 +112,11 @@ def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
         only_one = set(views[0].whole.holder_of) ^ set(views[1].whole.holder_of)
         figures = []
         for (side, _), view in zip(sides, views, strict=True):
-            differ = [each for each in found.differing_executors | only_one if each in view.shape.element_of]
+            differ = [each for each in view.shape.element_of if each in found.differing_executors | only_one]
+            names = ", ".join(esc(each, into="line", limit=40) for each in differ)
             picture = _mark(view.svg, {view.shape.element_of[each] for each in differ})
-            figures.append(element("figure", element("figcaption", side.name), image(picture, view.text)))
+            caption = element("figcaption", f"{side.name} ({_DIFFERS} {names})" if names else side.name)
+            figures.append(element("figure", caption, image(picture, view.text)))
     except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table
         return []
     return figures
@@ -127,19 +129,9 @@ def _last_states(side: Side) -> dict[str, str]:
 
 
 def _mark(svg: str, elements: Collection[str]) -> str:
-    """Return the picture of a graph with a thick outline and a sign at the nodes that differ."""
-    root = ElementTree.fromstring(svg)
-    for group in root.iter():
-        group.tag = group.tag.rpartition("}")[2]
-        if group.get("id") in elements:
-            label = next((child for child in group if child.tag.endswith("text")), None)
-            if label is not None:
-                label.text = f"{label.text or ''} {_DIFFERS}"
-            for shape in group:
-                if "ab_shape" in shape.get("class", ""):
-                    shape.set("style", "stroke:#D55E00;stroke-width:3")
-    root.set("xmlns", "http://www.w3.org/2000/svg")
-    return ElementTree.tostring(root, encoding="unicode")
+    """Return the picture of a graph with a thick outline around the nodes that differ."""
+    rules = "".join(f"#{each} .ab_shape{{stroke:{_MARK}!important;stroke-width:3!important}}" for each in elements)
+    return svg.replace("</svg>", f"<style>{rules}</style></svg>") if rules else svg
 
 
 # ---- lines ------------------------------------------------------------------------------------------------------

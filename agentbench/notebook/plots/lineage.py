@@ -6,7 +6,7 @@ from typing import Any
 
 from agentbench.notebook.frames.checkpoints import forks, lineage_frame
 from agentbench.notebook.history.sources import Chosen, read_infos
-from agentbench.notebook.look.svg import FONT_SIZE, cut_to_width, number, pause_sign, picture, text, text_width
+from agentbench.notebook.look.svg import FONT_SIZE, cut_to_width, number, pause_sign, picture, room_for, text
 from agentbench.notebook.plots.lineage_rows import Row, facts_of, lineage_rows, lineage_text, name_of, with_origins
 from agentbench.notebook.plots.plot import Plot
 from agentbench.notebook.text.escape import esc
@@ -80,9 +80,9 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
     left = _EDGE + tree + 8
     names = [name_of(row) for row in drawn]
     facts = [facts_of(drawn, at) for at in range(len(drawn))]
-    middle = left + max((text_width(name, FONT_SIZE) * 1.06 for name in names), default=0) + _GAP
-    widest = max((text_width(each, FONT_SIZE) for each in facts), default=0)
-    wide = width or min(_WIDEST, max(middle + widest, text_width(heading, FONT_SIZE) * 1.1 + _EDGE) + _EDGE)
+    middle = left + max((room_for(name, FONT_SIZE) for name in names), default=0) + _GAP
+    widest = max((room_for(each, FONT_SIZE) for each in facts), default=0)
+    wide = width or min(_WIDEST, max(middle + widest, room_for(heading, FONT_SIZE) + _EDGE) + _EDGE)
     parts = [text(_EDGE, 20, cut_to_width(heading, wide - 2 * _EDGE), classes="ab_strong")]
     if not drawn:
         parts.append(text(_EDGE, _HEAD + 12, "No checkpoint has been saved yet.", classes="ab_soft"))

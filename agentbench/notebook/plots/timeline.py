@@ -17,9 +17,9 @@ from agentbench.notebook.look.svg import (
     pause_sign,
     picture,
     rect,
+    room_for,
     round_up,
     text,
-    text_width,
 )
 from agentbench.notebook.plots.plot import Plot, require_one_of
 from agentbench.notebook.plots.timeline_layout import Band, By, Layout, Mark, lay_out
@@ -116,7 +116,7 @@ def timeline_svg(
     """
     names = list(dict.fromkeys(bar.executor for bar in bars))
     drawn = set(names[:_MOST_LANES])
-    labels = min(_WIDEST_LABEL, max(text_width(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
+    labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
     left = _EDGE + labels + 10
     layout = lay_out([bar for bar in bars if bar.executor in drawn], width=width - left - _EDGE, by=by)
     drawing = _Drawing(layout, left=left, width=width, labels=labels, times=times, hidden=len(names) - len(drawn))
@@ -149,7 +149,7 @@ class _Drawing:
         steps = self._layout.per_column
         mode = "real time" if self._layout.by == "time" else "equal steps"
         mode += f", {steps} supersteps a column" if steps > 1 else ""
-        room = self._width - 2 * _EDGE - text_width(mode, SMALL) - 12
+        room = self._width - 2 * _EDGE - room_for(mode, SMALL) - 12
         yield text(_EDGE, 20, cut_to_width(title, room), classes="ab_strong")
         yield text(self._width - _EDGE, 20, mode, anchor="end", classes="ab_soft ab_small")
         if not self._layout.lanes:
@@ -209,7 +209,7 @@ class _Drawing:
         names += [(_duration(since), x) for x, since in self._layout.ticks]
         written: dict[str, tuple[float, float]] = {}
         for name, x in names if self._times else ():
-            half = text_width(name, SMALL) / 2 + 4
+            half = room_for(name, SMALL) / 2 + 4
             middle = min(max(self._left + x, self._left), self._width - _EDGE - half)
             # Behind a long pause the difference of two times may be too small to be written.
             if name in written or any(abs(middle - other) < half + room for other, room in written.values()):
@@ -226,11 +226,11 @@ class _Drawing:
             if status == "failed":
                 yield hatch("ab_hatch", x, y - 6, 18, 12)
             yield text(x + 24, y, status, classes="ab_soft ab_small")
-            x += 24 + text_width(status, SMALL) + 16
+            x += 24 + room_for(status, SMALL) + 16
         if any(bar.requests for mark in self._layout.marks for bar in mark.bars):
             yield pause_sign(x + 7, y, 14)
             yield text(x + 20, y, "asked a person", classes="ab_soft ab_small")
-            x += 20 + text_width("asked a person", SMALL) + 16
+            x += 20 + room_for("asked a person", SMALL) + 16
         if self._hidden:
             yield text(x, y, f"{self._hidden} more executors are not drawn", classes="ab_soft ab_small")
 
@@ -244,7 +244,7 @@ def _band_numbers(bands: Sequence[Band]) -> list[tuple[float, str]]:
         fitting: list[tuple[float, str]] = []
         free = float("-inf")
         for band in numbered:
-            x, half = band.x + band.width / 2, text_width(str(band.first), SMALL) / 2 + 5
+            x, half = band.x + band.width / 2, room_for(str(band.first), SMALL) / 2 + 5
             if x - half >= free:
                 fitting.append((x, str(band.first)))
                 free = x + half

@@ -15,9 +15,9 @@ from agentbench.notebook.look.svg import (
     number,
     picture,
     rect,
+    room_for,
     round_up,
     text,
-    text_width,
 )
 from agentbench.notebook.plots.plot import Plot, require_one_of
 from agentbench.notebook.text.escape import esc
@@ -166,8 +166,8 @@ class _Drawing:
         """A column per superstep, and the cost that has come together by then, where all of it is known."""
         first, last = min(self._groups), max(self._groups)
         cost = self._total.cost
-        left = _EDGE + text_width("superstep", SMALL) + 8
-        right = self._width - _EDGE - (text_width(self._cost(cost), SMALL) + 14 if cost else 0)
+        left = _EDGE + room_for("superstep", SMALL) + 8
+        right = self._width - _EDGE - (room_for(self._cost(cost), SMALL) + 14 if cost else 0)
         per = round_up((last - first + 1) / ((right - left) / _NARROWEST_COLUMN))
         columns = []
         for start in range(first - first % per, last + 1, per):
@@ -186,7 +186,7 @@ class _Drawing:
             yield f'<path class="ab_line" d="M{number(left)} {number(y)}H{number(right)}"/>'
             yield text(left - 8, y, _short_count(count), anchor="end", classes="ab_soft ab_small")
         yield text(left - 8, bottom + 13, "superstep", anchor="end", classes="ab_soft ab_small")
-        numbered = round_up(max(1, (text_width(str(last), SMALL) + 14) / room)) * per
+        numbered = round_up(max(1, (room_for(str(last), SMALL) + 14) / room)) * per
         wide = max(2.0, min(_WIDEST_BAR, room * 0.72))
         spent, line = 0.0, f"M{number(left)} {number(bottom)}"
         for at, (start, end, used) in enumerate(columns):
@@ -225,8 +225,8 @@ class _Drawing:
         end = self._width - _EDGE
         for at in reversed(shown):
             ends[at] = end
-            end -= max(text_width(cell, SMALL) for cell in (_HEADS[at], *(row[at] for row in numbers))) + 16
-        labels = min(_WIDEST_LABEL, max(text_width(name[:100], FONT_SIZE) for name in (self._by, *self._groups)) + 4)
+            end -= max(room_for(cell, SMALL) for cell in (_HEADS[at], *(row[at] for row in numbers))) + 16
+        labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (self._by, *self._groups)) + 4)
         left = _EDGE + labels + 12
         per_token = (end - left) / max(1, *(_tokens(used) for _, used in rows))
         yield text(left - 12, _HEAD + 6, self._by, anchor="end", classes="ab_soft ab_small")
@@ -264,7 +264,7 @@ class _Drawing:
             if name == "of these cached":
                 yield hatch("ab_cached", x, y - 6, 16, 12)
             yield text(x + 22, y, name, classes="ab_soft ab_small")
-            x += 22 + text_width(name, SMALL) + 18
+            x += 22 + room_for(name, SMALL) + 18
         remark = remark or ("" if self._total.cost is not None else "no cost: not every price is known")
         if remark:
             yield text(self._width - _EDGE, y, remark, anchor="end", classes="ab_soft ab_small")
