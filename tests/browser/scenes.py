@@ -167,7 +167,7 @@ FORM_SCENES = (
         "approval-edit",
         "data = {'prompt': 'Send the mail?', 'arguments': {'to': 'all', 'text': 'Hello'}, 'editable': True}\n"
         "display(asking(data, Approval))",
-        "Edit and approve",
+        "Edit arguments",
     ),
     _form(
         "approval-reason",

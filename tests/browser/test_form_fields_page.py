@@ -159,7 +159,7 @@ def test_the_whole_form_is_edited_as_json_and_back(lab: Any, open_notebook: Any)
     expect(whole).to_be_focused()
     expect(whole).to_have_value('{\n  "street": "Rue 1",\n  "city": "Paris"\n}')
     whole.fill('{"street": "Rue 2", ')
-    expect(form.locator(".abf-problem").last).to_contain_text("This is no JSON")
+    expect(form.locator(".abf-problem").last).to_contain_text("Not valid JSON")
     form.get_by_role("button", name="Back to the fields").click()
     expect(whole).to_have_value('{"street": "Rue 2", ')  # it stays, and so does the text
     shown.shot("form-json", form)
@@ -310,7 +310,7 @@ asking(data, Approval)
     reject, approve = (approval.get_by_role("button", name=each, exact=True) for each in ("Reject", "Approve"))
     assert reject.bounding_box()["width"] == approve.bounding_box()["width"]
     assert reject.bounding_box()["x"] < approve.bounding_box()["x"]
-    approval.get_by_role("button", name="Edit and approve").click()
+    approval.get_by_role("button", name="Edit arguments").click()
     expect(approval.get_by_label("Text", exact=True)).to_be_focused()
     approval.get_by_label("Fee").fill("500")
     reject.click()
@@ -318,7 +318,7 @@ asking(data, Approval)
     forms.nth(3).get_by_label("Your answer").fill("so far")
     for at, each in enumerate(forms.all()):
         shown.shot(f"request-{at}-{'dark' if dark else 'light'}", each)
-    approval.get_by_role("button", name="Edit and approve").click()
+    approval.get_by_role("button", name="Approve with changes").click()
     expect(approval.locator(".abf-status")).to_contain_text(
         "approved with Letter(text='We lend you the lamp.', fee=500)"
     )

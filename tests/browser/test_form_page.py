@@ -179,7 +179,7 @@ def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dar
     shown = open_notebook(f"theme{dark}", dark=dark)
     shown.run_all()
     shown.panel.locator(".abf").nth(1).get_by_role("button", name="Send").click()
-    shown.button("Edit and approve").click()
+    shown.button("Edit arguments").click()
     expect(shown.panel.get_by_label("Arguments")).to_be_focused()
     expect(shown.panel.locator(".abf-problem").get_by_text("An answer is needed")).to_be_visible()
     shown.shot(f"form-{'dark' if dark else 'light'}")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
+from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -82,10 +82,10 @@ def test_what_would_lose_something_as_text_is_refused(value: object, told: str) 
         ("", 1, "Expected a whole number, such as 3"),
         ("1,5", 0.5, "Expected a number, such as 0.5"),
         ("True", False, "Expected true or false"),
-        ("[1, 2", [], "Not JSON .*column 6"),
+        ("[1, 2", [], "Not valid JSON: .*column 6"),
         ('{\n"a": }', {}, "line 2, column 6"),
-        ("NaN", 0.5, "NaN is not JSON"),
-        ("Infinity", None, "Infinity is not JSON"),
+        ("NaN", 0.5, "NaN is not a JSON number"),
+        ("Infinity", None, "Infinity is not a JSON number"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str, before: object, told: str) -> None:

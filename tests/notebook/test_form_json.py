@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
 from agentbench.notebook.forms.form import FormState
-from agentbench.notebook.forms.text_values.json_text import JsonError
+from agentbench.notebook.forms.text_values import JsonError
 
 
 class Cat(BaseModel):
@@ -68,7 +68,7 @@ def test_broken_json_stays_open_and_the_fields_do_not_change():
     made.edit_json('{"title": "U", ')
     assert not made.edit_fields()
     assert made.json == '{"title": "U", '
-    assert made.errors["json"].startswith("This is no JSON: ")
+    assert made.errors["json"].startswith("Not valid JSON: ")
     assert "line 1" in made.errors["json"]
     assert not made.submit()
     assert made.state is FormState.INVALID

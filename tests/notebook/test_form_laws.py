@@ -18,8 +18,7 @@ from pydantic import BaseModel, create_model
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
 from agentbench.notebook.forms.form import Form
-from agentbench.notebook.forms.text_values.json_text import JsonError
-from agentbench.notebook.forms.values.paths import paths_of
+from agentbench.notebook.forms.text_values import JsonError
 
 
 class Colour(Enum):
@@ -205,7 +204,7 @@ def test_after_any_operations_the_form_has_raw_texts_errors_and_a_text(steps: li
         # No such row; two keys that are the same.
         with contextlib.suppress(IndexError, JsonError):
             done[name](at, text)
-        places = {path for path, _ in paths_of(made._model.root)}
+        places = {path for path, _ in made.model.root.paths()}
         assert set(made.errors) <= places | {"json"}
         assert set(made.raw) <= places | {"json"}
         assert "By code:" in made.text

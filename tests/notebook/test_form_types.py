@@ -28,9 +28,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.forms.fields.shapes import Group, Leaf, OneOf, Pairs, Rows, Shape
 from agentbench.notebook.forms.form import Form
-from agentbench.notebook.forms.schema.types import shape_of_type
+from agentbench.notebook.forms.from_type import field_of_type
 
 
 class Mood(Enum):
@@ -108,10 +107,20 @@ UserId = NewType("UserId", int)
 
 
 def test_a_type_gets_the_shape_of_its_content():
-    expected: dict[type[Shape], list[Any]] = {
-        Leaf: [str, UserId, int | None, datetime, Path, Any, Unknown, dict[tuple[int, int], str], RootModel[list[int]]],
-        Group: [Address, Parcel, Parcel | None, Options, Point, tuple[int, str]],
-        Rows: [
+    expected: dict[str, list[Any]] = {
+        "leaf": [
+            str,
+            UserId,
+            int | None,
+            datetime,
+            Path,
+            Any,
+            Unknown,
+            dict[tuple[int, int], str],
+            RootModel[list[int]],
+        ],
+        "group": [Address, Parcel, Parcel | None, Options, Point, tuple[int, str]],
+        "rows": [
             tuple[int, ...],
             list[int],
             list,
@@ -120,12 +129,13 @@ def test_a_type_gets_the_shape_of_its_content():
             abc.Sequence[int],
             Annotated[list[int], Field(max_length=3)],
         ],
-        Pairs: [dict[str, int], dict[int, Parcel], abc.Mapping[str, int]],
-        OneOf: [int | str, int | str | None],
+        "pairs": [dict[str, int], dict[int, Parcel], abc.Mapping[str, int]],
+        "union": [int | str, int | str | None],
     }
     for kind, annotations in expected.items():
         for annotation in annotations:
-            assert type(shape_of_type(annotation)) is kind, annotation
+            made = field_of_type(annotation)
+            assert made.is_leaf if kind == "leaf" else made.kind == kind, annotation
 
 
 def fill(annotation: Any, **raw: str | None) -> Form:
@@ -347,6 +357,20 @@ def test_a_set_says_which_row_is_there_twice():
 # ---- types inside themselves
 
 
+def test_a_type_inside_itself_is_opened_on_demand_and_sent():
+    made = form(Tree, value=Tree(name="a"))
+    _ = made.widget
+    made.set_raw("left", "")
+    assert not made.validate()
+    made.set_raw("left.name", "b")
+    assert made.submit()
+    assert made.value == Tree(name="a", left=Tree(name="b"))
+    endless = form(Endless)
+    endless.set_raw("inner.Endless", "")
+    endless.set_raw("inner.Endless.inner.int", "3")
+    assert endless.value == Endless(inner=Endless(inner=3))
+
+
 # ---- values that stand there first
 
 
@@ -411,7 +435,7 @@ def test_aliases_are_the_names_in_the_input_of_the_type():
     class Deep(BaseModel):
         x: int = Field(validation_alias=AliasPath("a", 0))
 
-    assert isinstance(shape_of_type(Deep), Leaf)
+    assert field_of_type(Deep).kind == "json"
 
 
 def test_strict_models_take_what_was_typed():

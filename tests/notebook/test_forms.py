@@ -98,10 +98,18 @@ def test_edited_arguments_come_with_the_approval_and_only_with_it():
     asked.press("edit", {"edited": '{"to": "ann"}'})
     assert receiver.answers == [("r1", Approval(True, "", {"to": "ann"}))]
     asked, receiver = ask(data, Approval)
-    asked.press("approve", {"edited": "{broken"})
+    asked.press("approve")
     asked, second = ask(data, Approval)
     asked.press("reject", {"edited": '{"to": "ann"}'})
     assert [*receiver.answers, *second.answers] == [("r1", Approval(True)), ("r1", Approval(False))]
+
+
+def test_approve_sends_what_was_changed_and_refuses_what_is_not_valid():
+    asked, receiver = ask({"prompt": "Send?", "arguments": {"to": "all"}, "editable": True}, Approval)
+    asked.press("approve", {"edited": "{broken"})
+    assert list(asked.errors) == ["edited"]
+    asked.press("approve", {"edited": '{"to": "ann"}'})
+    assert receiver.answers == [("r1", Approval(True, "", {"to": "ann"}))]
 
 
 # ---- the other kinds
@@ -189,7 +197,7 @@ def test_a_click_does_not_wait_for_the_answer_to_be_taken():
     with pytest.raises(RequestAlreadyAnswered):
         asked.press("submit", {"value": "y"})
     ended = threading.Event()
-    asked._model.on_change(lambda change: ended.set())
+    asked.model.on_change(lambda change: ended.set())
     answered.set_result(None)
     assert ended.wait(10)
     assert (asked.state, asked.value) == (FormState.ANSWERED, "x")
@@ -351,7 +359,7 @@ def test_a_number_that_would_become_another_one_is_refused(kind: Any, text: str)
     made = form(type_or_schema=kind)
     made.set_raw("value", text)
     assert not made.validate()
-    assert any(word in made.errors["value"] for word in ("too large", "no JSON number"))
+    assert any(word in made.errors["value"] for word in ("too large", "not a JSON number"))
 
 
 def test_the_plain_text_of_a_form_is_fixed_and_holds_no_value():

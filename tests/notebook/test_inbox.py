@@ -197,7 +197,6 @@ def test_the_widget_holds_the_forms_and_no_text_of_anybodys():
 def test_without_anywidget_the_inbox_is_text(monkeypatch: pytest.MonkeyPatch):
     import sys
 
-    monkeypatch.delitem(sys.modules, "agentbench.notebook.forms.inbox_page", raising=False)
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     box = inbox(FakeRun("r", asked("one")))
     assert box._repr_mimebundle_() == {"text/plain": box.text}

@@ -1,4 +1,4 @@
-"""The texts, fields and buttons of a form, made from a type or from a request, as plain values for the page.
+"""What is on a form except the typed texts: titles, fields and buttons, made from a type or from a request.
 
 Every text goes through `esc`, and the page writes it with `textContent`: nothing here becomes markup.
 """
@@ -9,29 +9,53 @@ from datetime import datetime
 from typing import Any
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.forms.fields.field import (
-    NO_VALUE,
-    ROOT,
-    adapter_of,
-    field_for,
-    json_field,
-    json_text,
-    schema_of,
-)
-from agentbench.notebook.forms.fields.shapes import Group, Leaf, Part, Shape
-from agentbench.notebook.forms.model import Action, FormModel
-from agentbench.notebook.forms.nodes import BUTTONS, Nodes
-from agentbench.notebook.forms.schema.json_schema import shape_of_schema
-from agentbench.notebook.forms.schema.types import shape_of_field, shape_of_type, type_name
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Checker, Field, Part, Raw, field_for, json_field
+from agentbench.notebook.forms.from_schema import field_of_schema
+from agentbench.notebook.forms.from_type import field_of_type, type_name
+from agentbench.notebook.forms.model import FormModel
+from agentbench.notebook.forms.text_values import FILE_LIMIT
+from agentbench.notebook.forms.values import Place
 from agentbench.notebook.history.questions import Option, Question, default_prompt, unwrap_optional
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = ["FormContent", "content_for_request", "content_for_type"]
+__all__ = ["Action", "FormContent", "content_for_request", "content_for_type"]
 
 _APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
 _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
+
+# Up to four options are a row of buttons; more than thirty are searched, not listed.
+_BUTTONS = 4
+_LISTED = 30
+# Groups below this depth are folded at first.
+_DEEP = 3
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button that ends a form.
+
+    Attributes:
+        name: Its name in messages of the page.
+        label: Its text.
+        sets: Raw texts by path that replace those of fields when it is pressed; the fields themselves do not change.
+        tone: `yes`, `no` or `plain`, for its colour.
+        reveals: A field that stays hidden until this is pressed; then the button goes.
+        if_changed: Its text once the revealed field was changed.
+    """
+
+    name: str
+    label: str
+    sets: Mapping[str, Raw]
+    tone: str = "plain"
+    reveals: str | None = None
+    if_changed: str = ""
+
+
+_SEND = (Action("submit", "Send", {}, tone="yes"),)
 
 
 @dataclass(frozen=True)
@@ -47,7 +71,6 @@ class FormContent:
         deadline: Latest time of an answer, in UTC.
         hidden: Fields that only buttons set.
         waits: Whether a run waits for the answer.
-        repeats: Whether an accepted answer may be edited again.
         chooses: Whether the whole answer is one of several options.
         as_json: Whether the page offers to edit the form as JSON.
         origin: The source of the question, in words; may be empty.
@@ -62,7 +85,6 @@ class FormContent:
     deadline: datetime | None = None
     hidden: frozenset[str] = frozenset()
     waits: bool = False
-    repeats: bool = False
     chooses: bool = False
     as_json: bool = False
     origin: str = ""
@@ -73,23 +95,26 @@ class FormContent:
         # The page counts from then by its own clock, which a deterministic clock does not match.
         asked_ns = None if settings.current().deterministic else self.asked_ns
         return {
-            "title": esc(self.title, into="line", limit=200),
+            "title": _line(self.title),
             "prompt": esc(self.prompt, into="text"),
             "context": esc(self.context, into="text"),
             "cut": [part for part in ("prompt", "context") if len(getattr(self, part)) > PREVIEW_LIMIT],
             "deadline": None if self.deadline is None else self.deadline.timestamp(),
             "deadlineText": self.deadline_text,
             "waits": self.waits,
-            "repeats": self.repeats,
-            "origin": esc(self.origin, into="line", limit=300),
+            "repeats": not self.waits,
+            "origin": _line(self.origin),
             "asked": None if asked_ns is None else asked_ns / 1e9,
             "fields": self.nodes(model),
             "json": self.as_json,
-            "actions": [
-                {"name": a.name, "label": esc(a.label, into="line", limit=60), "tone": a.tone, "reveals": a.reveals}
-                for a in self.actions
-            ],
+            "actions": [{"name": a.name, "tone": a.tone, "reveals": a.reveals} for a in self.actions],
         }
+
+    def labels(self, model: FormModel) -> list[str]:
+        """Return the texts of the buttons; one that sends a change says so."""
+        edited = next((model.root.find(each.reveals) for each in self.actions if each.reveals), None)
+        changed = edited is not None and edited.touched and edited.text != edited.field.suggestion
+        return [_line(each.if_changed if changed and each.if_changed else each.label, 60) for each in self.actions]
 
     @property
     def deadline_text(self) -> str | None:
@@ -100,66 +125,144 @@ class FormContent:
         """Return the button of that name, `None` if there is none."""
         return next((action for action in self.actions if action.name == name), None)
 
-    def nodes(self, model: FormModel) -> list[dict[str, Any]]:
-        """Return the fields as the page needs them."""
-        return self._nodes.top(model.root)
+    # ---- fields -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _nodes(self) -> Nodes:
-        revealed = frozenset(action.reveals for action in self.actions if action.reveals)
-        return Nodes(radio=self.chooses, revealed=revealed, hidden=self.hidden)
+    def nodes(self, model: FormModel) -> list[Node]:
+        """Return the fields as the page needs them; a plain group around all needs no frame."""
+        root = model.root
+        places = [root] if root.key else root.children
+        return [self._node(place, 1) for place in places if place.key not in self.hidden]
+
+    def _node(self, place: Place, depth: int, label: str = "") -> Node:
+        """Return the node of one place and all below it; `label` is for places without a name of their own."""
+        field = place.field
+        label = field.label or label
+        reveals = any(each.reveals == place.key for each in self.actions) and not place.touched
+        node: Node = {
+            "path": place.key,
+            "label": _line(label),
+            "help": _line(field.help, 300),
+            "optional": not field.required and field.default is NO_VALUE and not reveals,
+            "none": None,
+            "hiddenAtFirst": reveals,
+        }
+        # An empty number is left out without a checkbox.
+        if field.nullable or (field.omits and (not field.is_leaf or field.kind == "text")):
+            node["none"] = {"label": "none" if field.nullable else "not set", "on": place.is_none}
+        if field.is_leaf:
+            return {**node, **self._leaf(place)}
+        if field.kind == "const":
+            return {**node, "kind": "const", "text": _line(field.options[0].label)}
+        if field.kind == "group":
+            inside = [self._node(each, depth + 1) for each in place.children if not _repeats_its_tag(place, each)]
+            folded = depth > _DEEP and not place.touched
+            return {**node, "kind": "group", "closed": place.is_closed, "folded": folded, "children": inside}
+        if field.kind == "pair":
+            pair = [self._node(each, depth + 1, each.name.capitalize()) for each in place.children]
+            return {**node, "kind": "pair", "children": pair}
+        if field.kind == "union":
+            inside = [] if place.is_none else [self._node(each, depth, each.name) for each in place.children]
+            control = "toggle" if len(field.labels) <= _BUTTONS else "select"
+            labels = [_line(each, 80) for each in field.labels]
+            picked = field.labels.index(place.picked)
+            return {
+                **node, "kind": "oneof", "options": labels, "picked": picked, "control": control, "children": inside
+            }  # fmt: skip
+        inside = [self._node(each, depth + 1, f"{label} {at}") for at, each in enumerate(place.children, 1)]
+        assert field.item is not None
+        item = field.item()
+        lines = item.kind == "text" and not item.secret
+        return {**node, "kind": "rows", "children": inside, "most": field.most, "lines": lines}
+
+    def _leaf(self, place: Place) -> Node:
+        field = place.field
+        return {
+            "kind": "leaf",
+            "control": self._control(place),
+            "inputmode": ("numeric" if field.whole else "decimal") if field.kind == "number" else None,
+            # The page sends back the position, since a label may be cut here.
+            "options": [_line(option.label) for option in field.options],
+            "other": field.allow_other,
+            "maxLength": field.max_length,
+            "counts": field.kind == "text" and (field.multiline or field.max_length is not None),
+            "suggestion": field.suggestion,
+            "zone": field.zone,
+            "limit": FILE_LIMIT if field.kind == "file" else None,
+            "kept": place.is_unchanged and place.text is NO_VALUE,
+        }
+
+    def _control(self, place: Place) -> str:
+        field = place.field
+        if field.kind == "choice":
+            if len(field.options) > _LISTED:
+                return "combo"
+            if self.chooses:
+                return "radio"
+            if place.value is not NO_VALUE and not field.nullable and [o.value for o in field.options] == [True, False]:
+                return "check"
+            return "select" if len(field.options) > _BUTTONS else "toggle"
+        if field.secret:
+            return "password"
+        if field.kind not in ("text", "number"):
+            return field.kind
+        # A field of one line would drop the ends of others.
+        texts = (place.text, place.value)
+        tall = any(isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text) for text in texts)
+        return "area" if field.multiline or (field.kind == "text" and tall) else "line"
+
+
+def _line(text: str, limit: int = 200) -> str:
+    return esc(text, into="line", limit=limit)
+
+
+def _repeats_its_tag(group: Place, below: Place) -> bool:
+    """Whether a constant repeats the type of a union that was chosen."""
+    is_member = group.around is not None and group.around.field.kind == "union"
+    return is_member and below.field.kind == "const" and below.field.options[0].label in (group.name, f'"{group.name}"')
+
+
+# ---- forms of types -------------------------------------------------------------------------------------------------
 
 
 def content_for_type(
     type_or_schema: Any, *, value: Any = NO_VALUE, title: str | None, submit: str, strict: bool = False
 ) -> tuple[FormContent, FormModel]:
-    """Make the form for a value of a type or of a JSON Schema.
-
-    Args:
-        type_or_schema: The type, or the schema as a mapping.
-        value: The initial value; `None` only if the type accepts it.
-        title: The heading.
-        submit: The text of the button.
-        strict: For schemas: whether a keyword that has no field is an error.
-    """
-    shape = _shape(type_or_schema, strict=strict)
+    """Make the form for a value of a type or of a JSON Schema; see `form`."""
+    field = _field_of(type_or_schema, strict=strict)
     is_schema = isinstance(type_or_schema, Mapping)
     name = str(type_or_schema.get("title") or "JSON") if is_schema else type_name(type_or_schema)
     content = FormContent(
-        name=f"for {esc(name, into='line', limit=80)}",
-        title=title or (shape.label if is_schema and shape.label else f"Value: {name}"),
-        prompt=shape.help if isinstance(shape, Group) else "",
+        name=f"for {_line(name, 80)}",
+        title=title or (field.label if is_schema else f"Value: {name}"),
+        prompt=field.help if field.kind == "group" else "",
         actions=(Action("submit", submit, {}, tone="yes"),),
-        repeats=True,
         as_json=True,
     )
-    model = FormModel(shape, _itself)
-    if value is not NO_VALUE and (value is not None or shape.nullable):
-        model.fill(value)
-    return content, model
+    return content, FormModel(field, value=NO_VALUE if value is None and not field.nullable else value)
 
 
-def _shape(type_or_schema: Any, *, strict: bool = False, label: str = "Answer") -> Shape:
+def _field_of(type_or_schema: Any, *, strict: bool = False, label: str = "Answer") -> Field:
     if isinstance(type_or_schema, Mapping):
-        shape = shape_of_schema(type_or_schema, strict=strict)
-        return replace(shape, label=shape.label or label) if not isinstance(shape, Leaf) else _with_label(shape, label)
-    if not isinstance(shape := shape_of_type(type_or_schema, label=label), Leaf):
-        schema_of(type_or_schema, adapter_of(type_or_schema))  # raises for undefined names, before a person types
-    return shape
+        field = field_of_schema(type_or_schema, strict=strict)
+        return replace(field, label=field.label or label)
+    field = field_of_type(type_or_schema, label=label)
+    if not field.is_leaf:
+        _ = Checker(type_or_schema).schema  # raises for undefined names, before a person types
+    return field
 
 
-def _with_label(leaf: Leaf, label: str) -> Leaf:
-    label = leaf.label or label
-    return replace(leaf, label=label, field=replace(leaf.field, label=label))
+# ---- forms of requests ----------------------------------------------------------------------------------------------
+
+_Parts = tuple[tuple[Action, ...], frozenset[str], FormModel]
 
 
 def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     """Make the form that answers a request."""
-    make = {"approval": _approval, "choice": _choice, "text": _typed_answer, "form": _typed_answer}[question.kind]
     try:
-        actions, hidden, model = make(question)
-    except NotebookError as error:
-        actions, hidden, model = _any_json(question, error)
+        actions, hidden, model = _request_parts(question)
+    except NotebookError as error:  # the run validates the response
+        text = replace(json_field(Any, label="Your answer"), help=f"JSON. {error}")
+        actions, hidden, model = _SEND, frozenset(), FormModel(text)
     has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
         name=f"{question.kind} from {question.executor}",
@@ -176,100 +279,65 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     return content, model
 
 
-_Parts = tuple[tuple[Action, ...], frozenset[str], FormModel]
+def _request_parts(question: Question) -> _Parts:
+    answer = question.response_type
+    if question.kind == "approval":
+        return _approval(question)
+    if question.kind == "choice":
+        field = field_for(answer, label="Your choice", options=question.options, allow_other=question.allow_other)
+        if len(field.options) > _BUTTONS or field.allow_other or field.nullable:
+            return _SEND, frozenset(), FormModel(field)
+        buttons = [Action(f"choose-{at}", each.label, {ROOT: each.label}) for at, each in enumerate(field.options)]
+        return tuple(buttons), frozenset({ROOT}), FormModel(field)
+    if question.kind == "text":
+        return _SEND, frozenset(), FormModel(field_for(answer, label="Your answer", multiline=True))
+    return _SEND, frozenset(), FormModel(_field_of(answer, label="Your answer"))
 
 
 def _approval(question: Question) -> _Parts:
-    decision = field_for(bool, path=_APPROVED, label="Decision", options=(_APPROVE, _REJECT))
-    if unwrap_optional(question.response_type)[0] is bool:
-        return _decisions({}), frozenset({_APPROVED}), FormModel([decision], _only)
     must = question.reason_required
-    reason = replace(
-        field_for(str, path=_REASON, label="Reason"), required=False, help="Needed when you reject." if must else ""
-    )
     # A reason that a rejection needs is not labelled optional, though an approval does not need it.
-    leaves = (shape_of_field(decision), replace(shape_of_field(reason), required=must))
-    parts = [Part(each.field.path, each.field.path, each) for each in leaves]
-    unedited: dict[str, str | None] = {}
-    edits: tuple[Action, ...] = ()
+    fields = {_APPROVED: field_for(bool, label="Decision", options=(_APPROVE, _REJECT))}
+    if unwrap_optional(question.response_type)[0] is not bool:
+        reason = replace(field_for(str, label="Reason"), required=False, default="" if must else NO_VALUE)
+        fields[_REASON] = replace(reason, help="Needed when you reject." if must else "")
     editor = _editor(question.arguments)
-    if editor is not None:
-        parts.append(Part(_EDITED, _EDITED, editor))
-        unedited = {_EDITED: None}
-        edits = (Action("edit", "Edit and approve", {_APPROVED: _APPROVE.label}, reveals=_EDITED),)
-    reject, approve = _decisions(unedited)
-    check = _check_reason if must else None
-    model = FormModel(Group(parts=lambda: parts), _as_approval, check=check)
-    return (reject, *edits, approve), frozenset({_APPROVED}), model
+    if editor is not None and _REASON in fields:
+        fields[_EDITED] = editor
+    parts = [Part(name, name, field.itself) for name, field in fields.items()]
+
+    def build(values: Mapping[str, Any]) -> Any:
+        if _REASON not in fields:
+            return values[_APPROVED]
+        # Edited arguments are not part of a rejection.
+        edited = values.get(_EDITED) if values[_APPROVED] else None
+        return Approval(values[_APPROVED], values.get(_REASON) or "", edited)
+
+    def check(values: Mapping[str, Any]) -> dict[str, str]:
+        missing = must and not values[_APPROVED] and not (values.get(_REASON) or "").strip()
+        return {_REASON: "Say why, so that the workflow can act on it."} if missing else {}
+
+    yes, no = {_APPROVED: _APPROVE.label}, {_APPROVED: _REJECT.label}
+    edits = _EDITED in fields
+    actions = (
+        Action("reject", _REJECT.label, {**no, _EDITED: None} if edits else no, tone="no"),
+        *([Action("edit", "Edit arguments", yes, reveals=_EDITED)] if edits else []),
+        Action("approve", _APPROVE.label, yes, tone="yes", if_changed="Approve with changes" if edits else ""),
+    )
+    model = FormModel(Field(kind="group", parts=lambda: parts), build=build, check=check)
+    return actions, frozenset({_APPROVED}), model
 
 
-def _editor(arguments: object) -> Shape | None:
-    """Return the shape to edit arguments in; `None` if there are none, or they have no text form."""
+def _editor(arguments: object) -> Field | None:
+    """Return the field to edit arguments in; `None` if there are none, or they have no text form."""
     if arguments is None:
         return None
-    if not isinstance(arguments, Mapping) and isinstance(shape := shape_of_type(type(arguments)), Group):
-        return replace(shape, label="Arguments", required=False, default=arguments)
     annotation: Any = dict[str, Any] if isinstance(arguments, Mapping) else type(arguments)
+    if not isinstance(arguments, Mapping) and (field := field_of_type(annotation)).kind == "group":
+        return replace(field, label="Arguments", required=False, default=arguments)
+    text = json_field(annotation, label="Arguments")
     try:
-        suggestion = json_text(adapter_of(annotation), arguments)
+        suggestion = text.to_text(arguments)
     except ValueError:  # they contain objects that JSON cannot represent
         return None
-    text = json_field(annotation, path=_EDITED, label="Arguments")
-    return shape_of_field(replace(text, required=False, suggestion=suggestion, help="JSON"))
-
-
-def _decisions(besides: Mapping[str, str | None]) -> tuple[Action, Action]:
-    return (
-        Action("reject", _REJECT.label, {_APPROVED: _REJECT.label, **besides}, tone="no"),
-        Action("approve", _APPROVE.label, {_APPROVED: _APPROVE.label, **besides}, tone="yes"),
-    )
-
-
-def _choice(question: Question) -> _Parts:
-    chosen = field_for(
-        question.response_type, label="Your choice", options=question.options, allow_other=question.allow_other
-    )
-    model = FormModel(shape_of_field(chosen), _itself)
-    if len(chosen.options) > BUTTONS or chosen.allow_other or chosen.nullable:
-        return _send(), frozenset(), model
-    buttons = tuple(Action(f"choose-{n}", o.label, {ROOT: o.label}) for n, o in enumerate(chosen.options))
-    return buttons, frozenset({ROOT}), model
-
-
-def _typed_answer(question: Question) -> _Parts:
-    if question.kind == "text":
-        text = field_for(question.response_type, label="Your answer", multiline=True)
-        return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
-    return _send(), frozenset(), FormModel(_shape(question.response_type, label="Your answer"), _itself)
-
-
-def _any_json(question: Question, problem: NotebookError) -> _Parts:
-    """Return a field for a response type without a form: the run validates the response."""
-    text = replace(json_field(Any, label="Your answer"), help=f"JSON. {problem}")
-    return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
-
-
-def _send() -> tuple[Action, ...]:
-    return (Action("submit", "Send", {}, tone="yes"),)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _only(values: Mapping[str, Any]) -> Any:
-    (value,) = values.values()
-    return value
-
-
-def _as_approval(values: Mapping[str, Any]) -> Approval:
-    approved = values[_APPROVED]
-    # Edited arguments are not part of a rejection.
-    edited = values.get(_EDITED) if approved else None
-    return Approval(approved, values.get(_REASON) or "", edited)
-
-
-def _check_reason(values: Mapping[str, Any]) -> dict[str, str]:
-    if values[_APPROVED] or (values.get(_REASON) or "").strip():
-        return {}
-    return {_REASON: "Say why, so that the workflow can act on it."}
+    return replace(text, required=False, suggestion=suggestion, help="JSON")

@@ -6,7 +6,7 @@ Everything that a button does can be done by code, with the same checks: `set_ra
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,11 @@ from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.forms.content import FormContent, content_for_type
-from agentbench.notebook.forms.fields.field import NO_VALUE, Raw
+from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
-from agentbench.notebook.forms.json_view import json_of_draft, write_json
 from agentbench.notebook.forms.model import FormModel, FormState
-from agentbench.notebook.forms.request_memory import RequestForm, form_of_request, is_same_request
-from agentbench.notebook.forms.values.drafts import Draft
-from agentbench.notebook.forms.values.paths import find
-from agentbench.notebook.forms.values.rows import ManyDraft
+from agentbench.notebook.forms.request import carry_over, form_of_request
+from agentbench.notebook.forms.values import Place
 from agentbench.notebook.history.questions import Request
 
 if TYPE_CHECKING:
@@ -94,9 +91,9 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
         review.set_raw("approved", "Approve")
         review.submit()
     """
-    form = form_of_request(request)
-    content = replace(form.content, origin=origin, asked_ns=asked_ns)
-    return Form(content, form.model, request_form=form, respond=respond)
+    known = form_of_request(request)
+    content = replace(known.content, origin=origin, asked_ns=asked_ns)
+    return Form(content, known.model, request=request, respond=respond)
 
 
 class Form:
@@ -117,17 +114,12 @@ class Form:
     """
 
     def __init__(
-        self,
-        content: FormContent,
-        model: FormModel,
-        *,
-        request_form: RequestForm | None = None,
-        respond: Respond | None = None,
+        self, content: FormContent, model: FormModel, *, request: Request | None = None, respond: Respond | None = None
     ) -> None:
-        self._content = content
-        self._model = model
-        self._request_form = request_form
-        self._request_id = None if request_form is None else request_form.request.request_id
+        self.content = content
+        self.model = model
+        self._request = request
+        self._name = content.name if request is None else request.request_id
         self._respond = respond
         self._listeners: list[Callable[[Any], object]] = []
         self._lock = threading.RLock()
@@ -139,36 +131,36 @@ class Form:
     def state(self) -> FormState:
         """The state: editing, validating, invalid, sending, answered, refused or expired."""
         self._check_deadline()
-        return self._model.state
+        return self.model.state
 
     @property
     def raw(self) -> dict[str, Raw]:
         """The typed texts, by path of the field; always readable. `None` means "none"."""
-        return self._model.raw
+        return self.model.raw
 
     @property
     def errors(self) -> dict[str, str]:
         """Problems that the last check found, by path."""
-        return self._model.errors
+        return self.model.errors
 
     @property
     def refusal(self) -> str:
         """Why the last answer was refused; empty if none was."""
-        return self._model.refusal
+        return self.model.refusal
 
     @property
     def value(self) -> Any:
         """The submitted answer, else the current value of the fields; see the errors of the class."""
-        if self._model.state is FormState.ANSWERED and not self._model.answered_here:
+        if self.model.state is FormState.ANSWERED and not self.model.answered_here:
             raise self._already_answered()
-        return self._model.value()
+        return self.model.value()
 
     # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
         """Validate all fields and set `errors`; return whether there are none. Changes no text."""
         with self._lock:
-            return self._model.state is FormState.ANSWERED or self._model.validate()
+            return self.model.state is FormState.ANSWERED or self.model.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
         """Type `text` into a field; it replaces the text that is there.
@@ -186,45 +178,41 @@ class Form:
             RequestAlreadyAnswered: The request was answered.
             RequestExpired: The deadline of the request has passed.
         """
-        self._write({path: text})
+        with self._lock:
+            self._require_live()
+            self.model.set_raw({path: text})
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
-        rows = self._rows(path)
-        with self._lock:
-            self._model.build(rows, rows.add)
-        return f"{path}.{len(rows.rows) - 1}"
+        added = self._change_rows(path, lambda rows: rows.add())
+        return next(place.path for place in self.model.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
         """Remove the row at a position; raises `IndexError` if there is none."""
-        rows = self._rows(path)
-        with self._lock:
-            _ = rows.rows[at]
-            self._model.build(rows, lambda: rows.remove(at))
+        self._change_rows(path, lambda rows: rows.remove(at))
 
     def move(self, path: str, at: int, to: int) -> None:
         """Move the row at a position to another one; raises `IndexError` if there is none."""
-        rows = self._rows(path)
-        with self._lock:
-            _ = rows.rows[at], rows.rows[to]
-            self._model.build(rows, lambda: rows.move(at, to))
+        self._change_rows(path, lambda rows: rows.move(at, to))
 
-    def _rows(self, path: str) -> ManyDraft[Any]:
+    def _change_rows(self, path: str, edit: Callable[[Place], Any]) -> Any:
+        def change(root: Place) -> Any:
+            rows = root.find(path)
+            if rows.field.item is None:
+                msg = f"{path!r} has no rows. Name a list, a set or a dict."
+                raise TypeError(msg)
+            return edit(rows)
+
         with self._lock:
             self._require_live()
-            draft = find(self._model.root, path)
-        if not isinstance(draft, ManyDraft):
-            msg = f"{path!r} has no rows. Name a list, a set or a dict."
-            raise TypeError(msg)
-        return draft
+            return self.model.change(change)
 
     # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     @property
     def json(self) -> str:
         """The content of the form as JSON, without secrets and files; texts that are not values stay texts."""
-        text = self._model.json_text
-        return write_json(json_of_draft(self._model.root)) if text is None else text
+        return self.model.json()
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
@@ -240,16 +228,16 @@ class Form:
         """
         with self._lock:
             self._require_live()
-            self._model.open_json()
+            self.model.open_json()
             if text is not None:
-                self._model.type_json(text, origin=origin)
+                self.model.type_json(text, origin=origin)
 
     def edit_fields(self) -> bool:
         """Go back to the fields. Returns whether that was possible; if not, the JSON text stays open."""
         with self._lock:
             self._require_live()
-            self._model.close_json()
-            return self._model.json_text is None
+            self.model.close_json()
+            return self.model.json_text is None
 
     def submit(self) -> bool:
         """Validate the fields and send the answer, once.
@@ -262,57 +250,45 @@ class Form:
             RequestAlreadyAnswered: The request was answered before.
             RequestExpired: The deadline of the request has passed.
         """
-        sending = self._submit()
-        if sending is not None and not _bridge.on_engine_thread():
-            sending.settled(_PATIENCE_S)
-        return self._model.state is FormState.ANSWERED and self._model.answered_here
+        return self._wait(self._submit())
 
     def answer(self, value: Any) -> bool:
-        """Send a value as the answer, instead of the value of the fields.
-
-        Args:
-            value: A value of the response type; the run refuses other values.
-
-        Returns:
-            Whether it was accepted; see `submit`.
-
-        Raises:
-            RequestAlreadyAnswered: The request was answered before.
-            RequestExpired: The deadline of the request has passed.
-        """
+        """Send a value of the response type as the answer, instead of the value of the fields; see `submit`."""
         with self._lock:
             self._require_live()
-            self._model.begin_sending_value()
-        sending = self._send(value)
+            self.model.begin_sending_value()
+        return self._wait(self._send(value))
+
+    def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
         if sending is not None and not _bridge.on_engine_thread():
             sending.settled(_PATIENCE_S)
-        return self._model.state is FormState.ANSWERED and self._model.answered_here
+        return self.model.state is FormState.ANSWERED and self.model.answered_here
 
     @property
     def live(self) -> bool:
         """Whether it can still be answered from here."""
         self._check_deadline()
-        return self._model.live
+        return self.model.live
 
     def asks(self, request: Request) -> bool:
         """Whether this is the form of a request, also if a restored run emits the same open request again."""
-        return self._request_form is not None and is_same_request(self._request_form, request)
+        if self._request is None or (
+            request is not self._request and not carry_over(self._request, self.model, request)
+        ):
+            return False
+        self._request = request
+        return True
 
     def end_elsewhere(self, answer: Any = None) -> None:
         """Close the form because its request was answered elsewhere, with `answer` if that is known."""
         with self._lock:
-            if self._model.live:
-                self._model.accept(answer, _now_text(), here=False)
+            if self.model.live:
+                self.model.accept(answer, _now_text(), here=False)
 
     def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""
         self._listeners.append(fn)
-
-        def stop() -> None:
-            if fn in self._listeners:
-                self._listeners.remove(fn)
-
-        return stop
+        return lambda: self._listeners.remove(fn) if fn in self._listeners else None
 
     # ---- for the page -----------------------------------------------------------------------------------------------
 
@@ -329,50 +305,35 @@ class Form:
             RequestAlreadyAnswered: The request was answered before.
             RequestExpired: The deadline of the request has passed.
         """
-        pressed = self._content.action(action)
+        pressed = self.content.action(action)
         if pressed is None:
-            names = ", ".join(each.name for each in self._content.actions)
+            names = ", ".join(each.name for each in self.content.actions)
             msg = f"No button {action!r}. The buttons are: {names}."
             raise KeyError(msg)
-        self._write(raw or {}, origin)
+        with self._lock:
+            self._require_live()
+            self.model.set_raw(raw or {}, origin=origin)
         self._submit(pressed.sets)
 
-    def edit(self, raw: Mapping[str, Raw], *, origin: str | None = None) -> None:
-        """Set the texts that a page sends, by path, and validate them; raises as `set_raw`."""
-        with self._lock:
-            self._write(raw, origin)
-            self._model.validate()
-
-    def type_into(self, texts: Iterable[tuple[Draft[Any], Raw]], *, origin: str | None = None) -> None:
-        """Set the texts that a page sends, by draft, and validate them; raises as `set_raw`."""
+    def change(self, edit: Callable[[Place], Any], *, origin: str | None = None) -> Any:
+        """Write into the fields as a page does, validate them, and return the result of `edit`; raises as `set_raw`."""
         with self._lock:
             self._require_live()
-            self._model.write(texts, origin=origin)
-            self._model.validate()
-
-    def rebuild(self, draft: Draft[Any], change: Callable[[], object]) -> None:
-        """Change the drafts below a draft, and validate the form; raises as `set_raw`."""
-        with self._lock:
-            self._require_live()
-            self._model.build(draft, change)
-            self._model.validate()
+            result = self.model.change(edit, origin=origin)
+            self.model.validate()
+            return result
 
     def reopen(self) -> None:
         """Let the submitted value be edited again; raises `RequestAlreadyAnswered` for the answer to a request."""
         with self._lock:
             self._require_live()
 
-    def _write(self, raw: Mapping[str, Raw], origin: str | None = None) -> None:
-        with self._lock:
-            self._require_live()
-            self._model.set_raw(raw, origin=origin)
-
-    def _submit(self, overrides: Mapping[str, Raw] | None = None) -> "_bridge.EngineFuture[None] | None":
+    def _submit(self, sets: Mapping[str, Raw] | None = None) -> "_bridge.EngineFuture[None] | None":
         """Send, and return the future of an answer that is still on its way."""
         with self._lock:
             self._require_live()
             try:
-                answer = self._model.begin_sending(overrides)
+                answer = self.model.begin_sending(sets)
             except FormInvalid:
                 return None
         return self._send(answer)
@@ -391,8 +352,8 @@ class Form:
         return _bridge.submit(self._await_outcomes(answer, waiting))
 
     def _hand_over(self, answer: Any) -> list[object]:
-        if self._respond is not None and self._request_id is not None:
-            return [self._respond(self._request_id, answer)]
+        if self._respond is not None and self._request is not None:
+            return [self._respond(self._request.request_id, answer)]
         return [fn(answer) for fn in tuple(self._listeners)]
 
     async def _await_outcomes(self, answer: Any, outcomes: "list[Any]") -> None:
@@ -411,13 +372,13 @@ class Form:
         """Record whether the answer was accepted; `error` says why not."""
         with self._lock:
             if error is None:
-                self._model.accept(answer, _now_text())
+                self.model.accept(answer, _now_text())
             elif isinstance(error, RequestAlreadyAnswered):
-                self._model.accept(None, error.answered_at, here=False)
+                self.model.accept(None, error.answered_at, here=False)
             elif isinstance(error, RequestExpired):
-                self._model.expire()
+                self.model.expire()
             else:
-                self._model.refuse(str(error) or type(error).__name__)
+                self.model.refuse(str(error) or type(error).__name__)
         if error is None and self._respond is not None:
             for fn in tuple(self._listeners):
                 fn(answer)
@@ -426,25 +387,25 @@ class Form:
 
     def _require_live(self) -> None:
         self._check_deadline()
-        if self._model.live:
+        if self.model.live:
             return
-        if self._model.state is FormState.EXPIRED:
-            raise RequestExpired(self._request_id or self._content.name, self._content.deadline_text)
-        if self._content.repeats and self._model.state is FormState.ANSWERED:
-            self._model.reopen()
+        if self.model.state is FormState.EXPIRED:
+            raise RequestExpired(self._name, self.content.deadline_text)
+        if self._request is None and self.model.state is FormState.ANSWERED:
+            self.model.reopen()
             return
         raise self._already_answered()
 
     def _already_answered(self) -> RequestAlreadyAnswered:
-        return RequestAlreadyAnswered(self._request_id or self._content.name, self._model.answered_at)
+        return RequestAlreadyAnswered(self._name, self.model.answered_at)
 
     def _check_deadline(self) -> None:
-        deadline = self._content.deadline
-        if deadline is None or not self._model.live:
+        deadline = self.content.deadline
+        if deadline is None or not self.model.live:
             return
         if runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
             with self._lock:
-                self._model.expire()
+                self.model.expire()
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -461,14 +422,14 @@ class Form:
             except ModuleNotFoundError as error:
                 instead = "form.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._page = FormPage(self, self._content, self._model)
+            self._page = FormPage(self)
         return self._page.panel
 
     @property
     def text(self) -> str:
         """The form in words, with the code that answers it, without the typed texts."""
         self._check_deadline()
-        return form_text(self._content, self._model, request=self._request_id is not None)
+        return form_text(self.content, self.model)
 
     def close(self) -> None:
         """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
@@ -486,7 +447,7 @@ class Form:
         return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:
-        return f"Form({self._content.name}, {self._model.state})"
+        return f"Form({self.content.name}, {self.model.state})"
 
 
 def _now_text() -> str:

@@ -3,15 +3,11 @@
 import json
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 from agentbench.notebook.forms.content import FormContent
 from agentbench.notebook.forms.model import FormModel, FormState
-from agentbench.notebook.forms.text_values.json_text import read_json
-from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
-from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
-from agentbench.notebook.forms.values.paths import paths_of
-from agentbench.notebook.forms.values.rows import ManyDraft, PairsDraft
+from agentbench.notebook.forms.text_values import read_json
+from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
@@ -23,19 +19,19 @@ _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
 
 
-def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
+def form_text(content: FormContent, model: FormModel) -> str:
     """Return the question and the code that answers it, without the typed texts."""
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
     if model.state is FormState.ANSWERED:
-        return "\n".join([*lines, answer_text(model, request=request)])
+        return "\n".join([*lines, answer_text(model, request=content.waits)])
     if not model.live:
         return "\n".join([*lines, f"This form is {model.state}."])
-    lines.append("To answer by code:" if request else "By code:")
-    places = list(paths_of(model.root))
-    lines += [f"  {line}" for path, draft in places[:_NAMED_FIELDS] if (line := _code(path, draft))]
+    lines.append("To answer by code:" if content.waits else "By code:")
+    places = list(model.root.paths())
+    lines += [f"  {line}" for path, place in places[:_NAMED_FIELDS] if (line := _code(path, place))]
     if len(places) > _NAMED_FIELDS:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
     return "\n".join([*lines, "  form.submit()"])
@@ -65,11 +61,11 @@ def _answer_preview(model: FormModel) -> str:
         if answer.edited is not None:
             words.append(f"with {line_preview(answer.edited)}")
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
-    root = model.root
-    if isinstance(root, GroupDraft) and len(root.parts) == 1:  # a decision alone
-        root = root.parts[0][1]
+    field = model.root.field
+    if field.kind == "group" and len(field.labels) == 1:  # a decision alone
+        field = field.parts()[0].field()
     # The label of an option says more than the repr of its value.
-    label = root.field.write(answer) if isinstance(root, LeafDraft) and root.field.kind == "choice" else None
+    label = field.write(answer) if field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
 
@@ -79,18 +75,17 @@ def _clock_time(at: str) -> str:
     return f"{time[:8]} UTC on {day}" if separator and at.endswith("+00:00") else esc(at, into="line", limit=60)
 
 
-def _code(path: str, draft: Draft[Any]) -> str:
+def _code(path: str, place: Place) -> str:
     """Return the line of code that types into a place; empty for one that is only a group of others."""
-    if isinstance(draft, ManyDraft):
-        first = f"{path}.{len(draft.rows)}" + (".key" if isinstance(draft, PairsDraft) else "")
+    field = place.field
+    if field.item is not None:
+        first = f"{path}.{len(place.row_names)}" + (".key" if field.kind == "pairs" else "")
         return f"form.set_raw({first!r}, ...)  # one more"
-    if isinstance(draft, OneOfDraft):
-        return f"form.set_raw({path!r}, ...)  # {_names(draft.shape.labels)}"
-    if not isinstance(draft, LeafDraft):
-        opens = draft.is_none or (isinstance(draft, GroupDraft) and draft.closed)
-        return f"form.set_raw({path!r}, '')  # opens it" if opens else ""
-    field = draft.field
-    notes = [] if draft.shape.required else ["optional"]
+    if field.kind == "union":
+        return f"form.set_raw({path!r}, ...)  # {_names(field.labels)}"
+    if not field.is_leaf:
+        return f"form.set_raw({path!r}, '')  # opens it" if place.is_none or place.is_closed else ""
+    notes = [] if field.required or field.default == "" else ["optional"]
     notes += [_names([option.label for option in field.options])] if field.options else []
     notes += [esc(field.help.rstrip("."), into="line", limit=200)] if field.help else []
     if field.suggestion:

@@ -1,22 +1,24 @@
 """The inbox: the open requests of several runs in one place, the newest at the bottom, each with its own form."""
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
-from agentbench.notebook.forms.inbox_sources import Source, source_of
 from agentbench.notebook.history.questions import Question, Request, read_request
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.run.execution import id_of_request
 
-if TYPE_CHECKING:
-    from agentbench.notebook.forms.inbox_page import InboxPage
-
 __all__ = ["Inbox", "InboxEntry", "inbox"]
+
+
+Unwatch = Callable[[], object]
+
+_EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
 
 
 def inbox(*runs: Any) -> "Inbox":
@@ -50,7 +52,7 @@ class InboxEntry:
         form: The form that answers it.
     """
 
-    def __init__(self, request: Request, source: Source) -> None:
+    def __init__(self, request: Request, source: "Source") -> None:
         self.request = request
         self.source = source
         self.run = source.name
@@ -106,7 +108,7 @@ class Inbox:
         self._entries: list[InboxEntry] = []
         self._unwatch: list[Callable[[], object]] = []
         self._lock = threading.RLock()
-        self._page: InboxPage | None = None
+        self._box: Any = None
         self._closed = False
 
     # ---- requests ---------------------------------------------------------------------------------------------------
@@ -208,9 +210,7 @@ class Inbox:
                 return
             # Requests without a time stay in the order in which they were found.
             self._entries = sorted([*known_entries, *new], key=lambda entry: entry.asked_ns or 0)
-            page = self._page
-        if page is not None:
-            page.show([entry.form for entry in self._entries])
+        self._display()
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -222,15 +222,22 @@ class Inbox:
             WidgetsUnavailable: If ipywidgets or anywidget is missing.
         """
         self.refresh()
-        if self._page is None:
+        if self._box is None:
             try:
-                from agentbench.notebook.forms.inbox_page import InboxPage
+                import ipywidgets
             except ModuleNotFoundError as error:
                 instead = "inbox.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._page = InboxPage()
-            self._page.show([entry.form for entry in self._entries])
-        return self._page.box
+            self._box = ipywidgets.VBox([ipywidgets.HTML(_EMPTY)])
+            self._box.add_class("abi")
+            self._display()
+        return self._box
+
+    def _display(self) -> None:
+        """Display the forms, if the inbox is on a page; those that are displayed already stay as they are."""
+        widgets = tuple(entry.form.widget for entry in self._entries) if self._box is not None else ()
+        if widgets and widgets != self._box.children:
+            self._box.children = widgets
 
     @property
     def text(self) -> str:
@@ -254,11 +261,12 @@ class Inbox:
             for stop in self._unwatch:
                 stop()
             self._unwatch.clear()
-            page, self._page = self._page, None
+            box, self._box = self._box, None
         for entry in self._entries:
             entry.form.close()
-        if page is not None:
-            page.close()
+        if box is not None:
+            box.children = ()
+            box.close()
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
@@ -269,3 +277,66 @@ class Inbox:
 
     def __repr__(self) -> str:
         return f"Inbox({count_text(len(self._sources), 'run')}, {len(self.requests):,} open)"
+
+
+# ---- runs and steppers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run, as an inbox sees it.
+
+    Attributes:
+        name: Name on the page.
+        pending: Its open requests, the oldest first.
+        send: Takes a request's id and the answer; may be async.
+        watch: Calls a function when something happened; returns what ends it.
+        answers: Answers sent elsewhere, by request id, as far as they are reported.
+    """
+
+    name: str
+    pending: Callable[[], Sequence[Request]]
+    send: Callable[[str, Any], object]
+    watch: Callable[[Callable[[], object]], Unwatch]
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def source_of(run: Any) -> Source:
+    """See a run or a stepper as a source.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if hasattr(run, "arespond") and hasattr(run, "pending"):
+        return _stepper(run)
+    if hasattr(run, "pending_requests") and hasattr(run, "send_response"):
+        return _run(run)
+    msg = f"An inbox follows what workflow.start() and stepper() return, not {type(run).__name__}."
+    raise TypeError(msg)
+
+
+def _run(run: Any) -> Source:
+    workflow = getattr(getattr(run, "workflow", None), "name", None)
+    name = f"{workflow}, {run_name(run.run_id)}" if workflow else run_name(run.run_id)
+
+    def watch(look: Callable[[], object]) -> Unwatch:
+        listen = getattr(run, "listen", None)
+        if listen is None:
+            return lambda: None
+        stop: Unwatch = listen(lambda _events: look())
+        return stop
+
+    return Source(name, lambda: run.pending_requests, run.send_response, watch)
+
+
+def _stepper(stepper: Any) -> Source:
+    answers: dict[str, Any] = {}
+
+    def watch(look: Callable[[], object]) -> Unwatch:
+        stops = [stepper.on("answer", lambda answered: answers.update([answered]))]
+        stops += [stepper.on(kind, lambda _: look()) for kind in ("status", "step", "request_info", "answer")]
+        return lambda: [stop() for stop in stops]
+
+    return Source(
+        f"{stepper.name}, {run_name(stepper.run_id)}", lambda: stepper.pending, stepper.arespond, watch, answers
+    )

@@ -1,247 +1,182 @@
 """A form as one JSON text: the content of the fields as JSON, and an edited JSON back into the fields.
 
-Only the differences between two versions of the text are written, so that fields that JSON cannot express (a number
-that is half typed, one of two types of a text) do not change with others. Secrets and files are not in the text; their
-values stay.
+Only places whose JSON differs are written, so that fields which JSON cannot express (a number that is half typed, one
+of two types of a text) do not change with others. Secrets and files are not in the text; their values stay.
 """
 
 import json
 from typing import Any
 
-from agentbench.notebook.forms.fields.field import NO_VALUE, FieldError, FormField
-from agentbench.notebook.forms.text_values.json_text import JsonError, WrittenNumber, read_json
-from agentbench.notebook.forms.values.drafts import ConstDraft, Draft, LeafDraft
-from agentbench.notebook.forms.values.fit import holds_json, json_of
-from agentbench.notebook.forms.values.groups import GroupDraft, OneOfDraft
-from agentbench.notebook.forms.values.rows import ManyDraft, PairsDraft, RowsDraft
+from agentbench.notebook.forms.fields import NO_VALUE, Raw, json_of
+from agentbench.notebook.forms.fit import holds_json, same_json
+from agentbench.notebook.forms.text_values import FieldError, JsonError, WrittenNumber, read_json, write_json
+from agentbench.notebook.forms.values import Place
 
-__all__ = ["apply_json", "json_of_draft", "require_fields", "write_json"]
+__all__ = ["apply_json", "json_of_place"]
 
 
-def write_json(value: Any) -> str:
-    """Return the text of a JSON value; empty for `NO_VALUE`."""
-    return "" if value is NO_VALUE else json.dumps(value, indent=2, ensure_ascii=False)
-
-
-# ---- out of the fields ----------------------------------------------------------------------------------------------
-
-
-def json_of_draft(draft: Draft[Any]) -> Any:
+def json_of_place(place: Place) -> Any:
     """Return the content of the fields as JSON values, `NO_VALUE` if empty. Texts that are not values stay texts.
 
     Raises:
         JsonError: Two keys of a dict are the same.
     """
-    if draft.is_none:
+    kind = place.field.kind
+    if place.is_none:
         return None
-    if isinstance(draft, LeafDraft):
-        return _leaf_out(draft)
-    if isinstance(draft, ConstDraft):
-        return json_of(draft.shape.value)
-    if isinstance(draft, OneOfDraft):
-        return json_of_draft(draft.member)
-    if isinstance(draft, PairsDraft):
-        return _pairs_out(draft)
-    if isinstance(draft, RowsDraft):
-        return [None if item is NO_VALUE else item for item in map(json_of_draft, draft.rows)]
-    assert isinstance(draft, GroupDraft)
-    return _group_out(draft)
+    if place.field.is_leaf:
+        return _leaf_json(place)
+    if kind == "const":
+        return json_of(place.field.options[0].value)
+    if kind == "union":
+        return json_of_place(place.part(place.picked))
+    if kind == "pairs":
+        return _pairs_json(place)
+    if kind == "rows":
+        return [_or_null(row) for row in place.children]
+    if place.is_closed:
+        return NO_VALUE
+    if place.field.makes is not dict:
+        return [_or_null(child) for child in place.children]
+    parts = zip(place.field.parts(), place.children, strict=True)
+    found = {part.key: item for part, child in parts if (item := json_of_place(child)) is not NO_VALUE}
+    return {**{key: json_of(item) for key, item in place.extra.items()}, **found}
 
 
-def _leaf_out(draft: LeafDraft) -> Any:
-    field, text = draft.field, draft.text
+def _or_null(place: Place) -> Any:
+    item = json_of_place(place)
+    return None if item is NO_VALUE else item
+
+
+def _leaf_json(place: Place) -> Any:
+    field, text = place.field, place.text
     if text is NO_VALUE or field.secret or field.kind == "file":
         return NO_VALUE
     if field.kind == "choice":
-        option = next((each for each in field.options if each.label == text), None)
-        return text if option is None else json_of(option.value)
+        return next((json_of(each.value) for each in field.options if each.label == text), text)
     if field.kind not in ("number", "json"):
         return text
     try:
         field.parse(text)
         read = read_json(text)
-    except (FieldError, ValueError):
+    except FieldError:
         return text  # 1,5 or nan
     # 0.10 is 0.1 to JSON, but not to a decimal.
     return text if field.kind == "number" and isinstance(read, float) and repr(float(read)) != text else read
 
 
-def _pairs_out(draft: PairsDraft) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for row in draft.rows:
-        key = "" if row.name.text in (NO_VALUE, None) else str(row.name.text)
-        if key in out:
-            msg = f"The key {key!r} is there twice. Give each key once."
+def _pairs_json(place: Place) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for row in place.children:
+        key = str(row.children[0].text or "") if row.children[0].text is not NO_VALUE else ""
+        if key in found:
+            msg = f"The key {key!r} is there twice. Use each key once."
             raise JsonError(msg)
-        item = json_of_draft(row.item)
-        out[key] = None if item is NO_VALUE else item
-    return out
+        found[key] = _or_null(row.children[1])
+    return found
 
 
-def _group_out(draft: GroupDraft) -> Any:
-    if draft.closed:
-        return NO_VALUE
-    out = {part.key: json_of_draft(below) for part, below in draft.parts}
-    if draft.shape.makes != "dict":
-        return [None if item is NO_VALUE else item for item in out.values()]
-    extra = {key: json_of(item) for key, item in draft.extra.items()}
-    return {**extra, **{key: item for key, item in out.items() if item is not NO_VALUE}}
-
-
-# ---- back into the fields -------------------------------------------------------------------------------------------
-
-
-def apply_json(draft: Draft[Any], old: Any, new: Any) -> None:
-    """Write an edited version of the text into the fields.
-
-    Args:
-        draft: The place of the text.
-        old: The version that is in the fields, `NO_VALUE` for none.
-        new: The edited version.
+def apply_json(place: Place, new: Any) -> None:
+    """Write a JSON value into the fields of a place, and only where it differs.
 
     Raises:
-        JsonError: There are no fields for it; nothing is changed.
+        JsonError: There are no fields for it; some of it may have been written.
     """
-    require_fields(draft, new)
-    _apply(draft, old, new)
-
-
-def require_fields(draft: Draft[Any], new: Any) -> None:
-    """Raise `JsonError` unless there are fields for all of a JSON value. Texts fit anywhere: fields check them."""
-    _require(draft, new, "")
-
-
-def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, WrittenNumber):
-        return bool(one.text == other.text)
-    return bool(one == other)
-
-
-def _require(draft: Draft[Any], new: Any, path: str) -> None:
-    if new is None or isinstance(draft, (LeafDraft, ConstDraft)):
+    kind = place.field.kind
+    if kind == "const" or _is_same(place, new):
         return
-    if isinstance(draft, OneOfDraft):
-        at = _member_for(draft, new)
-        _require(draft.at(draft.picked if at is None else at), new, path)
-    elif isinstance(draft, RowsDraft):
-        row = draft.make()
-        for at, item in enumerate(_expect(new, list, "a list", path)):
-            _require(row, item, f"{path}.{at}")
-    elif isinstance(draft, PairsDraft):
-        row = draft.make()
-        for key, item in _expect(new, dict, "an object", path).items():
-            _require(row.item, item, f"{path}.{key}")
-    elif isinstance(draft, GroupDraft):
-        _require_group(draft, new, path)
-
-
-def _require_group(draft: GroupDraft, new: Any, path: str) -> None:
-    parts = {part.key: below for part, below in draft.parts}
-    if draft.shape.makes != "dict":
-        items = _expect(new, list, "a list", path)
-        if len(items) != len(parts):
-            msg = f"{_where(path)} is a list of {len(parts)}, not of {len(items)}."
-            raise JsonError(msg)
-        entries = dict(zip(parts, items, strict=True))
+    if place.field.is_leaf:
+        place.write(_leaf_text(place, new))
+    elif new is None:
+        place.write(None)
+    elif kind == "union":
+        order = sorted(place.field.parts(), key=lambda part: part.name != place.picked)
+        place.write(next((part.name for part in order if holds_json(part.field(), new)), place.picked))
+        apply_json(place.again().children[0], new)
+    elif kind == "rows":
+        place.write(str(len(_expect(place, new, list, "a list"))))
+        for row, item in zip(place.again().children, new, strict=True):
+            _apply_item(row, item)
+    elif kind == "pairs":
+        _apply_pairs(place, new)
     else:
-        entries = _expect(new, dict, "an object", path)
-    for key, item in entries.items():
-        if key in parts:
-            _require(parts[key], item, f"{path}.{key}")
-        elif not draft.shape.open_ended:
-            msg = f"{_where(path)} has no field {key!r}. Its fields are: {', '.join(map(repr, parts))}."
+        _apply_group(place, new)
+
+
+def _apply_item(place: Place, new: Any) -> None:
+    if new is not None or place.is_none or json_of_place(place) is not NO_VALUE:  # null is what an empty row is in JSON
+        apply_json(place, new)
+
+
+def _is_same(place: Place, new: Any) -> bool:
+    try:
+        return same_json(json_of_place(place), new)
+    except JsonError:  # two equal keys
+        return False
+
+
+def _apply_pairs(place: Place, new: Any) -> None:
+    _expect(place, new, dict, "an object")
+    before = {str(row.children[0].text): row.name for row in place.children}
+    old = len(place.row_names)
+    place.write("")
+    place.grow(old + len(new))
+    spare = iter(place.row_names[old:])
+    place.texts.rows[place.key] = tuple(before.get(key) or next(spare) for key in new)
+    for row, (key, item) in zip(place.again().children, new.items(), strict=True):
+        if row.children[0].text != key:
+            row.children[0].write(key)
+        _apply_item(row.children[1], item)
+
+
+def _apply_group(place: Place, new: Any) -> None:
+    keys = [part.key for part in place.field.parts()]
+    if place.field.makes is not dict:
+        if len(_expect(place, new, list, "a list")) != len(keys):
+            msg = f"{_name(place)} is a list of {len(keys)}, not of {len(new)}."
             raise JsonError(msg)
+        new = dict(zip(keys, new, strict=True))
+    extra = {key: item for key, item in _expect(place, new, dict, "an object").items() if key not in keys}
+    if extra and not place.field.open_ended:
+        msg = f"{_name(place)} has no field {next(iter(extra))!r}. Its fields are: {', '.join(map(repr, keys))}."
+        raise JsonError(msg)
+    if extra != place.extra:
+        place.texts.extra[place.key] = {
+            key: place.extra[key] if key in place.extra and same_json(json_of(place.extra[key]), item) else item
+            for key, item in extra.items()
+        }
+    if place.is_none or place.is_closed:
+        place.write("")
+        place = place.again()
+    for key, child in zip(keys, place.children, strict=True):
+        if key in new:
+            (apply_json if place.field.makes is dict else _apply_item)(child, new[key])
+        elif json_of_place(child) is not NO_VALUE:
+            child.clear()
 
 
-def _expect(new: Any, kind: type, kind_text: str, path: str) -> Any:
+def _expect(place: Place, new: Any, kind: type, kind_text: str) -> Any:
     if not isinstance(new, kind):
-        msg = f"{_where(path)} is {kind_text}, not {json.dumps(new)[:80]}."
+        msg = f"{_name(place)} is {kind_text}, not {json.dumps(new)[:80]}."
         raise JsonError(msg)
     return new
 
 
-def _where(path: str) -> str:
-    return path.removeprefix(".") or "The form"
+def _name(place: Place) -> str:
+    while place.around is not None and place.around.field.kind == "union":
+        place = place.around
+    return "The form" if place.around is None else place.path
 
 
-def _apply(draft: Draft[Any], old: Any, new: Any) -> None:
-    if old is not NO_VALUE and _same(old, new):
-        return
-    if isinstance(draft, LeafDraft):
-        draft.set_raw(_leaf_text(draft.field, new))
-    elif new is None and not isinstance(draft, ConstDraft):
-        draft.set_raw(None)
-    elif isinstance(draft, OneOfDraft):
-        _apply_one(draft, old, new)
-    elif isinstance(draft, ManyDraft):
-        _apply_many(draft, old, new)
-    elif isinstance(draft, GroupDraft):
-        _apply_group(draft, old, new)
-
-
-def _apply_one(draft: OneOfDraft, old: Any, new: Any) -> None:
-    at = _member_for(draft, new)
-    same = at is None or at == draft.picked
-    if not same:
-        draft.set_raw(draft.shape.labels[at or 0])
-    draft.set_raw("")
-    _apply(draft.member, old if same else NO_VALUE, new)
-
-
-def _member_for(draft: OneOfDraft, new: Any) -> int | None:
-    """Return the member for an edited value, first the one that is picked; `None` if none accepts it."""
-    order = sorted(range(len(draft.shape.members)), key=lambda at: at != draft.picked)
-    return next((at for at in order if holds_json(draft.shape.members[at].shape(), new)), None)
-
-
-def _apply_many(draft: Any, old: Any, new: Any) -> None:
-    draft.set_raw(str(len(new)))
-    if isinstance(draft, PairsDraft):
-        before = {str(row.name.text): row for row in draft.rows}
-        draft.rows = [before.get(key) or draft.make() for key in new]
-        for row, (key, item) in zip(draft.rows, new.items(), strict=True):
-            if row.name.text != key:
-                row.name.set_raw(key)
-            _apply(row.item, old.get(key, NO_VALUE) if isinstance(old, dict) else NO_VALUE, item)
-        return
-    earlier = old if isinstance(old, list) else []
-    for at, (row, item) in enumerate(zip(draft.rows, new, strict=True)):
-        _apply(row, earlier[at] if at < len(earlier) else NO_VALUE, item)
-
-
-def _apply_group(draft: GroupDraft, old: Any, new: Any) -> None:
-    draft.set_raw("")
-    keys = [part.key for part, _ in draft.parts]
-    if draft.shape.makes != "dict":
-        old = dict(zip(keys, old, strict=False)) if isinstance(old, list) else {}
-        new = dict(zip(keys, new, strict=True))
-    earlier = old if isinstance(old, dict) else {}
-    for part, below in draft.parts:
-        if part.key in new:
-            _apply(below, earlier.get(part.key, NO_VALUE), new[part.key])
-        elif part.key in earlier:
-            below.clear()
-            below.touched = True
-    changed = {key: item for key, item in new.items() if key not in keys}
-    draft.extra = {key: draft.extra[key] if _same(earlier.get(key), item) else item for key, item in changed.items()}
-
-
-def _leaf_text(field: FormField, new: Any) -> str | None:
+def _leaf_text(place: Place, new: Any) -> Raw:
     """Return the text of a JSON value in a field."""
+    field = place.field
     if field.kind == "choice":
         for option in field.options:
-            if _same(json_of(option.value), new):
+            if same_json(json_of(option.value), new):
                 return option.label
     if field.kind == "json":
         return write_json(new)
-    if new is None:
-        return None
-    if isinstance(new, WrittenNumber):
-        return new.text
-    return new if isinstance(new, str) else json.dumps(new, ensure_ascii=False)
+    if new is None or isinstance(new, str):
+        return new
+    return new.text if isinstance(new, WrittenNumber) else json.dumps(new, ensure_ascii=False)

@@ -7,34 +7,33 @@ From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `ro
 do, text), `file` (path, with the content beside it), `full` (part), `due`, `reopen`; each with `view`, the id of the
 view that sends it. To the page: `form` (once per `ready`), `nodes` (the fields, if they have changed), `drafts` (raw by
 path), `json` (text), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
-`{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are those of the
-drafts: they stay the same when rows move.
+`{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are the keys of
+places: they stay the same when rows move.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.forms.content import FormContent
-from agentbench.notebook.forms.fields.field import NO_VALUE, FormField, NoValue, Raw
+from agentbench.notebook.forms.fields import NO_VALUE, Field
 from agentbench.notebook.forms.form_text import answer_text, problems_text
-from agentbench.notebook.forms.model import JSON, Change, FormModel, FormState
-from agentbench.notebook.forms.text_values.json_text import JsonError
-from agentbench.notebook.forms.text_values.special import FILE_LIMIT, text_of_bytes
-from agentbench.notebook.forms.values.drafts import Draft, LeafDraft
-from agentbench.notebook.forms.values.groups import OneOfDraft
-from agentbench.notebook.forms.values.rows import ManyDraft
+from agentbench.notebook.forms.model import Change, FormState
+from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
+from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
+
+if TYPE_CHECKING:
+    from agentbench.notebook.forms.form import Form
 
 __all__ = ["SCRIPTS", "FormPage", "FormPanel"]
 
-_STATIC = files("agentbench.notebook.look").joinpath("static")
+_STATIC = files("agentbench.notebook.forms").joinpath("static")
 # One module on the page, in files of one concept each; later ones use what earlier ones define.
-SCRIPTS = ("form_parts.js", "form_controls.js", "form_boxes.js", "form.js")
+SCRIPTS = ("parts.js", "controls.js", "boxes.js", "form.js")
 _FULL_LIMIT = 1_000_000
 _LINES = 1000
 
@@ -63,35 +62,6 @@ class FormPanel(anywidget.AnyWidget):
         return f"FormPanel({self.name!r})"
 
 
-class FormControl(Protocol):
-    """The methods of a form that the page calls."""
-
-    @property
-    def state(self) -> FormState:
-        """The state of the form; reading it notices a deadline that has passed."""
-
-    def type_into(self, texts: Iterable[tuple[Draft[Any], Raw]], *, origin: str | None = None) -> None:
-        """Set typed texts."""
-
-    def rebuild(self, draft: Draft[Any], change: Callable[[], object]) -> None:
-        """Change the drafts below a draft."""
-
-    def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
-        """Edit the form as JSON."""
-
-    def edit_fields(self) -> bool:
-        """Go back to the fields."""
-
-    def validate(self) -> bool:
-        """Validate all fields."""
-
-    def press(self, action: str, raw: Mapping[str, Raw] | None = None, *, origin: str | None = None) -> None:
-        """Press a button."""
-
-    def reopen(self) -> None:
-        """Let an answer be edited again."""
-
-
 class FormPage:
     """Translates between a form and the views of its panel.
 
@@ -101,12 +71,12 @@ class FormPage:
         panel: The widget.
     """
 
-    def __init__(self, form: FormControl, content: FormContent, model: FormModel) -> None:
+    def __init__(self, form: "Form") -> None:
         self._form = form
-        self._content = content
-        self._model = model
-        self.panel = FormPanel(f"Form {content.name}", self._handle)
-        self._stop = model.on_change(self._update)
+        self._content = form.content
+        self._model = form.model
+        self.panel = FormPanel(f"Form {form.content.name}", self._handle)
+        self._stop = form.model.on_change(self._update)
 
     def close(self) -> None:
         """Close the panel and remove its listener."""
@@ -131,164 +101,123 @@ class FormPage:
             return
         try:
             handle(message)
-        except (NotebookError, KeyError, JsonError):
+        except (NotebookError, KeyError, IndexError, JsonError):
             # Answered, expired, or a message of a foreign page: nothing changes, and the page gets the status.
             self._send_status()
 
     def _ready(self, message: Message) -> None:
         _ = self._form.state  # a deadline may have passed since
-        self._send(
-            {
-                "kind": "form",
-                "view": message.get("view"),
-                "content": self._content.page(self._model),
-                "drafts": self._drafts(self._model.root.walk()),
-                "text": self._model.json_text,
-                "status": self._status(),
-            }
-        )
+        content, text = self._content.page(self._model), self._model.json_text
+        self._send("form", message, content=content, drafts=self._drafts(), text=text, status=self._status())
 
     def _edit(self, message: Message) -> None:
-        self._form.type_into(self._texts_of(message.get("raw")), origin=_view(message))
+        self._form.change(lambda root: self._type(root, message), origin=_view(message))
 
     def _press(self, message: Message) -> None:
         action = message.get("action")
-        if self._model.live and isinstance(action, str):
-            typed = self._texts_of(message.get("raw"))
-            if typed:
-                self._model.write(typed, origin=_view(message))
-            self._form.press(action, origin=_view(message))
-            # The first field with a problem gets the focus, in the view of the person who pressed.
-            if self._model.state is FormState.INVALID:
-                first = next((draft.key for draft, _ in self._model.visible_problems), None)
-                self._send({"kind": "focus", "view": message.get("view"), "path": first})
-        else:
+        if not self._model.live or not isinstance(action, str):
             self._send_status()
+            return
+        self._model.change(lambda root: self._type(root, message), origin=_view(message))
+        self._form.press(action, origin=_view(message))
+        # The first field with a problem gets the focus, in the view of the person who pressed.
+        if self._model.state is FormState.INVALID:
+            self._send("focus", message, path=next(iter(self._model.visible_errors), None))
+
+    def _type(self, root: Place, message: Message) -> None:
+        raw = message.get("raw")
+        places = [place for place in root.walk() if place.key not in self._content.hidden]
+        # A text in a member of a union chooses that member, so the choices themselves are applied last.
+        for place in sorted(places, key=lambda place: not place.field.is_leaf):
+            sent = raw.get(place.key) if isinstance(raw, dict) else None
+            text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
+            if text is not NO_VALUE:
+                place.write(text)
 
     def _rows(self, message: Message) -> None:
-        many, change = self._draft(message.get("path")), message.get("do")
-        if not isinstance(many, ManyDraft):
-            return
-        if change == "add":
-            self._form.rebuild(many, many.add)
-            self._send({"kind": "focus", "view": message.get("view"), "path": many.rows[-1].key})
-            return
-        if change == "lines":
-            self._lines(many, message.get("texts"))
-            return
-        row = next((at for at, each in enumerate(many.rows) if each.key == message.get("row")), None)
-        steps = {"up": -1, "down": 1}
-        if row is None:
-            return
-        if change == "remove":
-            self._form.rebuild(many, lambda: many.remove(row))
-        elif change in steps and 0 <= row + steps[change] < len(many.rows):
-            self._form.rebuild(many, lambda: many.move(row, row + steps[change]))
-
-    def _lines(self, many: ManyDraft[Any], texts: object) -> None:
-        if not isinstance(texts, list) or len(texts) > _LINES or not all(isinstance(each, str) for each in texts):
-            return
-
-        def change() -> None:
-            many.touch()
-            many.grow(len(texts))
-            for row, text in zip(many.rows, texts, strict=True):
-                if isinstance(row, LeafDraft) and row.text != text:
-                    row.set_raw(text)
-
-        self._form.rebuild(many, change)
+        added = self._form.change(lambda root: _change_rows(root, message))
+        if added is not None:
+            self._send("focus", message, path=added)
 
     def _json(self, message: Message) -> None:
         text = message.get("text")
         if message.get("do") == "close":
             self._form.edit_fields()
-            self._form.validate()
         else:
             self._form.edit_json(text if isinstance(text, str) else None, origin=_view(message))
-            self._form.validate()
+        self._form.validate()
 
     def _file(self, message: Message) -> None:
-        draft, buffers = self._draft(message.get("path")), message.get("buffers")
-        if isinstance(draft, LeafDraft) and draft.field.kind == "file" and isinstance(buffers, list) and buffers:
-            content = bytes(buffers[0])
-            # A file above the limit is cut; the field reports that it is too large.
-            self._form.type_into([(draft, text_of_bytes(content[: FILE_LIMIT + 1]))], origin=None)
+        buffers = message.get("buffers")
 
-    def _draft(self, path: object) -> Draft[Any] | None:
-        return next((draft for draft in self._model.root.walk() if draft.key == path), None)
+        def put(root: Place) -> None:
+            place = _place(root, message.get("path"))
+            if place.field.kind == "file" and isinstance(buffers, list) and buffers:
+                # A file above the limit is cut; the field reports that it is too large.
+                place.write(place.field.to_text(bytes(buffers[0])[: FILE_LIMIT + 1]))
 
-    def _full(self, message: Message) -> None:
-        part = message.get("part")
-        if part in ("prompt", "context"):
-            text = esc(getattr(self._content, part), into="text", limit=_FULL_LIMIT)
-            self._send({"kind": "full", "view": message.get("view"), "part": part, "text": text})
+        self._form.change(put)
+
+    def _reopen(self, _message: Message) -> None:
+        self._form.reopen()
 
     def _due(self, _message: Message) -> None:
         _ = self._form.state
         self._send_status()
 
-    def _reopen(self, _message: Message) -> None:
-        self._form.reopen()
-
-    def _texts_of(self, raw: object) -> list[tuple[Draft[Any], Raw]]:
-        if not isinstance(raw, dict):
-            return []
-        read: list[tuple[Draft[Any], Raw]] = []
-        for draft in list(self._model.root.walk()):
-            sent = raw.get(draft.key)
-            if isinstance(sent, dict) and draft.key not in self._content.hidden:
-                text = _raw(draft.field, sent) if isinstance(draft, LeafDraft) else _box_raw(draft, sent)
-                if text is not NO_VALUE:
-                    read.append((draft, text))
-        # A text in a member of a union chooses that member, so the choices themselves are applied last.
-        return sorted(read, key=lambda each: not isinstance(each[0], LeafDraft))
+    def _full(self, message: Message) -> None:
+        part = message.get("part")
+        if part in ("prompt", "context"):
+            text = esc(getattr(self._content, part), into="text", limit=_FULL_LIMIT)
+            self._send("full", message, part=part, text=text)
 
     # ---- to the page ------------------------------------------------------------------------------------------------
 
     def _update(self, change: Change) -> None:
         if change.built:
-            walked = self._drafts(self._model.root.walk())
             nodes = self._content.nodes(self._model)
-            self._send({"kind": "nodes", "nodes": nodes, "drafts": walked, "text": self._model.json_text})
-        elif change.texts:
-            self._send({"kind": "drafts", "from": change.origin, "drafts": self._drafts(change.texts)})
+            self._send("nodes", nodes=nodes, drafts=self._drafts(), text=self._model.json_text)
+        elif change.keys:
+            self._send("drafts", origin=change.origin, drafts=self._drafts(change.keys))
         elif change.origin is not None and self._model.json_text is not None:
-            self._send({"kind": "json", "from": change.origin, "text": self._model.json_text})
+            self._send("json", origin=change.origin, text=self._model.json_text)
         self._send_status()
 
     def _send_status(self) -> None:
-        self._send({"kind": "status", **self._status()})
+        self._send("status", **self._status())
 
-    def _send(self, message: Message) -> None:
-        self.panel.send(message)
+    def _send(self, kind: str, to: Message | None = None, **content: Any) -> None:
+        if to is not None:
+            content["view"] = to.get("view")
+        if "origin" in content:
+            content["from"] = content.pop("origin")
+        self.panel.send({"kind": kind, **content})
 
     def _status(self) -> Message:
-        model = self._model
+        model, state = self._model, self._model.state
         notes = {
             FormState.SENDING: "Sending…",
-            FormState.ANSWERED: answer_text(model, request=not self._content.repeats),
+            FormState.ANSWERED: answer_text(model, request=self._content.waits),
             FormState.REFUSED: f"Not accepted: {model.refusal}",
             FormState.EXPIRED: f"Too late: the deadline was {self._content.deadline_text}.",
             FormState.INVALID: problems_text(model),
         }
-        problems: dict[str, str] = {}
-        for draft, why in model.visible_problems:
-            problems[draft.key] = f"{problems[draft.key]}; {why}" if draft.key in problems else why
-        if JSON in model.errors:
-            problems = {JSON: model.errors[JSON]}
+        errors = model.visible_errors
         return {
-            "state": str(model.state),
+            "state": str(state),
             "live": model.live,
-            "errors": {key: esc(text, into="line", limit=500) for key, text in problems.items()},
-            "note": esc(notes.get(model.state, ""), into="line", limit=600),
+            "errors": {key: esc(text, into="line", limit=500) for key, text in errors.items()},
+            "note": esc(notes.get(state, ""), into="line", limit=600),
+            "labels": self._content.labels(model),
         }
 
-    def _drafts(self, drafts: Iterable[Draft[Any]]) -> dict[str, Message]:
+    def _drafts(self, keys: Iterable[str] | None = None) -> dict[str, Message]:
         return {
-            draft.key: _page_raw(draft.field, draft.text)
-            for draft in drafts
-            if isinstance(draft, LeafDraft) and draft.text is not NO_VALUE and draft.key not in self._content.hidden
-        }
+            place.key: _page_raw(place.field, place.text)
+            for place in self._model.root.walk()
+            if place.field.is_leaf and place.text is not NO_VALUE and place.key not in self._content.hidden
+            and (keys is None or place.key in keys)
+        }  # fmt: skip
 
 
 def _view(message: Message) -> str | None:
@@ -296,30 +225,52 @@ def _view(message: Message) -> str | None:
     return view if isinstance(view, str) else None
 
 
-def _raw(field: FormField, sent: object) -> Raw | Literal[NoValue.NO_VALUE]:
-    if not isinstance(sent, dict):
-        return NO_VALUE
-    if sent.get("none") is True:
-        return None if field.nullable or not field.required else NO_VALUE
+def _place(root: Place, key: object) -> Place:
+    found = next((place for place in root.walk() if place.key == key), None)
+    if found is None:
+        raise KeyError(key)
+    return found
+
+
+def _change_rows(root: Place, message: Message) -> str | None:
+    """Change the rows of a list as a page asks for it; returns the key of an added row."""
+    many, do, texts = _place(root, message.get("path")), message.get("do"), message.get("texts")
+    if many.field.item is None:
+        return None
+    if do == "add":
+        return many.add()
+    if do == "lines" and isinstance(texts, list) and len(texts) <= _LINES and all(isinstance(t, str) for t in texts):
+        many.write(str(len(texts)))
+        if not texts:
+            many.grow(0)
+        for row, text in zip(many.again().children, texts, strict=True):
+            if row.text != text:
+                row.write(text)
+        return None
+    steps = {"up": -1, "down": 1}
+    at = next(at for at, row in enumerate([*many.children, None]) if row is None or row.key == message.get("row"))
+    if do == "remove":
+        many.remove(at)
+    elif do in steps and at + steps[do] >= 0:
+        many.move(at, at + steps[do])
+    return None
+
+
+def _raw(field: Field, sent: Mapping[str, Any]) -> Any:
+    """Return the raw text of a message about a place, `NO_VALUE` if it is none."""
     position, text = sent.get("option"), sent.get("text")
+    if sent.get("none") is True:
+        return None if field.nullable or (field.omits if not field.is_leaf else not field.required) else NO_VALUE
+    if field.kind == "union" and isinstance(at := sent.get("pick"), int) and 0 <= at < len(field.labels):
+        return field.labels[at]
+    if not field.is_leaf:
+        return "" if sent.get("none") is False or sent.get("open") is True else NO_VALUE
     if isinstance(position, int) and 0 <= position < len(field.options):
         return field.options[position].label
     return text if isinstance(text, str) else NO_VALUE
 
 
-def _box_raw(draft: Draft[Any], sent: Mapping[str, Any]) -> Raw | Literal[NoValue.NO_VALUE]:
-    """Return the raw text of a message about a group, a list or a union."""
-    if sent.get("none") is True and (draft.shape.nullable or draft.shape.omits):
-        return None
-    if sent.get("none") is False or sent.get("open") is True:
-        return ""
-    at = sent.get("pick")
-    if isinstance(draft, OneOfDraft) and isinstance(at, int) and 0 <= at < len(draft.shape.labels):
-        return draft.shape.labels[at]
-    return NO_VALUE
-
-
-def _page_raw(field: FormField, raw: Raw) -> Message:
+def _page_raw(field: Field, raw: Any) -> Message:
     if raw is None:
         return {"none": True}
     if field.kind == "file":

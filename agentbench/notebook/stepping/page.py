@@ -24,7 +24,7 @@ import ipywidgets
 import traitlets
 
 from agentbench.exceptions import InvalidEdit, NotebookError
-from agentbench.notebook.forms.text_values.edits import LONGEST, text_of, value_of
+from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import close_all

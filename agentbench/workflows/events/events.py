@@ -227,7 +227,9 @@ class WorkflowEvent(Generic[DataT], Displayable):
         ...         print(event.executor_id, event.data)
     """
 
-    __slots__ = ("_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type")
+    __slots__ = (
+        "__weakref__", "_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the published signature
         self,

@@ -191,7 +191,7 @@ function makeLeaf(spec, id, host) {
     reveal: () => {
       if (!box.hidden) return false;
       box.hidden = false;
-      if (spec.suggestion && !control.read().text) { control.put({ text: spec.suggestion }); pending = true; counted(); }
+      if (spec.suggestion && !control.read().text) { control.put({ text: spec.suggestion }); counted(); }
       return true;
     },
     complain: (text) => {

@@ -100,15 +100,17 @@ function makeForm(content, speak, view) {
     if (!locked && left && document.activeElement === document.body) left.focus({ preventScroll: true });
     if (!locked) left = null;
   };
-  const press = (action) => {
-    if (action.reveals && made.get(action.reveals)?.reveal()) { made.get(action.reveals).focus(); return; }
+  const press = (action, pressed) => {
+    if (action.reveals && made.get(action.reveals)?.reveal()) { pressed.hidden = true; made.get(action.reveals).focus(); return; }
     clearTimeout(timer);
     tellWhole();
     lock(true);
     speak({ kind: "press", action: action.name, raw: raws() });
   };
   for (const action of content.actions) {
-    buttons.append(button(action.label, () => press(action), { class: `abf-button abf-${action.tone}` }));
+    const el = button("", () => press(action, el), { class: `abf-button abf-${action.tone}` });
+    el.hidden = made.get(action.reveals)?.box.hidden === false;
+    buttons.append(el);
   }
   const sender = content.actions.find((action) => action.name === "submit");
   root.addEventListener("keydown", (event) => {
@@ -177,6 +179,7 @@ function makeForm(content, speak, view) {
     },
     status: (told) => {
       root.dataset.state = told.state;
+      told.labels.forEach((label, at) => { buttons.children[at].textContent = label; });
       const bad = told.state === "invalid" || (told.errors.json && told.live);
       complain(told.errors, told.state === "invalid" ? told.note : "");
       status.textContent = told.state === "invalid" ? "" : told.note;

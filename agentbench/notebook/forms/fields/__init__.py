@@ -1,1 +1,0 @@
-"""What a form has to ask: single fields and how they are grouped."""

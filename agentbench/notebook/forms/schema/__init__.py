@@ -1,1 +1,0 @@
-"""The fields of a form, read from types and from JSON schemas."""

@@ -1,0 +1,269 @@
+"""Values as text that a person types, and back: JSON, dates and times, files, and values of a state that are edited.
+
+Nothing in a typed text is dropped or changed silently.
+"""
+
+import base64
+import binascii
+import dataclasses
+import json
+import math
+import re
+from datetime import date, datetime, time
+from typing import Any, Literal, NoReturn
+
+from agentbench.notebook.text.redact import mask_secrets
+
+__all__ = [
+    "FILE_LIMIT",
+    "LONGEST",
+    "EditText",
+    "FieldError",
+    "JsonError",
+    "TimeText",
+    "WrittenNumber",
+    "bytes_of_text",
+    "read_json",
+    "text_of",
+    "time_text_of",
+    "value_of",
+    "write_json",
+]
+
+# The most that a page may send in one message on a usual server is ten megabytes.
+FILE_LIMIT = 5 * 1024 * 1024
+# The longest text of a value that a page edits.
+LONGEST = 100_000
+
+
+class FieldError(ValueError):
+    """Typed text is not a value of the field; the message is for the person who typed it."""
+
+
+class JsonError(FieldError):
+    """A text is not JSON, or JSON that has no fields in the form."""
+
+
+# ---- JSON -----------------------------------------------------------------------------------------------------------
+
+
+class WrittenNumber(float):
+    """A number with the text it was written as: digits that a float drops count in a decimal."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "WrittenNumber":
+        """Read a number; raises `JsonError` if no float is as large."""
+        made = super().__new__(cls, text)
+        if math.isinf(made):
+            msg = f"{text} is too large for a number."
+            raise JsonError(msg)
+        made.text = text
+        return made
+
+
+def read_json(text: str, number: type[float] = WrittenNumber) -> Any:
+    """Parse a text; `number` is the type of numbers with a fraction.
+
+    Raises:
+        JsonError: It is not JSON, has a name twice, or contains a number that no float can represent.
+    """
+    try:
+        return json.loads(text, parse_float=number, parse_constant=_refuse_constant, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        msg = f"Not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+        raise JsonError(msg) from None
+    except RecursionError:
+        msg = "This JSON is nested too deeply."
+        raise JsonError(msg) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    msg = f"{name} is not a JSON number."
+    raise JsonError(msg)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"{twice!r} is there twice in one object."
+        raise JsonError(msg)
+    return read
+
+
+def write_json(value: Any) -> str:
+    """Return a JSON value as text."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+# ---- dates, times, files --------------------------------------------------------------------------------------------
+
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
+_ZONE = r" ?([Zz]|[+-]\d{2}:?\d{2}(:\d{2})?)?"
+_PATTERNS = {"date": _DAY, "datetime": f"{_DAY}[T ]{_CLOCK}{_ZONE}", "time": f"{_CLOCK}{_ZONE}"}
+_EXAMPLES = {
+    "date": "a date such as 2024-05-17",
+    "datetime": "a date and a time such as 2024-05-17 14:30",
+    "time": "a time such as 14:30",
+}
+_ZONES = {
+    "aware": ", with a zone: Z for UTC, or +02:00",
+    "naive": ", without a zone",
+    "either": "; a zone may follow: Z for UTC, or +02:00",
+}
+
+TimeKind = Literal["date", "datetime", "time"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeText:
+    """How a date or time is typed.
+
+    Attributes:
+        kind: The picker of the page.
+        zone: `aware` if a zone is needed, `naive` if none is allowed, else `either`.
+    """
+
+    kind: TimeKind
+    zone: str
+
+    @property
+    def help(self) -> str:
+        """The accepted texts, in words."""
+        text = _EXAMPLES[self.kind] + ("" if self.kind == "date" else _ZONES[self.zone])
+        return text[:1].upper() + text[1:]
+
+    def require(self, text: str) -> None:
+        """Raise `FieldError` for other texts, such as a number, which pydantic reads as seconds since 1970."""
+        if not re.fullmatch(_PATTERNS[self.kind], text):
+            msg = f"Type {_EXAMPLES[self.kind]}."
+            raise FieldError(msg)
+
+
+_TIMES: dict[Any, TimeText] = {
+    date: TimeText("date", "naive"),
+    datetime: TimeText("datetime", "either"),
+    time: TimeText("time", "either"),
+    # Classes of pydantic, by name: looking at a type must not load it.
+    "AwareDatetime": TimeText("datetime", "aware"),
+    "NaiveDatetime": TimeText("datetime", "naive"),
+    "PastDatetime": TimeText("datetime", "either"),
+    "FutureDatetime": TimeText("datetime", "either"),
+    "PastDate": TimeText("date", "naive"),
+    "FutureDate": TimeText("date", "naive"),
+}
+
+
+def time_text_of(base: Any) -> TimeText | None:
+    """Return how values of a type are typed; `None` for types other than dates and times."""
+    if not isinstance(base, type):
+        return None
+    return _TIMES.get(base.__name__ if base.__module__.startswith("pydantic") else base)
+
+
+def bytes_of_text(text: str) -> bytes:
+    """Return the content of a file from its base64 text.
+
+    Raises:
+        FieldError: It is not base64, or too large.
+    """
+    try:
+        content = base64.b64decode(text.encode("ascii"), validate=True)
+    except (ValueError, binascii.Error):
+        msg = "This is not the content of a file. Expected base64 text."
+        raise FieldError(msg) from None
+    if len(content) > FILE_LIMIT:
+        msg = f"The file has {len(content):,} bytes; at most {FILE_LIMIT:,} are accepted."
+        raise FieldError(msg)
+    return content
+
+
+# ---- values of a state ----------------------------------------------------------------------------------------------
+
+_EXPECTED = {int: "a whole number, such as 3", float: "a number, such as 0.5", bool: "true or false"}
+_HELP = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "JSON; null for nothing",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EditText:
+    """A value as the text of a field.
+
+    Attributes:
+        text: The text.
+        help: The format that is expected.
+    """
+
+    text: str
+    help: str
+
+
+def text_of(value: object) -> EditText:
+    """Return a value of a state as text: texts unchanged, everything else as JSON.
+
+    Raises:
+        ValueError: The text would lose something; the message says what to do.
+    """
+    kind = type(value).__name__
+    if mask_secrets(value) is not value and not isinstance(value, str):
+        msg = "It contains a secret, which is hidden. Open it and edit the values beside the secret."
+        raise ValueError(msg)
+    text = value if isinstance(value, str) else _json_text(value)
+    if text is None:
+        msg = f"This {kind} has no JSON text that keeps its types. Open it, or edit it by code: edit(path, value)."
+        raise ValueError(msg)
+    if len(text) > LONGEST:
+        msg = f"It is {len(text):,} characters long. Edit it by code: edit(path, value)."
+        raise ValueError(msg)
+    return EditText(text, _HELP.get(type(value), f"JSON of a {kind}" if _has_fields(value) else "JSON"))
+
+
+def value_of(text: str, before: object) -> Any:
+    """Return typed text as a value that replaces another one; a text is replaced by a text.
+
+    Raises:
+        JsonError: The text is not JSON.
+    """
+    if isinstance(before, str):
+        return text
+    try:
+        return read_json(text, float)
+    except JsonError as error:
+        expected = _EXPECTED.get(type(before))
+        msg = f"Expected {expected}." if expected and "JSON number" not in str(error) else str(error)
+        raise JsonError(msg) from None
+
+
+def _has_fields(value: object) -> bool:
+    """Whether a class declares its fields, so that JSON of it can be read back."""
+    return hasattr(type(value), "model_fields") or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+
+
+def _json_text(value: object) -> str | None:
+    if _has_fields(value):
+        from pydantic_core import PydanticSerializationError, to_json
+
+        try:
+            return to_json(value).decode("utf-8")
+        except PydanticSerializationError:
+            return None
+    plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    return json.dumps(plain, ensure_ascii=False) if _is_json(plain) else None
+
+
+def _is_json(value: object) -> bool:
+    """Whether JSON preserves a value, types included."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and _is_json(item) for key, item in value.items())  # type: ignore[attr-defined]
+    if kind is list:
+        return all(map(_is_json, value))  # type: ignore[call-overload]
+    return value is None or kind in (str, int, bool) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]

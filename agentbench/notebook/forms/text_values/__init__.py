@@ -1,1 +1,0 @@
-"""Values as text that a person may type, and back."""

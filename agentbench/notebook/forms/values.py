@@ -1,0 +1,377 @@
+"""What is in a form: the value that it was filled with, and over it the typed texts in one flat dictionary.
+
+Texts stay texts until the value is read. Where nothing was changed, the value of the place is returned as the same
+object. Keys name places for the page and stay the same when rows move; paths name them for people: `address.city`,
+`tags.0`, `limits.1.key`, `value.int`; `value` is all of the form.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw
+from agentbench.notebook.forms.fit import fits
+
+__all__ = ["Place", "Texts", "around_key"]
+
+# Most rows that code may add at once; a button adds one.
+_MANY = 1000
+_NAMED = 10
+
+
+@dataclass
+class Texts:
+    """The content of a form.
+
+    Attributes:
+        value: The value that it was filled with; `NO_VALUE` for none.
+        typed: The typed texts by key. Of a union the name of the chosen type, of other boxes empty; `None`
+            for "none".
+        rows: The names of the rows of each list that was changed, by its key.
+        extra: The entries without a field of each group where JSON changed them, by its key.
+        cleared: Keys of places where neither the value nor a default counts any more.
+        made: How many rows were added.
+    """
+
+    value: object = NO_VALUE
+    typed: dict[str, Raw] = field(default_factory=dict)
+    rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cleared: frozenset[str] = frozenset()
+    made: int = 0
+
+    def copy(self) -> "Texts":
+        """Return a copy to change."""
+        return replace(self, typed=dict(self.typed), rows=dict(self.rows), extra=dict(self.extra))
+
+    def drop(self, key: str) -> None:
+        """Remove all that was typed at a place and below it."""
+        self.typed = {each: text for each, text in self.typed.items() if not _is_in(each, key)}
+        self.rows = {each: rows for each, rows in self.rows.items() if not _is_in(each, key)}
+        self.extra = {each: extra for each, extra in self.extra.items() if not _is_in(each, key)}
+        self.cleared = frozenset(each for each in self.cleared if not _is_in(each, key))
+
+    def changed_keys(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+        """Return the keys of places with something typed at or below them, only below them, or cleared there."""
+        typed = {*self.typed, *self.rows, *self.extra}
+        below = {around for key in typed for around in around_key(key)}
+        return frozenset(typed | below), frozenset(below), self.cleared.union(*map(around_key, self.cleared))
+
+
+def around_key(key: str) -> Iterator[str]:
+    """Return the keys of the places around one, innermost first."""
+    while key:
+        key = key.rpartition(".")[0]
+        yield key
+
+
+def _is_in(key: str, around: str) -> bool:
+    return not around or key == around or key.startswith(f"{around}.")
+
+
+class Place:
+    """A field with its content: one place of a form, and a view of its texts, made again after each change.
+
+    Attributes:
+        field: The field.
+        texts: The content of the whole form.
+        name: The name of the place in the one around it.
+        key: Its key.
+        path: Its path.
+        around: The place around it, `None` for the whole form.
+        value: The value that it was filled with, or the default of its type.
+        counts: Whether that value is the answer until it is changed; a default is added by the type itself.
+        changed: Keys of places with something typed at or below them, only below them, and cleared there.
+        is_cleared: Whether neither a value nor a default counts here any more.
+    """
+
+    def __init__(self, field: Field, texts: Texts, name: str = "", around: "Place | None" = None) -> None:
+        self.field, self.texts, self.name, self.around = field, texts, name, around
+        self.value: object = texts.value
+        self.counts = texts.value is not NO_VALUE
+        if around is None:
+            self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
+            self.changed = texts.changed_keys()
+            self.is_cleared = self.key in texts.cleared
+        else:
+            # Names of schemas may be any text, and keys go to the page.
+            word = name if name.isidentifier() or around.field.item else f"#{around.field.labels.index(name)}"
+            self.key = f"{around.key}.{word}" if around.key else word
+            first = around.around is None and around.field.kind == "group" and around.field.makes is dict
+            self.path = name if first and (name != ROOT or not around.key) else f"{around.path}.{name}"
+            self.changed = around.changed
+            self.is_cleared = self.key in texts.cleared or (around.is_cleared and not around.field.item)
+            self.value, self.counts = around.part_value(name), around.counts and _was_set(around.value, name)
+        if self.value is NO_VALUE:
+            self.value, self.counts = field.default, False
+        if self.is_cleared or (field.secret and not self.counts):
+            self.value, self.counts = NO_VALUE, False
+
+    def part_value(self, name: str) -> object:
+        """Return the part of the value that belongs to a place right below."""
+        kind, value = self.field.kind, self.value
+        if value is NO_VALUE or value is None:
+            return NO_VALUE
+        if kind == "union":
+            return value if name == self._fitting else NO_VALUE
+        if self.field.item:
+            return self._items[int(name)] if name.isdigit() else NO_VALUE
+        at = self.field.labels.index(name)
+        if isinstance(value, (list, tuple)):
+            return value[at] if at < len(value) else NO_VALUE
+        if isinstance(value, Mapping):
+            return value.get(name, value.get(self.field.parts()[at].key, NO_VALUE))
+        return getattr(value, name, NO_VALUE)
+
+    # ---- what is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def touched(self) -> bool:
+        """Whether a person changed this place or one below."""
+        return self.key in self.changed[0] or self.key in self.changed[2]
+
+    @property
+    def present(self) -> bool:
+        """Whether the place has content that counts."""
+        return self.counts or self.key in self.changed[0]
+
+    @property
+    def own(self) -> Any:
+        """What was typed here, `NO_VALUE` if nothing was."""
+        return self.texts.typed.get(self.key, NO_VALUE)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether "none" is the answer."""
+        return (self.own is None) if self.own is not NO_VALUE else self.value is None and self.field.nullable
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the value that the place was filled with is still its value."""
+        return self.counts and not self.touched and self.field.accepts(self.value)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a person has to open this group first, because its type contains itself."""
+        if self.field.kind != "group" or self.field.of is None or isinstance(self.own, str):
+            return False
+        inside = any(each.field.of == self.field.of for each in self.ancestors)
+        return inside and self.value in (NO_VALUE, None) and self.key not in self.changed[1]
+
+    @cached_property
+    def text(self) -> Any:
+        """The text of a field; `None` for "none", `NO_VALUE` for nothing, and for secrets and files that are set."""
+        if self.own is not NO_VALUE or self.value is NO_VALUE:
+            return self.own
+        hidden = self.field.secret or (self.field.kind == "file" and self.counts)
+        return NO_VALUE if hidden and self.field.accepts(self.value) else self.field.write(self.value)
+
+    @property
+    def raw(self) -> Any:
+        """The text of the place in `Form.raw`; `NO_VALUE` if it has none."""
+        if self.field.is_leaf:
+            return self.text
+        if self.is_none:
+            return None
+        if self.field.kind not in ("rows", "pairs", "union") or not (self.present or self.touched):
+            return NO_VALUE
+        return self.picked if self.field.kind == "union" else str(len(self.row_names))
+
+    @cached_property
+    def picked(self) -> str:
+        """The chosen type of a union."""
+        if self.own in self.field.labels:
+            return str(self.own)
+        typed = (name for name in self.field.labels if self.key in self.changed[1] and self.part(name).touched)
+        return next(typed, self._fitting or self.field.labels[0])
+
+    @cached_property
+    def _fitting(self) -> str:
+        if self.value is NO_VALUE or self.value is None:
+            return ""
+        return next((part.name for part in self.field.parts() if fits(part.field(), self.value)), self.field.labels[0])
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The names of the rows in keys, in order; those that were filled in are named by their position."""
+        count = self.field.least if self.value is NO_VALUE and not self.is_cleared else len(self._items)
+        return self.texts.rows.get(self.key, tuple(map(str, range(count))))
+
+    @cached_property
+    def _items(self) -> list[object]:
+        value = self.value
+        if self.field.kind == "pairs":
+            return list(value.items()) if isinstance(value, Mapping) else []
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            return []
+        return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The entries of the value of a group that have no field."""
+        value = self.value if isinstance(self.value, Mapping) else getattr(self.value, "__pydantic_extra__", None)
+        known = {name for part in self.field.parts() for name in (part.name, part.key)}
+        own = {name: item for name, item in (value or {}).items() if name not in known}
+        return self.texts.extra.get(self.key, own if self.field.open_ended else {})
+
+    # ---- the places around and below --------------------------------------------------------------------------------
+
+    @property
+    def ancestors(self) -> "Iterator[Place]":
+        """The places around this one, innermost first."""
+        at = self.around
+        while at is not None:
+            yield at
+            at = at.around
+
+    @cached_property
+    def children(self) -> "list[Place]":
+        """The current places right below."""
+        field = self.field
+        hidden = self.is_none and self.key not in self.changed[1]
+        if field.item is not None:
+            return [self.row(name, at) for at, name in enumerate(self.row_names)]
+        if self.is_closed or hidden:
+            return []
+        return [self.part(name) for name in ([self.picked] if field.kind == "union" else field.labels)]
+
+    def part(self, name: str) -> "Place":
+        """Return the place of a part, of a union also one that is not chosen."""
+        field = next(part.field() for part in self.field.parts() if part.name == name)
+        return Place(field, self.texts, name, self)
+
+    def row(self, name: str, at: int) -> "Place":
+        """Return the place of a row by its name in keys, at a position."""
+        assert self.field.item is not None
+        row = Place(self.field.item(), self.texts, name, self)
+        row.path = f"{self.path}.{at}"
+        return row
+
+    def again(self) -> "Place":
+        """Return this place as it is after a change."""
+        if self.around is None:
+            return Place(self.field, self.texts)
+        around = self.around.again()
+        return around.row(self.name, 0) if around.field.item else around.part(self.name)
+
+    def walk(self) -> "Iterator[Place]":
+        """Return this place and all below."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def paths(self) -> "Iterator[tuple[str, Place]]":
+        """Return all places below with their paths; this one comes last."""
+        for child in self.children:
+            yield from ((place.path, place) for place in child.walk())
+        yield self.path, self
+
+    def find(self, path: str) -> "Place":
+        """Return the place of a path in this form. A row right after the last one is added.
+
+        Raises:
+            KeyError: There is no such place; the message lists those that there are.
+        """
+        free = not self.key and ROOT in self.field.labels
+        if path == ROOT and not free:
+            return self
+        found = _find(self, path) or (_find(self, path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
+        if found is None:
+            paths = [repr(each) for each, place in self.paths() if place.key]
+            listed = ", ".join(paths[:20]) + (", …" if len(paths) > 20 else "")
+            msg = f"No field {path!r}. The fields are: {listed}."
+            raise KeyError(msg)
+        return found
+
+    # ---- typing -----------------------------------------------------------------------------------------------------
+
+    def problem_of(self, text: Raw) -> str:
+        """Return why this place does not accept a text, empty if it does."""
+        kind = self.field.kind
+        if kind == "const":
+            return "It cannot be changed."
+        if self.field.is_leaf or text in (None, ""):
+            return ""
+        names = ", ".join(map(repr, self.field.labels[:_NAMED])) + (", …" if len(self.field.labels) > _NAMED else "")
+        if kind == "union":
+            return "" if text in self.field.labels else f"It is one of {names}; name one of them to type into it."
+        if self.field.item is None:
+            return f"It has fields of its own: name one of them ({names})."
+        if text and text.isascii() and text.isdigit() and int(text) <= _MANY:
+            return ""
+        return f"The text of a list is the number of its rows, at most {_MANY}; name a row to type into it."
+
+    def write(self, text: Raw) -> None:
+        """Set the text of this place, as typing does."""
+        typed, child = self.texts.typed, self
+        for around in self.ancestors:
+            if around.field.kind == "union":
+                typed[around.key] = child.name
+            elif around.is_none:
+                typed[around.key] = ""
+            child = around
+        if self.field.item is not None and text:
+            self.grow(int(text))
+            text = ""
+        keeps = self.field.kind == "union" and text == ""
+        typed[self.key] = self.picked if keeps else text
+
+    def grow(self, count: int) -> None:
+        """Set the number of rows."""
+        names = self.row_names[:count]
+        while len(names) < count:
+            self.texts.made += 1
+            names = (*names, f"+{self.texts.made}")
+        self.texts.rows[self.key] = names
+
+    def add(self) -> str:
+        """Add an empty row, a union with the type of the row before it, and return its key."""
+        last = self.children[-1] if self.children else None
+        self.write("")
+        self.grow(len(self.row_names) + 1)
+        row = self.row(self.row_names[-1], len(self.row_names) - 1)
+        if last is not None and last.field.kind == "union":
+            row.write(last.picked)
+        return row.key
+
+    def remove(self, at: int) -> None:
+        """Remove a row; raises `IndexError` if there is none."""
+        row = self.children[at]
+        self.write("")
+        self.texts.rows[self.key] = tuple(name for name in self.row_names if name != row.name)
+        self.texts.drop(row.key)
+
+    def move(self, at: int, to: int) -> None:
+        """Move a row to another position; raises `IndexError` if there is none."""
+        names = list(self.row_names)
+        _ = names[to]
+        names.insert(to, names.pop(at))
+        self.write("")
+        self.texts.rows[self.key] = tuple(names)
+
+    def clear(self) -> None:
+        """Empty this place."""
+        self.texts.drop(self.key)
+        self.texts.cleared |= {self.key}
+
+
+def _was_set(value: object, name: str) -> bool:
+    """Whether this field of a model was set, not taken from its default; true if the class does not track it."""
+    known = getattr(value, "__pydantic_fields_set__", None)
+    return known is None or name in known
+
+
+def _find(place: Place, path: str) -> Place | None:
+    rows = place.field.item is not None
+    names = [str(at) for at in range(len(place.row_names) + 1)] if rows else place.field.labels
+    # Names may hold points themselves, as `dict[str, a.B]`: the longest that fits comes first.
+    fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
+    for name in sorted(fitting, key=len, reverse=True):
+        if rows and int(name) == len(place.row_names):
+            place.grow(int(name) + 1)
+        child = place.row(place.row_names[int(name)], int(name)) if rows else place.part(name)
+        found = child if path == name else _find(child, path[len(name) + 1 :])
+        if found is not None:
+            return found
+    return None

@@ -1,1 +1,0 @@
-"""What was typed into a form, and the value that it makes."""
