@@ -287,7 +287,7 @@ def test_a_value_is_edited_in_its_place_and_staged(panel: Stepper, wire: Wire) -
 
 @pytest.mark.parametrize(
     ("path", "text", "problem"),
-    [([0, 1], "[1, 2", "Not JSON"), ([0, 1], "{}", "list"), ([0, 1, 0], '"a"', "integer")],
+    [([0, 1], "[1, 2", "Not valid JSON"), ([0, 1], "{}", "list"), ([0, 1, 0], '"a"', "integer")],
 )
 def test_a_refused_edit_says_why_and_keeps_what_was_typed(
     panel: Stepper, wire: Wire, path: list[int], text: str, problem: str
