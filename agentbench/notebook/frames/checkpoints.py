@@ -75,7 +75,6 @@ def checkpoints_frame(
         },
         index=["checkpoint_id"],
         chosen=chosen,
-        run_ids=(i.run_id for i in infos),
     )
 
 
@@ -121,7 +120,6 @@ def lineage_frame(
             "is_fork": ("bool", [i.checkpoint_id in branches for i in infos]),
         },
         chosen=chosen,
-        run_ids=(i.run_id for i in infos),
     )
 
 
@@ -187,7 +185,6 @@ def messages_frame(
         },
         index=["superstep", "position"],
         chosen=chosen,
-        run_ids=(checkpoint.metadata.get(RUN_ID) for checkpoint, _, _ in rows),
     )
 
 

@@ -11,7 +11,7 @@ from agentbench.notebook.history.sources import Chosen, time_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "build_frame"]
+__all__ = ["Column", "Kind", "build_frame"]
 
 #: The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
@@ -27,7 +27,7 @@ def build_frame(
     *,
     index: Sequence[str] = (),
     chosen: Chosen,
-    run_ids: Iterable[str | None],
+    run_ids: Iterable[str | None] = (),
 ) -> "pd.DataFrame":
     """Return a frame.
 
@@ -36,11 +36,12 @@ def build_frame(
         columns: Kind and values by name, all of one length.
         index: Names of the columns that become the index.
         chosen: The filter of the rows, stored in `attrs`.
-        run_ids: The runs of the rows, stored in `attrs`.
+        run_ids: The runs of the rows, stored in `attrs`; by default those of the column `run_id`.
     """
     require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd
 
+    _, ids_of_rows = columns.get("run_id", ("string", ()))
     rows = len(next(iter(columns.values()))[1])
     if rows > _MANY_ROWS:
         sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
@@ -48,7 +49,7 @@ def build_frame(
     keys = [arrays.pop(name) for name in index]
     frame = pd.DataFrame(arrays, copy=False)
     frame.index = _index(keys, index, rows)
-    ids = list(dict.fromkeys(run_id for run_id in run_ids if run_id is not None))
+    ids = list(dict.fromkeys(run_id for run_id in run_ids or ids_of_rows if run_id is not None))
     frame.attrs["agentbench"] = {
         "kind": table,
         "run_id": ids[0] if len(ids) == 1 else (ids or None),

@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, as a data frame."""
+"""What differs between two checkpoints or two runs, as data frames."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +8,15 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.changes import hides, masked_path
-from agentbench.notebook.history.loop_bound import run_on_engine
-from agentbench.notebook.history.sources import Chosen, find_storage
+from agentbench.notebook.history.compare import RunComparison
+from agentbench.notebook.history.sources import Chosen, find_storage, run_on_engine
 from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.redact import mask_secrets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Side", "diff_frame", "diff_of", "frame_of"]
+__all__ = ["Side", "comparison_frame", "diff_frame", "diff_of", "frame_of"]
 
 Side = WorkflowCheckpoint | CheckpointInfo | str
 
@@ -63,6 +63,25 @@ def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
         index=["path"],
         chosen=chosen,
         run_ids=(found.before.run_id, found.after.run_id),
+    )
+
+
+def comparison_frame(found: RunComparison) -> "pd.DataFrame":
+    """Tabulate what differs between two runs, one row for each part of a superstep."""
+    rows = found.rows
+    return build_frame(
+        "compare",
+        {
+            "superstep": ("int64", [row.superstep for row in rows]),
+            "part": ("string", [row.part for row in rows]),
+            "kind": ("category", [row.kind for row in rows]),
+            "op": ("category", [row.op for row in rows]),
+            "a": ("string", [row.a or None for row in rows]),
+            "b": ("string", [row.b or None for row in rows]),
+        },
+        index=["superstep", "part"],
+        chosen=Chosen(),
+        run_ids=(found.a.name, found.b.name),
     )
 
 

@@ -69,7 +69,6 @@ def events_frame(
         },
         index=["seq"],
         chosen=chosen,
-        run_ids=(run.run_id for run in runs),
     )
 
 
@@ -125,7 +124,6 @@ def timeline_frame(
         },
         index=["superstep", "executor"],
         chosen=chosen,
-        run_ids=(run for run, _ in rows),
     )
 
 

@@ -1,16 +1,17 @@
 """Runs and checkpoint chains as pandas data frames. pandas is loaded when the first frame is built."""
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame
-from agentbench.notebook.frames.comparison import comparison_frame
-from agentbench.notebook.frames.differences import Side, diff_frame
+from agentbench.notebook.frames.differences import Side, comparison_frame, diff_frame
 from agentbench.notebook.frames.events import events_frame, timeline_frame
 from agentbench.notebook.frames.runs import requests_frame, runs_frame
 from agentbench.notebook.frames.state import state_frame
-from agentbench.notebook.frames.usage import Prices, usage_frame
+from agentbench.notebook.frames.usage import usage_frame
 from agentbench.notebook.history.compare import compare_sides, read_sides
-from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints
+from agentbench.notebook.history.sources import Chosen, read_checkpoints
 from agentbench.notebook.look.html import Page, Table, is_wanted
 from agentbench.notebook.text.phrases import count_text
 
@@ -31,8 +32,21 @@ __all__ = [
 ]
 
 
+def _of_source(build: "Callable[..., pd.DataFrame]") -> "Callable[..., pd.DataFrame]":
+    """Return a method that builds a frame of the source; it takes the other arguments of the function."""
+
+    @functools.wraps(build)
+    def method(frames: "Frames", **options: Any) -> "pd.DataFrame":
+        return build(frames.source, **options)
+
+    return method
+
+
 class Frames:
     """All frames of one source; each call builds a new one. A cell displays which frames there are.
+
+    Each method takes the arguments of the function that is named like it: `timeline(since=3)` is
+    `timeline_frame(source, since=3)`.
 
     Args:
         source: A storage, a run, a result, or a list of those. A run that saves checkpoints is a source for all frames.
@@ -49,47 +63,15 @@ class Frames:
     def __init__(self, source: Any) -> None:
         self.source = source
 
-    def checkpoints(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate checkpoints; see `checkpoints_frame`."""
-        return checkpoints_frame(self.source, since=since, limit=limit)
-
-    def messages(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate the messages of checkpoints; see `messages_frame`."""
-        return messages_frame(self.source, since=since, limit=limit)
-
-    def state(
-        self, *, wide: bool = False, internal: bool = False, since: Since | None = None, limit: int | None = None
-    ) -> "pd.DataFrame":
-        """Tabulate changes of the shared state, or the whole state; see `state_frame`."""
-        return state_frame(self.source, wide=wide, internal=internal, since=since, limit=limit)
-
-    def events(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate events; see `events_frame`."""
-        return events_frame(self.source, since=since, limit=limit)
-
-    def timeline(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate what each executor did in each superstep; see `timeline_frame`."""
-        return timeline_frame(self.source, since=since, limit=limit)
-
-    def usage(
-        self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
-    ) -> "pd.DataFrame":
-        """Tabulate calls of models; see `usage_frame`."""
-        return usage_frame(self.source, prices=prices, since=since, limit=limit)
-
-    def requests(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate requests to people; see `requests_frame`."""
-        return requests_frame(self.source, since=since, limit=limit)
-
-    def runs(
-        self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
-    ) -> "pd.DataFrame":
-        """Tabulate runs; see `runs_frame`."""
-        return runs_frame(self.source, prices=prices, since=since, limit=limit)
-
-    def lineage(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Tabulate which checkpoint followed which; see `lineage_frame`."""
-        return lineage_frame(self.source, since=since, limit=limit)
+    checkpoints = _of_source(checkpoints_frame)
+    messages = _of_source(messages_frame)
+    state = _of_source(state_frame)
+    events = _of_source(events_frame)
+    timeline = _of_source(timeline_frame)
+    usage = _of_source(usage_frame)
+    requests = _of_source(requests_frame)
+    runs = _of_source(runs_frame)
+    lineage = _of_source(lineage_frame)
 
     def diff(self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None) -> "pd.DataFrame":
         """Tabulate what differs between two checkpoints, by default the last two of the source; see `diff_frame`.

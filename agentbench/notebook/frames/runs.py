@@ -1,21 +1,17 @@
 """Runs and their requests to people, as data frames."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.notebook.frames.columns import build_frame
+from agentbench.notebook.frames.columns import Kind, build_frame
 from agentbench.notebook.frames.usage import Prices, known_prices
 from agentbench.notebook.history.questions import request_kind
-from agentbench.notebook.history.requests import UNKNOWN, Answer, RequestKey, answers_in, last_waits
+from agentbench.notebook.history.requests import requests_of
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import (
     Chosen,
     Since,
-    read_checkpoints,
     read_infos,
     read_runs,
     time_ns,
@@ -28,20 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["requests_frame", "runs_frame"]
-
-
-_UNANSWERED = Answer(None, None)
-_UNKNOWN = Answer(UNKNOWN, None)
-
-
-@dataclass
-class _Request:
-    """A request, from the first event or checkpoint that has it."""
-
-    request: Any
-    run_id: str | None
-    superstep: int
-    at_ns: int | None
 
 
 def requests_frame(
@@ -79,41 +61,24 @@ def requests_frame(
         requests_frame(storage)["wait_s"].max()
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
-    runs = read_runs(source, chosen)
-    read = read_checkpoints(source, Chosen(workflow_name, run_id))  # an answer comes any time later
-    checkpoints = [each for each in read.rows if read.can_read(each)]
-    others = [each for each in read.by_id.values() if read.can_read(each)]
-    read.warn_about_problems()
-    requests = _requests_in_events(runs)  # events know the exact time
-    requests |= {key: found for key, found in _requests_in_checkpoints(checkpoints).items() if key not in requests}
-    answers = answers_in(checkpoints, others)
-    waits_in = last_waits(checkpoints)
-    rows = chosen.last([(key, a) for key, a in requests.items() if chosen.includes(a.superstep, a.at_ns)])
-    closed = {run.run_id for run in runs if run.open_requests is not None}
-    still_open = {(run.run_id, request_id) for run in runs for request_id in run.open_requests or ()}
-    answered = [
-        answers.get(key, _UNKNOWN if key[0] in closed and key not in still_open else _UNANSWERED) for key, _ in rows
-    ]
+    requests = requests_of(source, workflow_name=workflow_name, run_id=run_id)
+    rows = chosen.last([each for each in requests if chosen.includes(each.superstep, each.asked_ns)])
     return build_frame(
         "requests",
         {
-            "request_id": ("string", [request_id for (_, request_id), _ in rows]),
-            "kind": ("category", [request_kind(a.request.data, a.request.response_type) for _, a in rows]),
-            "executor": ("category", [a.request.source_executor_id for _, a in rows]),
-            "superstep": ("int64", [a.superstep for _, a in rows]),
-            "asked": ("time", [a.at_ns for _, a in rows]),
-            "answered": ("time", [answer.at_ns for answer in answered]),
-            "wait_s": (
-                "float64",
-                [_seconds(a.at_ns, answer.at_ns) for (_, a), answer in zip(rows, answered, strict=True)],
-            ),
-            "answer": ("object", [mask_secrets(answer.value) for answer in answered]),
-            "checkpoint_id": ("string", [waits_in.get(key) for key, _ in rows]),
-            "run_id": ("category", [a.run_id for _, a in rows]),
+            "request_id": ("string", [each.request.request_id for each in rows]),
+            "kind": ("category", [request_kind(each.request.data, each.request.response_type) for each in rows]),
+            "executor": ("category", [each.request.source_executor_id for each in rows]),
+            "superstep": ("int64", [each.superstep for each in rows]),
+            "asked": ("time", [each.asked_ns for each in rows]),
+            "answered": ("time", [each.answered_ns for each in rows]),
+            "wait_s": ("float64", [each.wait_s for each in rows]),
+            "answer": ("object", [mask_secrets(each.answer) for each in rows]),
+            "checkpoint_id": ("string", [each.checkpoint_id for each in rows]),
+            "run_id": ("category", [each.run_id for each in rows]),
         },
         index=["request_id"],
         chosen=chosen,
-        run_ids=(a.run_id for _, a in rows),
     )
 
 
@@ -172,54 +137,28 @@ def runs_frame(
         _row(RunHistory(each, status=_status_of(own[-1])), own, infos.by_id, known) for each, own in written.items()
     ]
     rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
-    kinds: dict[str, Any] = {
-        "run_id": "string",
-        "status": "category",
-        "started": "time",
-        "duration_s": "float64",
-        "supersteps": "int64",
-        "checkpoints": "int64",
-        "tokens_in": "Int64",
-        "tokens_out": "Int64",
-        "tokens_cached": "Int64",
-        "cost": "Float64",
-        "forked_from": "string",
-        "error": "string",
-    }
     return build_frame(
         "runs",
-        {name: (kind, [row[name] for row in rows]) for name, kind in kinds.items()},
+        {name: (kind, [row[name] for row in rows]) for name, kind in _KINDS.items()},
         index=["run_id"],
         chosen=chosen,
-        run_ids=(row["run_id"] for row in rows),
     )
 
 
-# ---- requests ---------------------------------------------------------------------------------------------------
-
-
-def _requests_in_events(runs: Iterable[RunHistory]) -> dict[RequestKey, _Request]:
-    found: dict[RequestKey, _Request] = {}
-    for run in runs:
-        for call in run.calls:
-            for event in call.requests:  # a restore emits a pending request again
-                request = _Request(event, run.run_id, call.superstep, event.time_ns)
-                found.setdefault((run.run_id, event.request_id), request)
-    return found
-
-
-def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[RequestKey, _Request]:
-    found: dict[RequestKey, _Request] = {}
-    for checkpoint in checkpoints:
-        run_id = checkpoint.metadata.get(RUN_ID)
-        for request_id, request in checkpoint.pending_request_info_events.items():
-            if (run_id, request_id) not in found:
-                at = time_ns(checkpoint.timestamp)
-                found[run_id, request_id] = _Request(request, run_id, checkpoint.iteration_count, at)
-    return found
-
-
-# ---- runs -------------------------------------------------------------------------------------------------------
+_KINDS: dict[str, Kind] = {
+    "run_id": "string",
+    "status": "category",
+    "started": "time",
+    "duration_s": "float64",
+    "supersteps": "int64",
+    "checkpoints": "int64",
+    "tokens_in": "Int64",
+    "tokens_out": "Int64",
+    "tokens_cached": "Int64",
+    "cost": "Float64",
+    "forked_from": "string",
+    "error": "string",
+}
 
 
 def _row(
@@ -229,13 +168,12 @@ def _row(
     times = [event.time_ns for event in run.events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
     started, ended = (times[0], times[-1]) if times else (None, None)
     used = sum_usages(call.used for call in calls_of(run, prices))
-    steps = [info.iteration for info in own] + [step.number for step in run.supersteps]
     return {
         "run_id": run.run_id,
         "status": run.status,
         "started": started,
-        "duration_s": _seconds(started, ended),
-        "supersteps": max(steps, default=0),
+        "duration_s": float("nan") if started is None or ended is None else (ended - started) / 1e9,
+        "supersteps": max((*(info.iteration for info in own), *run.numbers), default=0),
         "checkpoints": len(own),
         "tokens_in": used.tokens_in,
         "tokens_out": used.tokens_out,
@@ -264,7 +202,3 @@ def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) 
     before = by_id.get(own[0].previous_checkpoint_id or "")
     fork = own[0] if before is None or before.run_id is not None else before
     return fork.forked_from
-
-
-def _seconds(first_ns: int | None, last_ns: int | None) -> float:
-    return float("nan") if first_ns is None or last_ns is None else (last_ns - first_ns) / 1e9

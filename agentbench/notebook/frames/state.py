@@ -82,7 +82,6 @@ def _narrow(rows: Sequence[tuple[StateAfter, StateChange]], chosen: Chosen) -> "
         },
         index=["superstep", "key"],
         chosen=chosen,
-        run_ids=(entry.run_id for entry, _ in rows),
     )
 
 
@@ -94,7 +93,7 @@ def _wide(rows: Sequence[StateAfter], chosen: Chosen) -> "pd.DataFrame":
     }
     for key in keys:
         columns[f"{_KEY}{key}"] = ("object", [_masked_value(key, entry.state.get(key)) for entry in rows])
-    frame = build_frame("state", columns, index=["superstep"], chosen=chosen, run_ids=(entry.run_id for entry in rows))
+    frame = build_frame("state", columns, index=["superstep"], chosen=chosen)
     attrs, run_ids = frame.attrs, frame.pop(_RUN)
     frame = frame.rename(columns=_column_of).convert_dtypes()
     frame.insert(0, "run_id", run_ids)

@@ -78,7 +78,6 @@ def usage_frame(
         },
         index=["superstep", "executor", "call"],
         chosen=chosen,
-        run_ids=(each for each, _ in rows),
     )
 
 

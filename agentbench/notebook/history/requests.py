@@ -1,29 +1,53 @@
-"""The answers to the requests of runs, as far as checkpoints store them."""
+"""The requests of runs to people, and their answers as far as checkpoints store them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.history.sources import Chosen, read_checkpoints, time_ns
+from agentbench.notebook.history.sources import Chosen, read_checkpoints, read_runs, time_ns
 
-__all__ = ["UNKNOWN", "Answer", "RequestKey", "answers_in", "calls_with_waits", "last_waits"]
+__all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
 
-#: The value of an answer that was given and that no checkpoint holds; `None` is an answer like others.
+#: The value of an answer that no checkpoint holds; `None` is an answer like others.
 UNKNOWN: Final = object()
 
-# Ids of requests may repeat from run to run.
-RequestKey = tuple[str | None, str]
+# Run and request: ids of requests may repeat from run to run.
+_Key = tuple[str | None, str]
+# An answer, and when it came.
+_Answer = tuple[object, int | None]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a request, and when it came."""
+@dataclass(slots=True)
+class PersonRequest:
+    """A request to a person, from the first event or checkpoint that has it.
 
-    value: object
-    at_ns: int | None
+    Attributes:
+        request: The `request_info` event.
+        run_id: The run that made it.
+        superstep: In which it was made.
+        asked_ns: When.
+        answer: `None` while it waits; `UNKNOWN` if it was answered, but no checkpoint holds the answer.
+        answered_ns: When the answer came.
+        checkpoint_id: The last checkpoint in which it waits: the one to go on from with an answer.
+    """
+
+    request: Any
+    run_id: str | None
+    superstep: int
+    asked_ns: int | None
+    answer: object = None
+    answered_ns: int | None = None
+    checkpoint_id: str | None = None
+
+    @property
+    def wait_s(self) -> float:
+        """How long it waited; not a number if that is unknown."""
+        if self.asked_ns is None or self.answered_ns is None:
+            return float("nan")
+        return (self.answered_ns - self.asked_ns) / 1e9
 
 
 def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
@@ -31,8 +55,8 @@ def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
     asking = [call for call in run.calls if call.requests]
     if asking and run.storage is not None:
         read = read_checkpoints(run, Chosen())
-        answers = _answers(each for each in read.rows if read.can_read(each))
-        answered_ns = {request_id: answer.at_ns for (_, request_id), answer in answers.items()}
+        answers = _answers_in(each for each in read.rows if read.can_read(each))
+        answered_ns = {request_id: at_ns for (_, request_id), (_, at_ns) in answers.items()}
         for call in asking:
             waits = [
                 answered - event.time_ns
@@ -43,64 +67,71 @@ def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
     return run.calls
 
 
-def answers_in(
-    checkpoints: Sequence[WorkflowCheckpoint], others: Sequence[WorkflowCheckpoint]
-) -> dict[RequestKey, Answer]:
-    """Return the answers to requests.
+def requests_of(source: Any, *, workflow_name: str | None = None, run_id: str | None = None) -> list[PersonRequest]:
+    """Return the requests of the sources, in the order in which they were made."""
+    chosen = Chosen(workflow_name, run_id)
+    runs, read = read_runs(source, chosen), read_checkpoints(source, chosen)
+    checkpoints = [each for each in read.rows if read.can_read(each)]
+    everything = [each for each in read.by_id.values() if read.can_read(each)]
+    read.warn_about_problems()
+    found: dict[_Key, PersonRequest] = {}
+    for run in runs:  # events know the exact time
+        for call in run.calls:
+            for event in call.requests:  # a restored run emits its pending requests again
+                record = PersonRequest(event, run.run_id, call.superstep, event.time_ns)
+                found.setdefault((run.run_id, event.request_id), record)
+                if run.open_requests is not None and event.request_id not in run.open_requests:
+                    record.answer = UNKNOWN
+    for checkpoint in checkpoints:
+        for key, request in _waiting_in(checkpoint).items():
+            record = PersonRequest(request, key[0], checkpoint.iteration_count, time_ns(checkpoint.timestamp))
+            found.setdefault(key, record).checkpoint_id = checkpoint.checkpoint_id
+    # The best is what the run itself stored; then what a run that went on from it stored; then that it is answered.
+    answers = _answers_of_heirs(everything) | _answers_in(checkpoints)
+    for key, record in found.items():
+        record.answer, record.answered_ns = answers.get(key, (record.answer, None))
+    return list(found.values())
 
-    Args:
-        checkpoints: Those of the wanted runs.
-        others: All that can be read; a run that went on from one of these may hold the answer.
+
+def _waiting_in(checkpoint: WorkflowCheckpoint) -> dict[_Key, Any]:
+    run_id = checkpoint.metadata.get(RUN_ID)
+    return {(run_id, each): request for each, request in checkpoint.pending_request_info_events.items()}
+
+
+def _answers_in(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Answer]:
+    """Return the answers that wait in checkpoints as messages, each when it is first met."""
+    found: dict[_Key, _Answer] = {}
+    for checkpoint in checkpoints:
+        for message in (each for messages in checkpoint.messages.values() for each in messages):
+            request = message.original_request_info_event
+            if request is not None:
+                key = (checkpoint.metadata.get(RUN_ID), request.request_id)
+                found.setdefault(key, (message.data, time_ns(checkpoint.timestamp)))
+    return found
+
+
+def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, _Answer]:
+    """Return the answers that came after a resume, by the runs in whose checkpoints the requests waited.
+
+    An answer that came with the resume itself is in no checkpoint: only its time is known.
     """
-    return _gone(others) | _answers_of_heirs(others) | _answers(checkpoints)
-
-
-def last_waits(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[RequestKey, str]:
-    """The last checkpoint in which each request waits: the one to go on from with an answer."""
-    return {
-        (checkpoint.metadata.get(RUN_ID), request_id): checkpoint.checkpoint_id
-        for checkpoint in checkpoints
-        for request_id in checkpoint.pending_request_info_events
-    }
-
-
-def _answers(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[RequestKey, Answer]:
-    """The answers that wait in checkpoints as messages, each when it is first met."""
-    found: dict[RequestKey, Answer] = {}
-    for checkpoint in checkpoints:
-        for messages in checkpoint.messages.values():
-            for message in messages:
-                request = message.original_request_info_event
-                if request is not None:
-                    key = (checkpoint.metadata.get(RUN_ID), request.request_id)
-                    found.setdefault(key, Answer(message.data, time_ns(checkpoint.timestamp)))
-    return found
-
-
-def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[RequestKey, Answer]:
-    """The answers that came after a resume, by the run in whose checkpoints the request waited."""
     by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
-    found: dict[RequestKey, Answer] = {}
+    stored: dict[_Key, _Answer] = {}
+    others: dict[_Key, _Answer] = {}
     for checkpoint in checkpoints:
-        for (_, request_id), answer in _answers([checkpoint]).items():
-            for before in _waits_before(checkpoint, request_id, by_id):
-                found.setdefault((before.metadata.get(RUN_ID), request_id), answer)
-    return found
-
-
-def _gone(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[RequestKey, Answer]:
-    """When requests were answered whose answers no checkpoint holds: they came with the resume that took them up."""
-    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
-    found: dict[RequestKey, Answer] = {}
-    for checkpoint in checkpoints:
+        answers = {request_id: answer for (_, request_id), answer in _answers_in([checkpoint]).items()}
         before = by_id.get(checkpoint.previous_checkpoint_id or "")
-        if before is None or checkpoint.metadata.get(SOURCE) in ("fork", "update"):
-            continue
-        for request_id in before.pending_request_info_events.keys() - checkpoint.pending_request_info_events.keys():
-            answer = Answer(UNKNOWN, _began_ns(checkpoint))
+        gone: set[str] = set()
+        if before is not None and checkpoint.metadata.get(SOURCE) not in ("fork", "update"):
+            gone = before.pending_request_info_events.keys() - checkpoint.pending_request_info_events.keys()
+        for request_id in gone | answers.keys():
             for each in _waits_before(checkpoint, request_id, by_id):
-                found.setdefault((each.metadata.get(RUN_ID), request_id), answer)
-    return found
+                key = (each.metadata.get(RUN_ID), request_id)
+                if request_id in answers:
+                    stored.setdefault(key, answers[request_id])
+                else:
+                    others.setdefault(key, (UNKNOWN, _began_ns(checkpoint)))
+    return others | stored
 
 
 def _began_ns(checkpoint: WorkflowCheckpoint) -> int | None:

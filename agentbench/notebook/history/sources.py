@@ -4,18 +4,18 @@ Storages are asynchronous; they are read on the engine thread, once per view.
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
 
+from agentbench._bridge import run_sync
 from agentbench.checkpoints.access import list_infos, list_workflow_names, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
-from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.notebook.history.loop_bound import run_on_engine
+from agentbench.exceptions import NestedLoopError, WorkflowCheckpointException
 from agentbench.notebook.history.run_history import Event, RunHistory
 from agentbench.workflows.events.events import WorkflowEvent
 
@@ -28,6 +28,7 @@ __all__ = [
     "read_checkpoints",
     "read_infos",
     "read_runs",
+    "run_on_engine",
     "time_ns",
 ]
 
@@ -38,6 +39,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 K = TypeVar("K", CheckpointInfo, WorkflowCheckpoint)
 
+# A storage whose client belongs to another event loop says so in one of these ways.
+_COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -314,6 +317,29 @@ def _error_of(events: Iterable[Event], error: BaseException | None) -> str | Non
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------
+
+
+def run_on_engine(work: Coroutine[Any, Any, T], *storages: object) -> T:
+    """Run a coroutine that reads storages on the engine thread, and wait for its result.
+
+    Raises:
+        NestedLoopError: A client in one of them belongs to another loop.
+        Exception: What the coroutine raises.
+    """
+    try:
+        return run_sync(work)
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not any(words in str(cause) for words in _COMPLAINTS):
+            cause = cause.__cause__
+        if cause is None or not storages:
+            raise
+        reason = (
+            "it uses a client, which belongs to one event loop, and frames are read on another. Await the checkpoints "
+            "first and pass them to the frame: checkpoints_frame(await storage.list_checkpoints(workflow_name=...))"
+        )
+        call = f"{type(storages[0]).__name__}.list_checkpoints"
+        raise NestedLoopError(call, reason) from error
 
 
 async def _read(

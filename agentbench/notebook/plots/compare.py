@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.frames.comparison import comparison_frame
+from agentbench.notebook.frames.differences import comparison_frame
 from agentbench.notebook.graph.shape import find_workflow
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.history.compare import Row, RunComparison, Side, compare_sides, read_sides
