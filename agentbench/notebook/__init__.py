@@ -144,4 +144,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+    return list(__all__)  # not the folders below, which the first import of each would add

@@ -31,7 +31,7 @@ async def test_a_result_tells_state_outputs_requests_and_supersteps():
     configure(deterministic=True)
     result = await graphs.research().run("x")
     assert lines(result._repr_mimebundle_()) == [
-        "WorkflowRunResult: IDLE_WITH_PENDING_REQUESTS, 15 events",
+        "WorkflowRunResult: waiting for an answer, 15 events",
         "requests",
         "  request-1  review  Question(text='x')  bool",
         "supersteps",
@@ -46,7 +46,7 @@ async def test_a_run_shows_its_position_with_a_picture():
     run, _ = await stopped_at_a_question()
     bundle = run._repr_mimebundle_()
     assert lines(bundle)[0] == (
-        "WorkflowRun: IDLE_WITH_PENDING_REQUESTS, run-1, superstep 3, 0 messages queued, 4 checkpoints"
+        "WorkflowRun: waiting for an answer, run-1, superstep 3, 0 messages queued, 4 checkpoints"
     )
     assert 'src="data:image/svg+xml;base64,' in bundle["text/html"]
     assert "review (asks a person) [waiting]" in bundle["text/html"]

@@ -21,7 +21,7 @@ from agentbench.notebook.history.step_rows import (
 )
 from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.text.escape import MASK
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, state_text
 from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
@@ -40,15 +40,13 @@ Bundle = dict[str, Any]
 _ENGINES = (EXECUTOR_STATE, FAN_IN_BUFFERS)
 
 _LOOK_OF = {
-    "STARTED": "idle",
-    "IN_PROGRESS": "running",
-    "IN_PROGRESS_PENDING_REQUESTS": "running",
-    "IDLE": "done",
-    "IDLE_WITH_PENDING_REQUESTS": "waiting",
-    "FAILED": "failed",
-    "CANCELLED": "skipped",
+    "running": "running",
+    "finished": "done",
+    "waiting for an answer": "waiting",
+    "failed": "failed",
+    "cancelled": "skipped",
 }
-_SUPERSTEP_HEAD = ("superstep", "executors", "what came of it", "time")
+_SUPERSTEP_HEAD = ("superstep", "executors", "results", "time")
 
 
 def workflow_bundle(workflow: Any) -> Bundle:
@@ -60,7 +58,7 @@ def result_bundle(result: Any) -> Bundle:
     """The result of a run: state, outputs, failures, requests and supersteps."""
     events = list(result)
     timeline = result.status_timeline()
-    state = _state_name(timeline[-1].state if timeline else None)
+    state = state_text(timeline[-1].state) if timeline else ""
     facts = [count_text(len(events), "event")]
     if result.checkpoints:
         facts.append(count_text(len(result.checkpoints), "checkpoint"))
@@ -73,7 +71,7 @@ def result_bundle(result: Any) -> Bundle:
 def run_bundle(run: Any) -> Bundle:
     """A run that is driven step by step: the same as of a result, under a picture of its present state."""
     events = run.events
-    state = "PAUSED" if getattr(run, "paused", False) else _state_name(run.status)
+    state = "paused" if getattr(run, "paused", False) else state_text(run.status)
     facts = [
         str(run.run_id),
         f"superstep {run.superstep}",
@@ -93,7 +91,7 @@ def report_bundle(report: Any) -> Bundle:
     if report.pause_reason is not None:
         facts.append(f"paused: {report.pause_reason}")
     tables = _run_tables(report.events, report.requests)
-    return _page("StepReport", _state_name(report.status), facts, tables).bundle()
+    return _page("StepReport", state_text(report.status), facts, tables).bundle()
 
 
 def event_bundle(event: Any) -> Bundle:
@@ -139,8 +137,7 @@ def checkpoint_bundle(checkpoint: Any) -> Bundle:
 
 
 def _page(title: str, state: str, facts: list[str], tables: list[Table], picture: Markup | None = None) -> Page:
-    look = "idle" if state == "PAUSED" else _LOOK_OF.get(state, "idle")
-    return Page(title, state=state, look=look, facts=facts, tables=tables, picture=picture)
+    return Page(title, state=state, look=_LOOK_OF.get(state, "idle"), facts=facts, tables=tables, picture=picture)
 
 
 def _run_tables(events: list[Any], requests: Any) -> list[Table]:
@@ -171,7 +168,7 @@ def _event_facts(event: Any) -> list[tuple[str, object]]:
     if event.superstep is None:
         facts[-1] = ("superstep", event.iteration)
     if event.state is not None:
-        facts.append(("state", _state_name(event.state)))
+        facts.append(("state", state_text(event.state)))
     if event.type == "request_info":
         facts += [("request", event.request_id), ("answer type", request_rows([event])[0][-1])]
     if event.details is not None:
@@ -201,10 +198,6 @@ def _info_table(info: Any) -> Table:
 
 def _mask(key: str, value: str) -> str:
     return MASK if is_secret_name(key) else value
-
-
-def _state_name(state: Any) -> str:
-    return "" if state is None else str(getattr(state, "value", state))
 
 
 def _values(requests: Any) -> list[Any]:
