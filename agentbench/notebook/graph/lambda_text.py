@@ -1,95 +1,42 @@
-"""The text of a condition that is a lambda: `score < 0.5` for `lambda draft: draft.score < 0.5`.
-
-The text is found in the source by its line and checked against the compiled code, so that a source that was edited
-since gives no text rather than a wrong one. Nothing is executed.
-"""
+"""The text of a condition that is a lambda: `score < 0.5` for `lambda draft: draft.score < 0.5`."""
 
 import ast
-import functools
-import linecache
+import inspect
 import warnings
+from functools import lru_cache
 from types import CodeType
-
-__all__ = ["lambda_text"]
-
-_CACHED_SOURCES = 8
 
 
 def lambda_text(function: object) -> str | None:
-    """Return the body of a lambda as text, without the name of its argument; `None` for anything else.
-
-    Args:
-        function: A condition.
-    """
+    """Return the body of a lambda without its argument's name; `None` if its source is not at hand or is in doubt."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or code.co_name != "<lambda>":
         return None
-    linecache.checkcache(code.co_filename)
-    source = "".join(linecache.getlines(code.co_filename))
-    texts = {_body_text(node) for node in _lambdas(source).get(code.co_firstlineno, ()) if _is_source_of(node, code)}
-    return texts.pop() if len(texts) == 1 else None
-
-
-@functools.lru_cache(maxsize=_CACHED_SOURCES)
-def _lambdas(source: str) -> dict[int, list[ast.Lambda]]:
-    """Return all lambdas of a source text by line; none if it is not Python."""
-    try:
-        # Cells may await outside of functions.
-        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        with warnings.catch_warnings():  # the import of the code emitted them already
-            warnings.simplefilter("ignore")
-            tree: ast.AST = compile(source, "<source>", "exec", flags=flags, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[int, list[ast.Lambda]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Lambda):
-            found.setdefault(node.lineno, []).append(node)
-    return found
-
-
-def _is_source_of(node: ast.Lambda, code: CodeType) -> bool:
-    """Whether a lambda, compiled, would be this code; names from around it may be of either kind."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outer = compile(ast.Expression(node), "<source>", "eval", dont_inherit=True)
-    except (SyntaxError, ValueError):  # such as `await` inside
-        return False
-    return any(_facts(each) == _facts(code) for each in outer.co_consts if isinstance(each, CodeType))
+            warnings.simplefilter("ignore")  # the code itself has warned already
+            found = _lambdas("".join(inspect.findsource(code)[0])).get((code.co_firstlineno, _words(code)), set())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return next(iter(found)) if len(found) == 1 else None
 
 
-def _facts(code: CodeType) -> tuple[object, ...]:
-    """Return the parts of code that do not depend on its place; Python 3.10 stores that in a constant of inner code."""
-    constants = tuple(
-        (type(each), each)
-        for each in code.co_consts
-        if not isinstance(each, CodeType) and not (isinstance(each, str) and "<locals>" in each)
-    )
-    return code.co_varnames, constants, _names(code)
+@lru_cache(maxsize=8)
+def _lambdas(source: str) -> dict[tuple[int, frozenset[str]], set[str]]:
+    """Texts by line and words: those differ where a file has changed since its code was made."""
+    texts: dict[tuple[int, frozenset[str]], set[str]] = {}
+    for node in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Lambda)):
+        code = compile(ast.Expression(node), "<source>", "eval", dont_inherit=True).co_consts[0]
+        body = ast.parse(ast.unparse(node.body), mode="eval")
+        for each in ast.walk(body):
+            if isinstance(each, ast.Attribute) and [getattr(each.value, "id", "")] == [a.arg for a in node.args.args]:
+                each.value = ast.Name("\0")  # no text that is unparsed holds it
+        texts.setdefault((node.lineno, _words(code)), set()).add(ast.unparse(body).replace("\0.", ""))
+    return texts
 
 
-def _names(code: CodeType) -> frozenset[str]:
-    inner = (_names(each) for each in code.co_consts if isinstance(each, CodeType))
-    return frozenset(code.co_names).union(code.co_freevars, *inner)
-
-
-def _body_text(node: ast.Lambda) -> str:
-    arguments = [*node.args.posonlyargs, *node.args.args]
-    if len(arguments) != 1:
-        return ast.unparse(node.body)
-    copied = ast.parse(ast.unparse(node.body), mode="eval").body  # the cached tree stays as it is
-    return ast.unparse(_AttributesOnly(arguments[0].arg).visit(copied))
-
-
-class _AttributesOnly(ast.NodeTransformer):
-    """Replaces `draft.score` by `score` for the argument `draft`, whose name says nothing at an edge."""
-
-    def __init__(self, argument: str) -> None:
-        self._argument = argument
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id == self._argument:
-            return ast.copy_location(ast.Name(id=node.attr, ctx=ast.Load()), node)
-        self.generic_visit(node)
-        return node
+def _words(code: CodeType) -> frozenset[str]:
+    """Names and constants in a function and the functions inside it."""
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    plain = (repr(each) for each in code.co_consts if each not in inner and "<lambda>" not in str(each))
+    return frozenset(plain).union(code.co_names, code.co_freevars, code.co_varnames, *map(_words, inner))
