@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph.view import draw as draw
     from agentbench.notebook.graph_panel.live import GraphPanel as GraphPanel
     from agentbench.notebook.graph_panel.panel import make_graph_panel as make_graph_panel
-    from agentbench.notebook.graph_panel.plain import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.look.prose import Prose as Prose
     from agentbench.notebook.look.prose import prose as prose
     from agentbench.notebook.plots.compare import ComparePlot as ComparePlot
@@ -79,7 +78,6 @@ _MODULE_OF = {
     "Frames": "frames.frames",
     "GraphPanel": "graph_panel.live",
     "GraphView": "graph.view",
-    "HtmlGraphPanel": "graph_panel.plain",
     "Inbox": "forms.inbox",
     "Plot": "plots.plot",
     "Price": "runtime.prices",

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-STEPPER, FORM, INBOX, GRAPH, PLAIN_GRAPH, OUTPUT = (
+STEPPER, FORM, INBOX, GRAPH, OUTPUT = (
     ".abs-frame",
     ".abf",
     ".abi",
     ".ab_panel",
-    ".widget-vbox",
     ".jp-Cell-outputArea",
 )
 
@@ -258,13 +257,6 @@ GRAPH_SCENES = (
         "panel.update({'plan': 'done', 'library': 'running', 'archive': 'failed', 'review': 'waiting'}, "
         "{'plan': '2 visits'})",
         GRAPH,
-        sized=True,
-    ),
-    Scene(
-        "graph-plain",
-        "configure(live_graph=False)\npanel = make_graph_panel(build(NODES))\ndisplay(panel)\n"
-        "panel.update({'plan': 'done', 'library': 'running', 'review': 'waiting'})\nconfigure(live_graph=True)",
-        PLAIN_GRAPH,
         sized=True,
     ),
     Scene(

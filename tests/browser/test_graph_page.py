@@ -50,7 +50,7 @@ panel.svg = panel.svg.replace('</svg>', '''
 HOSTILE = """
 from IPython.display import display
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook import configure, draw, make_graph_panel
+from agentbench.notebook import draw, make_graph_panel
 from agentbench.notebook.cards import run as views
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook.attacks import ATTACKS
@@ -64,14 +64,10 @@ async def show(attack):
     workflow = WorkflowBuilder(start_executor=first, name=attack).add_edge(first, second).build()
     panel = make_graph_panel(workflow)
     panel.update({attack: 'waiting'}, {attack: attack})
-    configure(live_graph=False)
-    plain = make_graph_panel(workflow)
-    configure(live_graph=True)
-    plain.update({attack: 'waiting'})
     run = workflow.start(attack, checkpoint_storage=storage)
     result = await run.result()
     checkpoint = await storage.load(run.checkpoints[-1].checkpoint_id)
-    display(panel, plain, workflow, result, run, Shown(views.checkpoint_bundle(checkpoint)))
+    display(panel, workflow, result, run, Shown(views.checkpoint_bundle(checkpoint)))
     for event in {event.type: event for event in run.events}.values(): display(Shown(views.event_bundle(event)))
 for attack in ATTACKS[FIRST:LAST]: await show(attack)
 """

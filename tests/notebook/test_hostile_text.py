@@ -14,7 +14,6 @@ from agentbench.notebook.cards import run as views
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.graph_panel.panel import make_graph_panel
-from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs
@@ -109,7 +108,7 @@ def test_a_graph(renderer: str):
     for attack in ATTACKS:
         view = draw(named(attack), run={attack: "failed"}, renderer=renderer)
         check_svg(view.svg)
-        check_svg(view.live_svg())
+        check_svg(view.live_svg)
         check_text(view.text)
         check_text(view.table)
         texts = [each.text or "" for each in ElementTree.fromstring(view.svg).iter() if each.tag.endswith("}text")]
@@ -125,20 +124,6 @@ def test_a_panel_and_its_badges():
         for text in (*panel.badges.values(), panel.label, panel.note):
             check_text(text)
         check_text(repr(panel))
-        panel.close()
-
-
-def test_the_plain_panel():
-    for attack in ATTACKS:
-        configure(live_graph=False)
-        panel: Any = make_graph_panel(named(attack))
-        panel.update({attack: "waiting"}, {attack: attack})
-        panel.flush()
-        around, svg, after = re.split(r"(?=<svg)|(?<=</svg>)", panel._picture.value)
-        check_svg(svg)
-        check_html(around + after)
-        for name, _ in panel._list.options:
-            check_text(name)
         panel.close()
 
 

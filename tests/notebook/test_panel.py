@@ -1,4 +1,4 @@
-"""Both panels, by the interface that they share."""
+"""The live panel of a graph."""
 
 import json
 import subprocess
@@ -10,24 +10,14 @@ import pytest
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.graph_panel.live import GraphPanel
 from agentbench.notebook.graph_panel.panel import make_graph_panel
-from agentbench.notebook.graph_panel.plain import HtmlGraphPanel
 from agentbench.notebook.look import style
 from agentbench.notebook.runtime.settings import configure
 from tests.notebook import graphs
 
 
-@pytest.fixture(params=[True, False], ids=["live", "plain"])
-def panel(request: pytest.FixtureRequest):
-    configure(live_graph=request.param)
-    made = make_graph_panel(graphs.research())
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def live():
     made = make_graph_panel(graphs.research())
-    assert isinstance(made, GraphPanel)
     yield made
     made.close()
 
@@ -43,59 +33,61 @@ def from_page(live: GraphPanel, **content: object) -> None:
     live._from_page(live, content, [])
 
 
-# ---- choice
+# ---- without a live panel
 
 
-def test_the_live_panel_is_taken_unless_it_is_switched_off():
-    assert isinstance(make_graph_panel(graphs.research()), GraphPanel)
+def test_without_live_panels_a_cell_shows_the_picture_the_text_and_why(live: GraphPanel):
     configure(live_graph=False)
-    assert isinstance(make_graph_panel(graphs.research()), HtmlGraphPanel)
+    live.update({"plan": "done"})
+    bundle = live._repr_mimebundle_()
+    assert "ab_s_done" in bundle["image/svg+xml"]
+    assert "plan (start) [done]" in bundle["text/plain"]
+    assert "configure(live_graph=False)" in bundle["text/plain"].splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("missing", "expected"), [("anywidget", "HtmlGraphPanel"), ("ipywidgets", "WidgetsUnavailable")]
-)
-def test_a_missing_package_leads_to_the_next_best_thing(missing: str, expected: str):
+@pytest.mark.parametrize("missing", ["anywidget", "ipywidgets"])
+def test_a_missing_package_is_named_with_what_to_install(missing: str):
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "from agentbench.notebook.graph_panel.panel import make_graph_panel\n"
+        "from agentbench.notebook import make_graph_panel\n"
         "from tests.notebook.graphs import research\n"
-        "try: print(type(make_graph_panel(research())).__name__)\n"
-        "except Exception as error: print(type(error).__name__)"
+        "try: make_graph_panel(research())\n"
+        "except Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.strip() == expected
+    for words in ("WidgetsUnavailable", missing, 'pip install "agentbench[notebook]"', "draw() shows a picture"):
+        assert words in done.stdout
     assert issubclass(WidgetsUnavailable, ModuleNotFoundError)
 
 
-# ---- what both do
+# ---- in Python
 
 
-def test_a_selection_is_reported_once_and_read_both_ways(panel):
+def test_a_selection_is_reported_once_and_read_both_ways(live: GraphPanel):
     told: list[str | None] = []
-    stop = panel.on_select(told.append)
-    panel.select("draft")
-    panel.select("draft")
-    assert (panel.selected, panel.selected_id) == ("n2", "draft")
-    panel.select(None)
-    assert (panel.selected, panel.selected_id) == ("", None)
+    stop = live.on_select(told.append)
+    live.select("draft")
+    live.select("draft")
+    assert (live.selected, live.selected_id) == ("n2", "draft")
+    live.select(None)
+    assert (live.selected, live.selected_id) == ("", None)
     stop()
     stop()
-    panel.select("plan")
+    live.select("plan")
     assert told == ["draft", None]
 
 
-def test_breakpoints_are_shown_and_not_reported_back(panel):
+def test_breakpoints_are_shown_and_not_reported_back(live: GraphPanel):
     told: list[tuple[str, ...]] = []
-    panel.on_breakpoints(told.append)
-    panel.set_breakpoints(["review", "plan"])
-    assert panel.breakpoints == ["n0", "n3"]
-    assert panel.breakpoint_ids == ("plan", "review")
+    live.on_breakpoints(told.append)
+    live.set_breakpoints(["review", "plan"])
+    assert live.breakpoints == ["n0", "n3"]
+    assert live.breakpoint_ids == ("plan", "review")
     assert told == []
 
 
-def test_opening_a_group_keeps_states_selection_and_breakpoints(panel):
-    other = type(panel)(type(panel.model)(graphs.nested()))
+def test_opening_a_group_keeps_states_selection_and_breakpoints(live: GraphPanel):
+    other = make_graph_panel(graphs.nested())
     other.update({"after": "done"})
     other.select("after")
     other.set_breakpoints(["after"])
@@ -107,7 +99,7 @@ def test_opening_a_group_keeps_states_selection_and_breakpoints(panel):
     other.close()
 
 
-# ---- the live one
+# ---- on the page
 
 
 def test_a_tick_is_one_message_with_what_changed(live: GraphPanel):
@@ -199,56 +191,3 @@ def test_script_and_style_are_small_plain_and_local():
             "fetch(",
         ):
             assert forbidden not in without_names
-
-
-# ---- the plain one
-
-
-def test_the_plain_panel_selects_by_its_list():
-    configure(live_graph=False)
-    plain = make_graph_panel(graphs.nested())
-    assert isinstance(plain, HtmlGraphPanel)
-    told: list[str | None] = []
-    plain.on_select(told.append)
-    assert [name for name, _ in plain._list.options][:3] == ["(none)", "before (start)", "middle (sub-workflow)"]
-    plain._list.value = "n1"
-    assert told == ["middle"]
-    assert not plain._open.disabled
-    plain._open.click()
-    assert [frame.id for frame in plain.shape.frames] == ["middle"]
-    plain.close()
-
-
-def test_the_plain_panel_sets_breakpoints_by_its_button():
-    configure(live_graph=False)
-    plain = make_graph_panel(graphs.research())
-    assert isinstance(plain, HtmlGraphPanel)
-    told: list[tuple[str, ...]] = []
-    plain.on_breakpoints(told.append)
-    assert plain._stop.disabled
-    plain.select("draft")
-    plain._stop.value = True
-    assert told == [("draft",)]
-    plain.select("plan")
-    assert plain._stop.value is False
-    plain.select("draft")
-    plain._stop.value = False
-    assert told == [("draft",), ()]
-    plain.close()
-
-
-def test_the_plain_panel_shows_all_that_the_live_one_shows():
-    configure(live_graph=False)
-    plain = make_graph_panel(graphs.research())
-    assert isinstance(plain, HtmlGraphPanel)
-    plain.update({"review": "waiting", "plan": "done"}, {"plan": "2 visits"})
-    plain.set_breakpoints(["plan"])
-    plain.select("search")
-    plain.flush()
-    picture = plain._picture.value
-    for shown in ("ab_s_waiting", "ab_halo", "ab_ring", "ab_stop", "ab_pick", ">2 visits<"):
-        assert picture.count(shown) == 1
-    assert "<style" not in picture
-    assert "prefers-color-scheme" in plain._style.value
-    assert plain._list.options[1][0] == "plan (start, done, 2 visits, breakpoint)"
-    plain.close()

@@ -46,9 +46,3 @@ def test_a_very_large_graph_follows_what_happens():
     assert model.follow()
     assert model.drawn_states() == {model.element("step_0900"): "running"}
     assert not model.follow()
-
-
-def test_the_list_of_nodes_tells_kinds_and_states():
-    model = PanelModel(graphs.research())
-    model.update({"review": "waiting"})
-    assert model.names()[2:4] == [("draft", "n2"), ("review (asks a person, waiting)", "n3")]

@@ -250,7 +250,7 @@ def _nesting() -> Iterator[Finding]:
 
 def _widgets() -> Iterator[Finding]:
     if not settings.current().live_graph:
-        yield Finding("widgets", "plain ones, by configure(live_graph=False)")
+        yield Finding("widgets", "off, by configure(live_graph=False): pictures and texts instead")
         return
     try:
         import anywidget

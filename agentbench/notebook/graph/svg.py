@@ -7,20 +7,19 @@ versions in them, `style` attributes. It is applied to every SVG, of every rende
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.graph.dot import FONT, PAUSE_SIGN, node_title
-from agentbench.notebook.graph.shape import GraphShape, ShapeNode, running_order
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, running_order
 from agentbench.notebook.look.states import INK, PAUSE, STATES
 from agentbench.notebook.look.style import static_style
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["Decoration", "clean_svg", "decorate_svg"]
+__all__ = ["clean_svg", "decorate_svg"]
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
@@ -46,37 +45,10 @@ _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 _OWN_SHAPE = frozenset(["start", "hitl", "subworkflow"])
 _ROUNDING = 9.0
 _MARK_RADIUS = 8.5
-# Their widths, from the inside to the outside.
-_RINGS = {"ab_halo": 2.5, "ab_ring": 4.5, "ab_pick": 5.0}
-_RING_GAP = 2.5
 _NOTE_MARGIN, _NOTE_LINE, _NOTE_WIDTH = 14, 16, 160
 _ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
 
 Bounds = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoration:
-    """What is added to a picture: states, marks, a theme and a description.
-
-    Attributes:
-        states: States by element id.
-        badges: Short texts by element id, drawn below the nodes.
-        breakpoints: Element ids with a breakpoint.
-        selected: Element id of the selected node, or empty.
-        theme: `auto`, `light` or `dark`.
-        text: The text form, for readers that do not see the picture.
-        live: Whether a panel takes the picture up: then it carries names and connections, and no style and no ground.
-            Breakpoints and the selection are for panels too: only their style has colours for them.
-    """
-
-    states: Mapping[str, str] = field(default_factory=dict)
-    badges: Mapping[str, str] = field(default_factory=dict)
-    breakpoints: Collection[str] = ()
-    selected: str = ""
-    theme: str = "auto"
-    text: str = ""
-    live: bool = False
 
 
 def clean_svg(data: bytes, renderer: str) -> bytes:
@@ -100,29 +72,46 @@ def clean_svg(data: bytes, renderer: str) -> bytes:
     return ElementTree.tostring(root, encoding="unicode").encode()
 
 
-def decorate_svg(svg: bytes, shape: GraphShape, decoration: Decoration) -> str:
-    """Return the picture of a shape with names, states and its own style, as text.
+def decorate_svg(
+    svg: bytes, shape: GraphShape, states: Mapping[str, str] | None, *, theme: str = "auto", text: str = ""
+) -> str:
+    """Return the picture of a shape with names, states, its own style and a ground.
 
     Args:
-        svg: The cleaned output of a renderer for this shape.
+        svg: The output of a renderer for this shape.
         shape: The graph of the picture.
-        decoration: What to add.
+        states: States by element id; `None` for a picture that a panel paints: with connections, without a style.
+        theme: `auto`, `light` or `dark`.
+        text: The text form, for readers that do not see the picture.
     """
     root = ElementTree.fromstring(svg)
-    _strip_namespace(root)
+    for element in root.iter():
+        element.tag = _local(element.tag)
     root.set("xmlns", SVG_NAMESPACE)
     root.set("font-family", FONT)
     body = root.find("g")
     if body is None:
         return ElementTree.tostring(root, encoding="unicode")
-    for group in list(body):
-        _decorate_group(group, shape, decoration)
+    edges = {shape.element_of[edge.source, edge.target]: edge for edge in shape.edges}
+    for group in body:
+        element_id = group.get("id", "")
+        state = (states or {}).get(element_id, "idle")
+        kind, _, classes = group.get("class", "").partition(" ")
+        group.set("class", classes or kind)
+        for each in group.iter("text"):
+            each.attrib.pop("font-family", None)
+        if element_id in shape.node_of:
+            _decorate_node(group, shape.node_of[element_id], None if states is None else state)
+        elif element_id in edges:
+            _decorate_edge(group, shape, edges[element_id], live=states is None)
+        if state != "idle":
+            group.set("class", f"{group.get('class')} ab_s_{state}")
     _sort(body, shape)
     _say_once(body)
-    if decoration.live:
+    if states is None:
         root.set("class", "ab_svg")
     else:
-        _add_frame(root, shape, decoration)
+        _add_frame(root, shape, theme, text, with_states=bool(states))
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -178,36 +167,12 @@ def _round_match(match: "re.Match[str]") -> str:
     return f"{float(match.group()):.1f}".removesuffix(".0")
 
 
-def _strip_namespace(root: Element) -> None:
-    for element in root.iter():
-        element.tag = _local(element.tag)
-
-
-def _decorate_group(group: Element, shape: GraphShape, decoration: Decoration) -> None:
-    element_id = group.get("id", "")
-    kind = group.get("class", "").partition(" ")[0]
-    group.set("class", group.get("class", "").partition(" ")[2] or kind)
-    for text in group.iter("text"):
-        text.attrib.pop("font-family", None)
-    node = shape.node_of.get(element_id)
-    if node is not None:
-        _decorate_node(group, node, decoration)
-    elif kind == "edge":
-        _decorate_edge(group, shape, decoration)
-    state = decoration.states.get(element_id, "idle")
-    if state != "idle":
-        group.set("class", f"{group.get('class')} ab_s_{state}")
-
-
-def _decorate_node(group: Element, node: ShapeNode, decoration: Decoration) -> None:
+def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
+    """Add the name and the signs of a state; without a state, what a panel needs to add them."""
     _set_title(group, node_title(node))
-    element_id = group.get("id", "")
     shapes = [child for child in group if child.tag in _SHAPES]
     for index, drawn in enumerate(shapes):
         drawn.set("class", "ab_shape" if index == 0 else "ab_line")
-    if decoration.live:
-        group.set("data-name", esc(node.name, into="line"))
-        group.set("data-what", node.words)
     bounds = _bounds(shapes)
     if bounds is None:
         return
@@ -215,42 +180,32 @@ def _decorate_node(group: Element, node: ShapeNode, decoration: Decoration) -> N
         for drawn in shapes:
             _as_rect(drawn)
     outline = next((drawn for drawn in shapes if _reaches(drawn, bounds)), shapes[0])
-    if decoration.live:
+    _draw_pause(group)
+    if state is None:
+        group.set("data-name", esc(node.name, into="line"))
+        group.set("data-what", node.words)
         group.set("data-box", " ".join(f"{value:g}" for value in bounds))
         outline.set("class", f"{outline.get('class')} ab_outer")
-    state = decoration.states.get(element_id, "idle")
-    _draw_pause(group)
+        return
     if STATES[state].icon:
         _add_mark(group, shapes[0], bounds, state)
-    reach = _add_rings(
-        group,
-        outline,
-        ab_halo=state == "waiting",
-        ab_ring=element_id in decoration.breakpoints,
-        ab_pick=element_id == decoration.selected,
-    )
-    if element_id in decoration.breakpoints:
-        _add_stop(group, shapes[0], bounds)
-    if element_id in decoration.badges:
-        _add_badge(group, bounds, decoration.badges[element_id], reach)
+    if state == "waiting":  # a double border of any shape: wider copies below it
+        for name, width, colour in (("ab_gap", "4", {"stroke": "#FFFFFF"}), ("ab_halo", "6.5", {})):
+            ring = {**outline.attrib, "fill": "none", "class": name, **colour, "stroke-width": width}
+            group.insert(1, Element(outline.tag, ring))
 
 
-def _decorate_edge(group: Element, shape: GraphShape, decoration: Decoration) -> None:
-    element_id = group.get("id", "")
+def _decorate_edge(group: Element, shape: GraphShape, edge: ShapeEdge, *, live: bool) -> None:
     for child in group:
         if child.tag in _EDGE_CLASS:
             child.set("class", _EDGE_CLASS[child.tag])
     for text in group.iter("text"):
         # Graphviz leaves no gap between a line and the text above it.
         text.set("y", f"{float(text.get('y', '0')) - 2.5:g}")
-    index = int(element_id[1:]) if element_id[:1] == "e" and element_id[1:].isdigit() else len(shape.edges)
-    if index >= len(shape.edges):
-        return
-    edge = shape.edges[index]
     names = shape.name_of
     label = f" [{edge.label}]" if edge.label else ""
     _set_title(group, f"{names.get(edge.source, edge.source)} -> {names.get(edge.target, edge.target)}{label}")
-    if decoration.live:
+    if live:
         group.set("data-from", shape.element_of[edge.source])
         group.set("data-to", shape.element_of[edge.target])
 
@@ -315,41 +270,13 @@ def _reaches(shape: Element, bounds: Bounds) -> bool:
     return own is not None and all(abs(mine - all_) < 0.5 for mine, all_ in zip(own, bounds, strict=True))
 
 
-def _add_rings(group: Element, outline: Element, **wanted: bool) -> float:
-    """Wider copies of the outline below it: double borders and rings of any shape. Returns how far they reach.
-
-    The panel's script draws the same ones.
-    """
-    width = 1.5
-    for name, wide in _RINGS.items():
-        if wanted[name]:
-            width += _RING_GAP
-            copy = {**outline.attrib, "fill": "none"}
-            gap = {**copy, "class": "ab_gap", "stroke": "#FFFFFF", "stroke-width": f"{width:g}"}
-            width += wide
-            ring = {**copy, "class": name, "stroke-width": f"{width:g}"}
-            group[1:1] = [Element(outline.tag, ring), Element(outline.tag, gap)]
-    return width / 2
-
-
-def _add_stop(group: Element, shape: Element, bounds: Bounds) -> None:
-    left, top, right, _bottom = bounds
-    place = {"cx": f"{left + _inset(shape, right - left):g}", "cy": f"{top + 1:g}", "r": "5.5"}
-    SubElement(group, "circle", {"class": "ab_stop", **place})
-
-
-def _inset(shape: Element, width: float) -> float:
-    """How far the corners of a shape lie inside its bounds."""
-    return 0.0 if shape.tag in ("path", "rect") else 0.12 * width
-
-
 def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> None:
     """The second sign of a state, on the upper right of the shape; a fill for viewers that read no style."""
     style = STATES[state]
     left, top, right, _bottom = bounds
     if style.light is not None and "ab_node" in group.get("class", ""):
         shape.set("fill", style.light)
-    inset = _inset(shape, right - left)
+    inset = 0.0 if shape.tag in ("path", "rect") else 0.12 * (right - left)  # of the corners
     mark = SubElement(group, "g", {"class": "ab_mark", "transform": f"translate({right - inset:g} {top + 1:g})"})
     SubElement(mark, "circle", {"r": f"{_MARK_RADIUS:g}", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
     SubElement(mark, "path", {"d": style.icon, **_ICON})
@@ -367,13 +294,6 @@ def _draw_pause(group: Element) -> None:
     text.set("x", f"{middle + 6:g}")
     place = {"class": "ab_icon", "transform": f"translate({middle - half - 4:g} {y:g})"}
     SubElement(group, "path", {"d": PAUSE, **place, **_ICON})
-
-
-def _add_badge(group: Element, bounds: Bounds, text: str, reach: float) -> None:
-    left, _top, right, bottom = bounds
-    place = {"x": f"{(left + right) / 2:g}", "y": f"{bottom + 13 + reach:g}", "text-anchor": "middle"}
-    badge = SubElement(group, "text", {"class": "ab_badge", **place, "font-size": "12"})
-    badge.text = esc(text, into="line", limit=24)
 
 
 def _sort(body: Element, shape: GraphShape) -> None:
@@ -406,18 +326,18 @@ def _note_lines(note: str, width: float) -> list[str]:
     return lines
 
 
-def _add_frame(root: Element, shape: GraphShape, decoration: Decoration) -> None:
+def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_states: bool) -> None:
     """Add the parts of a standalone picture: name and description, style, and a ground that reads on any page."""
-    digest = hashlib.sha256(f"{shape.name}\0{decoration.text}".encode("utf-8", "replace")).hexdigest()[:8]
+    digest = hashlib.sha256(f"{shape.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:8]
     root.set("role", "img")
     root.set("aria-labelledby", f"ab_{digest}_t ab_{digest}_d")
-    root.set("class", f"ab_svg ab_{decoration.theme}")
+    root.set("class", f"ab_svg ab_{theme}")
     title = Element("title", {"id": f"ab_{digest}_t"})
     title.text = f"Graph of {esc(shape.name, into='line', limit=200)}"
     description = Element("desc", {"id": f"ab_{digest}_d"})
-    description.text = decoration.text
+    description.text = text
     style = Element("style")
-    style.text = static_style(decoration.theme, states=bool(decoration.states))
+    style.text = static_style(theme, states=with_states)
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
     note = _note_lines(shape.note, width - 2 * _NOTE_MARGIN)
     wider = max([0.0, *(text_width(line, 12) + 2 * _NOTE_MARGIN - width for line in note)])

@@ -14,7 +14,7 @@ from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.graph.folding import fit
 from agentbench.notebook.graph.renderers import Rendered, render_dot, render_svg
 from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
-from agentbench.notebook.graph.svg import Decoration, decorate_svg
+from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
 from agentbench.notebook.look.states import strongest
@@ -116,17 +116,15 @@ class GraphView:
                 found[element] = strongest([state, found.get(element, "idle")])
         return found
 
-    def live_svg(self, **looks: Any) -> str:
-        """The picture for a panel: with names and connections in it, without a style of its own.
-
-        Args:
-            looks: Further fields of `Decoration`; a panel that paints by itself needs none.
+    @property
+    def live_svg(self) -> str:
+        """The picture for a panel, which paints states: with names and connections in it, without a style of its own.
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: The renderer failed and no other could draw.
         """
-        return decorate_svg(self._rendered.data, self.shape, Decoration(live=True, **looks))
+        return decorate_svg(self._rendered.data, self.shape, None)
 
     def png(self, scale: float = 2) -> bytes:
         """The picture as PNG on an opaque ground, states painted in.
@@ -221,7 +219,7 @@ class GraphView:
 
 @functools.lru_cache(maxsize=16)
 def _picture(data: bytes, shape: GraphShape, states: _Items, node_states: _Items, theme: str) -> str:
-    return decorate_svg(data, shape, Decoration(states=dict(states), theme=theme, text=_text(shape, node_states)))
+    return decorate_svg(data, shape, dict(states), theme=theme, text=_text(shape, node_states))
 
 
 @functools.lru_cache(maxsize=16)

@@ -160,6 +160,20 @@ class PanelModel:
         node = self.shape.node_of.get(element)
         return None if node is None else node.id
 
+    @property
+    def breakpoint_elements(self) -> list[str]:
+        """The elements of the breakpoints that are drawn."""
+        return [element for each in self.breakpoints if (element := self.element(each))]
+
+    def take_breakpoints(self, elements: Iterable[str]) -> bool:
+        """Take over breakpoints that the person set; those inside folded groups stay. True if they are others now."""
+        nodes = [node for element in elements if (node := self.shape.node_of.get(element)) is not None]
+        drawn = {node.id for node in self.shape.node_of.values()}
+        hidden = [each for each in self.breakpoints if each not in drawn]
+        before = self.breakpoints
+        self.breakpoints = self.drawable([*hidden, *(node.id for node in nodes if "group" not in node.kinds)])
+        return self.breakpoints != before
+
     def drawable(self, executor_ids: Iterable[str]) -> tuple[str, ...]:
         """Return those ids that can be drawn, each once, in builder order.
 
@@ -174,16 +188,6 @@ class PanelModel:
             raise ValueError(msg)
         return tuple(dict.fromkeys(each for each in order if each in wanted))
 
-    def painted_svg(self) -> str:
-        """The picture with all there is to see, for a panel that cannot paint by itself."""
-        with self._lock:
-            return self.view.live_svg(
-                states=self.drawn_states(),
-                badges=self.drawn_badges(),
-                breakpoints={self.element(each) for each in self.breakpoints},
-                selected=self.element(self.selected),
-            )
-
     def snapshot(self) -> GraphView:
         """Return a picture with the states as they are now."""
         with self._lock:
@@ -194,19 +198,6 @@ class PanelModel:
                 expand=self.expand,
                 max_nodes=self._max_nodes,
             )
-
-    def names(self) -> list[tuple[str, str]]:
-        """Names with their facts, and elements, of all nodes and frames, for a list to choose from."""
-        states, badges = self.drawn_states(), self.drawn_badges()
-        rows = []
-        for element, node in self.shape.node_of.items():
-            state = states.get(element, "idle")
-            facts = [node.words, STATES[state].words if state != "idle" else "", badges.get(element, "")]
-            facts.append("breakpoint" if node.id in self.breakpoints else "")
-            words = ", ".join(filter(None, facts))
-            name = esc(node.id, into="line", limit=80)
-            rows.append((f"{name} ({words})" if words else name, element))
-        return rows
 
     def _note(self, key: Any) -> str | None:
         """Remember which element a key belongs to; `None` if it is not drawn."""

@@ -4,7 +4,7 @@ import pytest
 
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
-from agentbench.notebook.graph.svg import Decoration, clean_svg, decorate_svg
+from agentbench.notebook.graph.svg import clean_svg, decorate_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -24,8 +24,8 @@ RAW = b"""<?xml version="1.0"?><!DOCTYPE svg><!-- made by 1.2.3 -->
 <polygon points="60,20 55,18 55,22"/><text x="45" y="18">if x</text></g></g></svg>"""
 
 
-def decorated(**decoration) -> ElementTree.Element:
-    return ElementTree.fromstring(decorate_svg(clean_svg(RAW, "test"), SHAPE, Decoration(**decoration)))
+def decorated(states: dict[str, str] | None, raw: bytes = RAW, text: str = "") -> ElementTree.Element:
+    return ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, states, text=text))
 
 
 def group(root: ElementTree.Element, element: str) -> ElementTree.Element:
@@ -76,7 +76,7 @@ def test_entities_are_refused():
 
 
 def test_a_picture_on_its_own_has_a_name_a_text_a_style_and_a_ground():
-    root = decorated(text="a -> b")
+    root = decorated({}, text="a -> b")
     assert root.get("role") == "img"
     title, description, style, ground = root[:4]
     assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
@@ -87,7 +87,7 @@ def test_a_picture_on_its_own_has_a_name_a_text_a_style_and_a_ground():
 
 
 def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
-    node = group(decorated(states={"n1": "failed", "e0": "done"}), "n1")
+    node = group(decorated({"n1": "failed", "e0": "done"}), "n1")
     assert node.get("class") == "ab_node ab_s_failed"
     mark = node.find(f"{SVG}g")
     assert mark is not None
@@ -96,7 +96,7 @@ def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
     shape = node.find(f"{SVG}rect")
     assert shape is not None
     assert shape.get("fill") == "#D55E00"
-    assert group(decorated(states={"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
+    assert group(decorated({"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
 
 
 def test_rings_go_around_the_outermost_outline():
@@ -109,38 +109,16 @@ def test_rings_go_around_the_outermost_outline():
         b'<ellipse fill="white" cx="20" cy="20" rx="11" ry="6"/><ellipse cx="20" cy="20" rx="15" ry="10"/>',
     )
     for raw, expected in ((lid, ["ab_shape ab_outer", "ab_line"]), (double, ["ab_shape", "ab_line ab_outer"])):
-        root = ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration(live=True)))
+        root = decorated(None, raw)
         outlines = [each for each in group(root, "n0") if each.tag in (f"{SVG}path", f"{SVG}ellipse")]
         assert [each.get("class") for each in outlines] == expected
-        waiting = ElementTree.fromstring(
-            decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration(states={"n0": "waiting"}))
-        )
-        halo = next(each for each in group(waiting, "n0") if each.get("class") == "ab_halo")
+        halo = next(each for each in group(decorated({"n0": "waiting"}, raw), "n0") if each.get("class") == "ab_halo")
         outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
         assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
 
 
-def test_badges_stand_below_their_node_and_are_escaped():
-    texts = [each.text for each in group(decorated(badges={"n1": "2 visits\u202e"}), "n1").iter(f"{SVG}text")]
-    assert texts == ["b", "2 visits\\u202e"]
-
-
-def test_breakpoints_and_the_selection_are_rings_around_each_other():
-    looks = {"states": {"n0": "waiting"}, "breakpoints": ["n0"], "selected": "n0", "badges": {"n0": "9 ms"}}
-    node = group(decorated(live=True, **looks), "n0")
-    rings = [each for each in node.findall(f"{SVG}ellipse") if "shape" not in each.get("class", "")]
-    assert [each.get("class") for each in rings] == ["ab_pick", "ab_gap", "ab_ring", "ab_gap", "ab_halo", "ab_gap"]
-    widths = [float(each.get("stroke-width", "0")) for each in rings]
-    assert widths == sorted(widths, reverse=True)
-    assert len([each for each in node if each.get("class") == "ab_stop"]) == 1
-    badge = next(each for each in node if each.get("class") == "ab_badge")
-    assert float(badge.get("y", "0")) - 12 > 30 + widths[0] / 2 - 6
-    plain = group(decorated(live=True), "n0")
-    assert not [each for each in plain.iter() if each.get("class") in ("ab_stop", "ab_gap")]
-
-
 def test_a_live_picture_carries_names_and_connections_and_no_style():
-    root = decorated(live=True)
+    root = decorated(None)
     node, edge = group(root, "n0"), group(root, "e0")
     assert (node.get("data-name"), node.get("data-what"), node.get("data-box")) == ("a", "start", "5 10 35 30")
     assert (edge.get("data-from"), edge.get("data-to")) == ("n0", "n1")

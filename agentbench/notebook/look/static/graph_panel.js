@@ -1,11 +1,10 @@
-// A graph that is sent once and painted often, from maps of elements to states.
-// Text meets the page as text nodes only; the SVG is checked before it is adopted.
+// A graph that is sent once and painted often. Text meets the page as text nodes; the SVG is checked.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 const BUTTONS = { Fit: ["Fit the graph", "0"], "\u2212": ["Zoom out", "-"], "+": ["Zoom in", "+"] };
 
-// Parses SVG as XML and drops whatever could act, whoever made it.
+// Parses SVG as XML and drops whatever could act.
 function checked(text) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.localName !== "svg" || root.querySelector("parsererror")) return null;
@@ -29,7 +28,7 @@ function make(parent, tag, attributes) {
   return made;
 }
 
-// JupyterLab's own keys cut and add cells; it leaves elements alone that say so.
+// JupyterLab's own keys cut and add cells, but not here.
 function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "";
   return element;
@@ -99,7 +98,7 @@ class Graph {
     if (busy?.at && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
-  // Paints what looks or sounds otherwise than before.
+  // Paints what has changed.
   sync() {
     const [badges, stops, selected] = ["badges", "breakpoints", "selected"].map((name) => this.get(name));
     for (const [id, part] of this.parts) {
@@ -126,22 +125,24 @@ class Graph {
       this.ring(part, name, (width += wide));
     }
     if (stop) make(part, "circle", { class: "ab_extra ab_stop", r: 5.5, cx: left + inset, cy: top + 1 });
+    const mark = (name, x, y) => make(part, "g", { class: `ab_extra ${name}`, transform: `translate(${x} ${y})` });
     if (icon) {
-      const transform = `translate(${right - inset} ${top + 1})`;
-      const mark = make(part, "g", { class: "ab_extra ab_mark", transform });
-      make(mark, "circle", { r: 8.5 });
-      make(mark, "path", { d: icon });
+      const sign = mark("ab_mark", right - inset, top + 1);
+      make(sign, "circle", { r: 8.5 });
+      make(sign, "path", { d: icon });
     }
     if (badge) {
-      const at = { x: (left + right) / 2, y: bottom + 13 + width / 2, "text-anchor": "middle", "font-size": 12 };
-      make(part, "text", { class: "ab_extra ab_badge", ...at }).textContent = badge;
+      const label = mark("ab_badge", (left + right) / 2, bottom + width / 2);
+      const wide = 7 * badge.length + 10;
+      make(label, "rect", { x: -wide / 2, y: -7, width: wide, height: 15, rx: 7 });
+      make(label, "text", { y: 4.5 }).textContent = badge;
     }
     const said = [part.dataset.name, words, badge, stop && "breakpoint", selected && "selected"];
     part.ariaLabel = said.filter(Boolean).join(", ");
     part.ariaPressed = selected;
   }
 
-  // Double borders and rings of any shape: wider copies below it.
+  // Rings of any shape: wider copies below it.
   ring(part, name, width) {
     const copy = part.querySelector(".ab_outer").cloneNode();
     copy.setAttribute("class", `ab_extra ${name}`);
@@ -169,7 +170,7 @@ class Graph {
     if (box.top < port.top || box.bottom > port.bottom) this.port.scrollTop += box.top - port.top - port.height / 2;
   }
 
-  // The next node in a direction: along an edge if one leads there, else the nearest.
+  // The next node in a direction, along an edge if one leads there.
   next(id, [dx, dy]) {
     const from = this.parts.get(id).at;
     const joined = this.edges.filter((edge) => edge.includes(id)).flat();
@@ -213,7 +214,7 @@ class Graph {
     } else if (key === "b" && id) this.stop(id);
     else if ("+=-0".includes(key)) this.onview(key);
     else {
-      // Out of the graph; a stepper around it hears all keys that are left over.
+      // Out of the graph.
       if (key === "Escape") this.el.querySelector("button").focus();
       return;
     }
@@ -228,13 +229,13 @@ class Graph {
     this.pick(id ?? "");
   }
 
-  // A group that is selected already opens or folds.
+  // A selected group opens or folds.
   pick(id) {
     if (id && this.get("selected") === id) this.model.send({ kind: "open", element: id });
     this.set("selected", id);
   }
 
-  // Drags the ground, not nodes and scroll bars.
+  // Drags the ground.
   pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
     const { port } = this;
     this.dragged = false;
@@ -258,8 +259,10 @@ class Graph {
     this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
   }
 
+  // All of the graph, or of its shorter side where all would be a sliver.
   onview(key) {
-    this.zoom({ 0: Math.min(this.fit, this.get("height") / this.size[1]) / this.scale, "-": 0.8 }[key] ?? 1.25);
+    const sides = [this.fit, Math.min(1, (this.get("height") - 16) / this.size[1])].sort();
+    this.zoom({ 0: (sides[0] < 0.15 ? sides[1] : sides[0]) / this.scale, "-": 0.8 }[key] ?? 1.25);
   }
 
   get fit() {
