@@ -116,8 +116,8 @@ class Form:
     def __init__(
         self, content: FormContent, model: FormModel, *, request: Request | None = None, respond: Respond | None = None
     ) -> None:
-        self.content = content
-        self.model = model
+        self._content = content
+        self._model = model
         self._request = request
         self._name = content.name if request is None else request.request_id
         self._respond = respond
@@ -131,36 +131,36 @@ class Form:
     def state(self) -> FormState:
         """The state: editing, validating, invalid, sending, answered, refused or expired."""
         self._check_deadline()
-        return self.model.state
+        return self._model.state
 
     @property
     def raw(self) -> dict[str, Raw]:
         """The typed texts, by path of the field; always readable. `None` means "none"."""
-        return self.model.raw
+        return self._model.raw
 
     @property
     def errors(self) -> dict[str, str]:
         """Problems that the last check found, by path."""
-        return self.model.errors
+        return self._model.errors
 
     @property
     def refusal(self) -> str:
         """Why the last answer was refused; empty if none was."""
-        return self.model.refusal
+        return self._model.refusal
 
     @property
     def value(self) -> Any:
         """The submitted answer, else the current value of the fields; see the errors of the class."""
-        if self.model.state is FormState.ANSWERED and not self.model.answered_here:
+        if self._model.state is FormState.ANSWERED and not self._model.answered_here:
             raise self._already_answered()
-        return self.model.value()
+        return self._model.value()
 
     # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
         """Validate all fields and set `errors`; return whether there are none. Changes no text."""
         with self._lock:
-            return self.model.state is FormState.ANSWERED or self.model.validate()
+            return self._model.state is FormState.ANSWERED or self._model.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
         """Type `text` into a field; it replaces the text that is there.
@@ -175,17 +175,15 @@ class Form:
         Raises:
             KeyError: There is no such field.
             ValueError: The field does not accept this text.
-            RequestAlreadyAnswered: The request was answered.
-            RequestExpired: The deadline of the request has passed.
         """
         with self._lock:
             self._require_live()
-            self.model.set_raw({path: text})
+            self._model.set_raw({path: text})
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
         added = self._change_rows(path, lambda rows: rows.add())
-        return next(place.path for place in self.model.root.walk() if place.key == added)
+        return next(place.path for place in self._model.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
         """Remove the row at a position; raises `IndexError` if there is none."""
@@ -205,14 +203,14 @@ class Form:
 
         with self._lock:
             self._require_live()
-            return self.model.change(change)
+            return self._model.change(change)
 
     # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     @property
     def json(self) -> str:
         """The content of the form as JSON, without secrets and files; texts that are not values stay texts."""
-        return self.model.json()
+        return self._model.json()
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
@@ -228,16 +226,16 @@ class Form:
         """
         with self._lock:
             self._require_live()
-            self.model.open_json()
+            self._model.open_json()
             if text is not None:
-                self.model.type_json(text, origin=origin)
+                self._model.type_json(text, origin=origin)
 
     def edit_fields(self) -> bool:
         """Go back to the fields. Returns whether that was possible; if not, the JSON text stays open."""
         with self._lock:
             self._require_live()
-            self.model.close_json()
-            return self.model.json_text is None
+            self._model.close_json()
+            return self._model.json_text is None
 
     def submit(self) -> bool:
         """Validate the fields and send the answer, once.
@@ -245,10 +243,6 @@ class Form:
         Returns:
             Whether it was accepted. If not, `state` is `invalid` (see `errors`), `refused` (see `refusal`), or still
             `sending` if the other side takes longer than ten seconds.
-
-        Raises:
-            RequestAlreadyAnswered: The request was answered before.
-            RequestExpired: The deadline of the request has passed.
         """
         return self._wait(self._submit())
 
@@ -256,24 +250,24 @@ class Form:
         """Send a value of the response type as the answer, instead of the value of the fields; see `submit`."""
         with self._lock:
             self._require_live()
-            self.model.begin_sending_value()
+            self._model.begin_sending_value()
         return self._wait(self._send(value))
 
     def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
         if sending is not None and not _bridge.on_engine_thread():
             sending.settled(_PATIENCE_S)
-        return self.model.state is FormState.ANSWERED and self.model.answered_here
+        return self._model.state is FormState.ANSWERED and self._model.answered_here
 
     @property
     def live(self) -> bool:
         """Whether it can still be answered from here."""
         self._check_deadline()
-        return self.model.live
+        return self._model.live
 
     def asks(self, request: Request) -> bool:
         """Whether this is the form of a request, also if a restored run emits the same open request again."""
         if self._request is None or (
-            request is not self._request and not carry_over(self._request, self.model, request)
+            request is not self._request and not carry_over(self._request, self._model, request)
         ):
             return False
         self._request = request
@@ -282,8 +276,8 @@ class Form:
     def end_elsewhere(self, answer: Any = None) -> None:
         """Close the form because its request was answered elsewhere, with `answer` if that is known."""
         with self._lock:
-            if self.model.live:
-                self.model.accept(answer, _now_text(), here=False)
+            if self._model.live:
+                self._model.accept(answer, _now_text(), here=False)
 
     def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""
@@ -302,25 +296,23 @@ class Form:
 
         Raises:
             KeyError: There is no such button or field.
-            RequestAlreadyAnswered: The request was answered before.
-            RequestExpired: The deadline of the request has passed.
         """
-        pressed = self.content.action(action)
+        pressed = self._content.action(action)
         if pressed is None:
-            names = ", ".join(each.name for each in self.content.actions)
+            names = ", ".join(each.name for each in self._content.actions)
             msg = f"No button {action!r}. The buttons are: {names}."
             raise KeyError(msg)
         with self._lock:
             self._require_live()
-            self.model.set_raw(raw or {}, origin=origin)
+            self._model.set_raw(raw or {}, origin=origin)
         self._submit(pressed.sets)
 
     def change(self, edit: Callable[[Place], Any], *, origin: str | None = None) -> Any:
         """Write into the fields as a page does, validate them, and return the result of `edit`; raises as `set_raw`."""
         with self._lock:
             self._require_live()
-            result = self.model.change(edit, origin=origin)
-            self.model.validate()
+            result = self._model.change(edit, origin=origin)
+            self._model.validate()
             return result
 
     def reopen(self) -> None:
@@ -333,7 +325,7 @@ class Form:
         with self._lock:
             self._require_live()
             try:
-                answer = self.model.begin_sending(sets)
+                answer = self._model.begin_sending(sets)
             except FormInvalid:
                 return None
         return self._send(answer)
@@ -341,7 +333,10 @@ class Form:
     def _send(self, answer: Any) -> "_bridge.EngineFuture[None] | None":
         # Foreign code is called without the lock: it may read this form.
         try:
-            outcomes = self._hand_over(answer)
+            if self._respond is not None and self._request is not None:
+                outcomes = [self._respond(self._request.request_id, answer)]
+            else:
+                outcomes = [fn(answer) for fn in tuple(self._listeners)]
         except Exception as error:  # noqa: BLE001 - every error of the other side is its refusal
             self._end(answer, error)
             return None
@@ -350,11 +345,6 @@ class Form:
             self._end(answer, None)
             return None
         return _bridge.submit(self._await_outcomes(answer, waiting))
-
-    def _hand_over(self, answer: Any) -> list[object]:
-        if self._respond is not None and self._request is not None:
-            return [self._respond(self._request.request_id, answer)]
-        return [fn(answer) for fn in tuple(self._listeners)]
 
     async def _await_outcomes(self, answer: Any, outcomes: "list[Any]") -> None:
         try:
@@ -372,13 +362,13 @@ class Form:
         """Record whether the answer was accepted; `error` says why not."""
         with self._lock:
             if error is None:
-                self.model.accept(answer, _now_text())
+                self._model.accept(answer, _now_text())
             elif isinstance(error, RequestAlreadyAnswered):
-                self.model.accept(None, error.answered_at, here=False)
+                self._model.accept(None, error.answered_at, here=False)
             elif isinstance(error, RequestExpired):
-                self.model.expire()
+                self._model.expire()
             else:
-                self.model.refuse(str(error) or type(error).__name__)
+                self._model.refuse(str(error) or type(error).__name__)
         if error is None and self._respond is not None:
             for fn in tuple(self._listeners):
                 fn(answer)
@@ -387,25 +377,25 @@ class Form:
 
     def _require_live(self) -> None:
         self._check_deadline()
-        if self.model.live:
+        if self._model.live:
             return
-        if self.model.state is FormState.EXPIRED:
-            raise RequestExpired(self._name, self.content.deadline_text)
-        if self._request is None and self.model.state is FormState.ANSWERED:
-            self.model.reopen()
+        if self._model.state is FormState.EXPIRED:
+            raise RequestExpired(self._name, self._content.deadline_text)
+        if self._request is None and self._model.state is FormState.ANSWERED:
+            self._model.reopen()
             return
         raise self._already_answered()
 
     def _already_answered(self) -> RequestAlreadyAnswered:
-        return RequestAlreadyAnswered(self._name, self.model.answered_at)
+        return RequestAlreadyAnswered(self._name, self._model.answered_at)
 
     def _check_deadline(self) -> None:
-        deadline = self.content.deadline
-        if deadline is None or not self.model.live:
+        deadline = self._content.deadline
+        if deadline is None or not self._model.live:
             return
         if runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
             with self._lock:
-                self.model.expire()
+                self._model.expire()
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -422,14 +412,14 @@ class Form:
             except ModuleNotFoundError as error:
                 instead = "form.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._page = FormPage(self)
+            self._page = FormPage(self, self._content, self._model)
         return self._page.panel
 
     @property
     def text(self) -> str:
         """The form in words, with the code that answers it, without the typed texts."""
         self._check_deadline()
-        return form_text(self.content, self.model)
+        return form_text(self._content, self._model)
 
     def close(self) -> None:
         """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
@@ -447,7 +437,7 @@ class Form:
         return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:
-        return f"Form({self.content.name}, {self.model.state})"
+        return f"Form({self._content.name}, {self._model.state})"
 
 
 def _now_text() -> str:

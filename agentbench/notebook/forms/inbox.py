@@ -1,5 +1,6 @@
 """The inbox: the open requests of several runs in one place, the newest at the bottom, each with its own form."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,7 +120,7 @@ class Inbox:
         Raises:
             TypeError: If it is neither.
         """
-        source = source_of(run)
+        source = _source_of(run)
         with self._lock:
             self._sources.append(source)
             self._unwatch.append(source.watch(self.refresh))
@@ -284,7 +285,7 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Source:
-    """One run, as an inbox sees it.
+    """A run or a stepper, as an inbox sees it.
 
     Attributes:
         name: Name on the page.
@@ -301,42 +302,23 @@ class Source:
     answers: Mapping[str, Any] = field(default_factory=dict)
 
 
-def source_of(run: Any) -> Source:
-    """See a run or a stepper as a source.
-
-    Raises:
-        TypeError: If it is neither.
-    """
-    if hasattr(run, "arespond") and hasattr(run, "pending"):
-        return _stepper(run)
+def _source_of(run: Any) -> Source:
     if hasattr(run, "pending_requests") and hasattr(run, "send_response"):
-        return _run(run)
-    msg = f"An inbox follows what workflow.start() and stepper() return, not {type(run).__name__}."
-    raise TypeError(msg)
-
-
-def _run(run: Any) -> Source:
-    workflow = getattr(getattr(run, "workflow", None), "name", None)
-    name = f"{workflow}, {run_name(run.run_id)}" if workflow else run_name(run.run_id)
-
-    def watch(look: Callable[[], object]) -> Unwatch:
-        listen = getattr(run, "listen", None)
-        if listen is None:
-            return lambda: None
-        stop: Unwatch = listen(lambda _events: look())
-        return stop
-
-    return Source(name, lambda: run.pending_requests, run.send_response, watch)
-
-
-def _stepper(stepper: Any) -> Source:
+        workflow = getattr(getattr(run, "workflow", None), "name", None)
+        name = f"{workflow}, {run_name(run.run_id)}" if workflow else run_name(run.run_id)
+        listen = getattr(run, "listen", lambda _: lambda: None)
+        return Source(name, lambda: run.pending_requests, run.send_response, lambda look: listen(lambda _: look()))
+    if not (hasattr(run, "pending") and hasattr(run, "respond")):
+        msg = f"An inbox follows what workflow.start() and stepper() return, not {type(run).__name__}."
+        raise TypeError(msg)
     answers: dict[str, Any] = {}
 
     def watch(look: Callable[[], object]) -> Unwatch:
-        stops = [stepper.on("answer", lambda answered: answers.update([answered]))]
-        stops += [stepper.on(kind, lambda _: look()) for kind in ("status", "step", "request_info", "answer")]
+        stops = [run.on("answer", lambda answered: answers.update([answered]))]
+        stops += [run.on(kind, lambda _: look()) for kind in ("status", "step", "request_info", "answer")]
         return lambda: [stop() for stop in stops]
 
-    return Source(
-        f"{stepper.name}, {run_name(stepper.run_id)}", lambda: stepper.pending, stepper.arespond, watch, answers
-    )
+    def send(request_id: str, value: Any) -> object:
+        return asyncio.to_thread(run.respond, request_id, value)  # it waits for the run
+
+    return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, watch, answers)

@@ -19,9 +19,10 @@ import anywidget
 import traitlets
 
 from agentbench.exceptions import NotebookError
+from agentbench.notebook.forms.content import FormContent
 from agentbench.notebook.forms.fields import NO_VALUE, Field
 from agentbench.notebook.forms.form_text import answer_text, problems_text
-from agentbench.notebook.forms.model import Change, FormState
+from agentbench.notebook.forms.model import Change, FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
@@ -71,12 +72,10 @@ class FormPage:
         panel: The widget.
     """
 
-    def __init__(self, form: "Form") -> None:
-        self._form = form
-        self._content = form.content
-        self._model = form.model
-        self.panel = FormPanel(f"Form {form.content.name}", self._handle)
-        self._stop = form.model.on_change(self._update)
+    def __init__(self, form: "Form", content: FormContent, model: FormModel) -> None:
+        self._form, self._content, self._model = form, content, model
+        self.panel = FormPanel(f"Form {content.name}", self._handle)
+        self._stop = model.on_change(self._update)
 
     def close(self) -> None:
         """Close the panel and remove its listener."""

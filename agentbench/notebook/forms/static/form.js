@@ -16,8 +16,9 @@ function makeForm(content, speak, view) {
   root.append(node("div", { class: content.waits ? "abf-title abf-waits" : "abf-title", id: `${id}-title`, role: "heading", "aria-level": "3" }, content.title));
   const origin = node("p", { class: "abf-origin" });
   if (content.origin) root.append(origin);
-  root.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
-  if (content.deadlineText) root.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
+  const scroller = node("div", { class: "abf-scroll" });
+  scroller.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
+  if (content.deadlineText) scroller.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
 
   const summary = node("div", { class: "abf-summary", role: "alert" });
   const body = node("div", { class: "abf-body" });
@@ -127,7 +128,8 @@ function makeForm(content, speak, view) {
   const status = node("div", { class: "abf-status", role: "status" });
   const foot = node("div", { class: "abf-foot" });
   foot.append(buttons, swap);
-  root.append(summary, body, whole, foot, status, change);
+  scroller.append(summary, body, whole);
+  root.append(scroller, foot, status, change);
 
   const complain = (errors, count) => {
     summary.replaceChildren();
