@@ -61,7 +61,7 @@ def test_a_new_view_gets_the_form_the_drafts_and_the_state():
     asked = ask("Title?", str)
     asked.set_raw("value", "so far")
     page = Page(asked)
-    assert page.content()["title"] == "review asks"
+    assert page.content()["title"] == "Question from review"
     assert page.last("form")["drafts"] == {"value": {"text": "so far"}}
     assert page.last("form")["status"] == {
         "state": "editing", "live": True, "errors": {}, "note": "", "labels": ["Send"]

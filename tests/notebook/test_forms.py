@@ -334,7 +334,7 @@ def test_text_forms_name_the_code_that_answers_and_nothing_typed():
     asked, _ = ask({"prompt": "Publish?", "draft": "Once"}, Approval)
     asked.set_raw("reason", "hush")
     assert asked.text == (
-        "review asks\n"
+        "Question from review\n"
         "Publish?\n"
         "draft: Once\n"
         "To answer by code:\n"

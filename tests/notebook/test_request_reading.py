@@ -54,7 +54,7 @@ def test_the_rest_of_the_data_is_the_context_with_secrets_masked():
 
 def test_data_without_a_question_is_shown_as_it_is():
     question = asked([1, 2], str)
-    assert (question.prompt, question.context) == ("review asks for an answer", "[1, 2]")
+    assert (question.prompt, question.context) == ("review needs an answer", "[1, 2]")
     assert asked(None, str).context == ""
 
 

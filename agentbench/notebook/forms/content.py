@@ -266,7 +266,7 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
         name=f"{question.kind} from {question.executor}",
-        title=f"{question.executor} asks" if has_prompt else question.prompt,
+        title=f"Question from {question.executor}" if has_prompt else question.prompt,
         actions=actions,
         prompt=question.prompt if has_prompt else "",
         context=question.context,
@@ -299,7 +299,7 @@ def _approval(question: Question) -> _Parts:
     # A reason that a rejection needs is not labelled optional, though an approval does not need it.
     fields = {_APPROVED: field_for(bool, label="Decision", options=(_APPROVE, _REJECT))}
     if unwrap_optional(question.response_type)[0] is not bool:
-        reason = replace(field_for(str, label="Reason"), required=False, default="" if must else NO_VALUE)
+        reason = replace(field_for(str, label="Reason"), required=must, default="" if must else NO_VALUE)
         fields[_REASON] = replace(reason, help="Needed when you reject." if must else "")
     editor = _editor(question.arguments)
     if editor is not None and _REASON in fields:

@@ -85,7 +85,7 @@ def _code(path: str, place: Place) -> str:
         return f"form.set_raw({path!r}, ...)  # {_names(field.labels)}"
     if not field.is_leaf:
         return f"form.set_raw({path!r}, '')  # opens it" if place.is_none or place.is_closed else ""
-    notes = [] if field.required or field.default == "" else ["optional"]
+    notes = [] if field.required else ["optional"]
     notes += [_names([option.label for option in field.options])] if field.options else []
     notes += [esc(field.help.rstrip("."), into="line", limit=200)] if field.help else []
     if field.suggestion:

@@ -174,7 +174,7 @@ class Place:
             return self.text
         if self.is_none:
             return None
-        if self.field.kind not in ("rows", "pairs", "union") or not (self.present or self.touched):
+        if self.field.kind not in ("rows", "pairs", "union") or not self.present:
             return NO_VALUE
         return self.picked if self.field.kind == "union" else str(len(self.row_names))
 

@@ -206,7 +206,7 @@ def _prompt_of(data: object, executor: str) -> str:
 
 def default_prompt(executor: str) -> str:
     """The question of a request whose data has none."""
-    return f"{executor} asks for an answer"
+    return f"{executor} needs an answer"
 
 
 def _context(data: object, kind: RequestKind) -> str:
