@@ -263,13 +263,8 @@ def field_for(
 ) -> Field:
     """Make the field in which a value of a type is typed as one text.
 
-    Args:
-        annotation: The type. Text and types that are written as text, numbers, bool, `Literal`, `Enum`, dates, times
-            and bytes have a field of their own, with or without `None`; every other type is typed as JSON.
-        label: Its label for people.
-        options: The options, instead of those of the type.
-        allow_other: Whether a text that is not an option is accepted too.
-        multiline: Whether text of several lines is expected.
+    Text and types that are written as text, numbers, bool, `Literal`, `Enum`, dates, times and bytes have a field of
+    their own, with or without `None`; every other type is typed as JSON. `options` replace those of the type.
 
     Raises:
         NotebookError: Pydantic cannot validate values of this type.
@@ -286,12 +281,12 @@ def field_for(
     if base is str or is_secret_class(base):
         return _text(checker, base, multiline, common)
     if base in (int, float, Decimal):
-        return _typed(checker, _number(base), kind="number", whole=base is int, **common)
+        return _checked_field(checker, _number(base), kind="number", whole=base is int, **common)
     if timed := time_text_of(base):
         return _time(checker, base, timed, common)
     if base is bytes:
         common["help"] = common["help"] or "A file of at most 5 MB"
-        return _typed(checker, bytes_of_text, kind="file", to_text=_text_of_bytes, **common)
+        return _checked_field(checker, bytes_of_text, kind="file", to_text=_text_of_bytes, **common)
     if schema.get("type") == "string":
         by = checker.adapter.validate_strings
         return Field(
@@ -326,7 +321,7 @@ def json_field(annotation: Any, *, label: str = "Answer") -> Field:
     )
 
 
-def _typed(checker: Checker, plain: Callable[[str], object], **rest: Any) -> Field:
+def _checked_field(checker: Checker, plain: Callable[[str], object], **rest: Any) -> Field:
     return Field(plain=plain, parse=lambda text: checker.convert(plain(text)), **rest)
 
 
@@ -351,14 +346,14 @@ def _choice(checker: Checker, options: tuple[Option, ...], allow_other: bool, co
         return value.name if isinstance(value, Enum) else str(value)
 
     common["help"] = ""
-    return _typed(
+    return _checked_field(
         checker, plain, kind="choice", to_text=to_text, options=options, allow_other=allow_other, **common
     )  # fmt: skip
 
 
 def _text(checker: Checker, base: Any, multiline: bool, common: dict[str, Any]) -> Field:
     longest = checker.schema.get("maxLength")
-    return _typed(
+    return _checked_field(
         checker,
         base if issubclass(base, str) else str,  # a secret string of ours is a class that pydantic does not make
         kind="text",
@@ -402,7 +397,7 @@ def _time(checker: Checker, base: Any, timed: TimeText, common: dict[str, Any]) 
         return bare.convert(text.strip())
 
     common["help"] = ". ".join(filter(None, [common["help"], timed.help]))
-    return _typed(checker, plain, kind=timed.kind, to_text=_iso, zone=timed.zone, **common)
+    return _checked_field(checker, plain, kind=timed.kind, to_text=_iso, zone=timed.zone, **common)
 
 
 def _iso(value: object) -> str:

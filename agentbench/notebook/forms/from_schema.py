@@ -72,7 +72,7 @@ class _Reader:
         if schema is True or schema == {}:
             return _json("Any JSON")
         if not isinstance(schema, Mapping):
-            raise _unsupported("false" if schema is False else str(schema)[:40], path)
+            raise UnsupportedSchema("false" if schema is False else str(schema)[:40], path)
         if "$ref" in schema:
             return self._reference(schema, path)
         if "allOf" in schema:
@@ -84,7 +84,7 @@ class _Reader:
         known = _NOTES | _STRUCTURE | frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds))
         for keyword in schema:
             if keyword not in known and not keyword.startswith("x-"):
-                raise _unsupported(keyword, path)
+                raise UnsupportedSchema(keyword, path)
         if "const" in schema:
             return _const(schema["const"])
         return _enum(schema["enum"], path) if "enum" in schema else self._of_type(schema, kinds, path)
@@ -106,7 +106,7 @@ class _Reader:
             "boolean": lambda *_: field_for(bool),
         }
         if others[0] not in makes:
-            raise _unsupported("type", path)
+            raise UnsupportedSchema("type", path)
         return replace(makes[others[0]]({**schema, "type": others[0]}, path), nullable=nullable)
 
     def _maker(self, schema: Any, path: str, label: str = "") -> Callable[[], Field]:
@@ -129,12 +129,12 @@ class _Reader:
     def _target(self, ref: object, path: str) -> Any:
         at: Any = self.root
         if not isinstance(ref, str) or not ref.startswith("#"):
-            raise _unsupported("$ref", path)
+            raise UnsupportedSchema("$ref", path)
         for part in filter(None, ref[1:].split("/")):
             name = part.replace("~1", "/").replace("~0", "~")
             at = at.get(name) if isinstance(at, Mapping) else None
         if not isinstance(at, (Mapping, bool)):
-            raise _unsupported("$ref", path)
+            raise UnsupportedSchema("$ref", path)
         return at
 
     def _union(self, schema: Schema, keyword: str, path: str) -> Field:
@@ -144,7 +144,7 @@ class _Reader:
         others = [(each, known) for each, known in every if known.get("type") != "null" and known != {"const": None}]
         nullable = len(others) < len(every)
         if not others:
-            raise _unsupported(keyword, path)
+            raise UnsupportedSchema(keyword, path)
         if len(others) == 1:
             made = self.field(others[0][0], path, "")
             return replace(made, nullable=made.nullable or nullable)
@@ -175,7 +175,7 @@ class _Reader:
                 elif key == "required":
                     whole[key] = [*whole.get(key, []), *value]
                 elif key in whole and key not in _NOTES and whole[key] != value:
-                    raise _unsupported("allOf", path)
+                    raise UnsupportedSchema("allOf", path)
                 else:
                     whole[key] = value
         return whole
@@ -190,7 +190,7 @@ class _Reader:
             return pairs_of(field_for(str), item, schema.get("minProperties", 0), schema.get("maxProperties"))
         if isinstance(others, Mapping) and others:
             keyword = "additionalProperties"
-            raise _unsupported(keyword, path)
+            raise UnsupportedSchema(keyword, path)
         parts = [
             Part(name, name, self._part_maker(name, each, name in needed, f"{path}/{name}"))
             for name, each in properties.items()
@@ -218,14 +218,10 @@ class _Reader:
                 least=schema.get("minItems", 0), most=schema.get("maxItems"), unique=bool(schema.get("uniqueItems")),
             )  # fmt: skip
         if schema.get("items", True) is not False and schema.get("maxItems") != len(fixed):
-            raise _unsupported("prefixItems", path)
+            raise UnsupportedSchema("prefixItems", path)
         made = [self.field(each, f"{path}/{at}", f"{at + 1}.") for at, each in enumerate(fixed)]
         parts = [Part(str(at), str(at), each.itself) for at, each in enumerate(made)]
         return Field(kind="group", parts=lambda: parts, makes=list, of=("prefixItems", path))
-
-
-def _unsupported(keyword: str, path: str) -> UnsupportedSchema:
-    return UnsupportedSchema(keyword, path)
 
 
 def _kinds(schema: Schema) -> list[str]:
@@ -261,7 +257,7 @@ def _json(about: str) -> Field:
 
 def _enum(values: Any, path: str) -> Field:
     if not isinstance(values, Sequence) or not values or isinstance(values, str):
-        raise _unsupported("enum", path)
+        raise UnsupportedSchema("enum", path)
     labels = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
     if len(set(labels)) < len(labels):
         labels = [json.dumps(value, ensure_ascii=False) for value in values]
@@ -281,7 +277,7 @@ def _string(schema: Schema, path: str) -> Field:
     from pydantic import Field as Limits
 
     if schema.get("contentEncoding") not in (None, "base64"):
-        raise _unsupported("contentEncoding", path)
+        raise UnsupportedSchema("contentEncoding", path)
     if schema.get("contentEncoding") == "base64":
         return _texts(field_for(bytes))
     if schema.get("writeOnly") or schema.get("format") == "password":
@@ -337,7 +333,7 @@ def _number(schema: Schema, path: str) -> Field:
     limits = {argument: schema[name] for name, argument in names.items() if name in schema}
     for name in names:
         if isinstance(schema.get(name), bool):  # as drafts before the sixth wrote it
-            raise _unsupported(name, path)
+            raise UnsupportedSchema(name, path)
     base: Any = int if schema["type"] == "integer" else float
     field = field_for(Annotated[base, Limits(**limits)] if limits else base)
     if base is int:

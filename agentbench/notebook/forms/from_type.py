@@ -88,7 +88,7 @@ def _union(base: Any, metadata: Sequence[Any]) -> Field | None:
         return None
     members = get_args(base)
     tag = next((found for each in metadata if (found := getattr(each, "discriminator", None))), None)
-    names = [_tag_of(member, tag) if isinstance(tag, str) else _named_tag(member) for member in members]
+    names = [_tag_of(member, tag) if isinstance(tag, str) else _tag_metadata(member) for member in members]
     if not all(names):
         names = [type_name(each) for each in members]
     if len(set(names)) < len(names):
@@ -105,7 +105,7 @@ def _tag_of(member: Any, name: str) -> str:
     return " | ".join(str(getattr(value, "value", value)) for value in get_args(_peel(hint)[0]))
 
 
-def _named_tag(member: Any) -> str:
+def _tag_metadata(member: Any) -> str:
     return next((each.tag for each in getattr(member, "__metadata__", ()) if type(each).__name__ == "Tag"), "")
 
 
@@ -211,7 +211,7 @@ def _pydantic_slots(fields: Mapping[str, Any]) -> Iterator[_Slot]:
             continue
         default, required = info.default, info.is_required()
         if required or info.default_factory is not None:
-            default = NO_VALUE if required else _made_by(info.default_factory)
+            default = NO_VALUE if required else _default_from(info.default_factory)
         yield _Slot(
             name, _annotation_of(info), default, required,
             key=_key_of(name, info), label=info.title or "", help=info.description or "",
@@ -230,7 +230,7 @@ def _annotation_of(info: Any) -> Any:
     return Annotated[(info.annotation, *metadata)] if metadata else info.annotation
 
 
-def _made_by(factory: Any) -> object:
+def _default_from(factory: Any) -> object:
     # Other factories count or look at a clock: the type calls them when it makes the value.
     return factory() if factory in (list, dict, set, tuple, frozenset) else NO_VALUE
 
@@ -248,7 +248,7 @@ def _dataclass_slots(owner: Any) -> Iterator[_Slot]:
         default: object = each.default if each.default is not dataclasses.MISSING else NO_VALUE
         required = default is NO_VALUE
         if each.default_factory is not dataclasses.MISSING:
-            default, required = _made_by(each.default_factory), False
+            default, required = _default_from(each.default_factory), False
         if each.init:
             yield _Slot(each.name, hints[each.name], default, required)
 

@@ -63,13 +63,6 @@ class InboxEntry:
         origin = self.run if self.superstep is None else f"{self.run}, superstep {self.superstep}"
         self.form: Form = request_form(request, respond=source.send, origin=origin, asked_ns=self.asked_ns)
 
-    def goes_on_as(self, request: Request) -> bool:
-        """Whether this is the entry of a request, also where a restored run emits the same open request again."""
-        if not self.form.asks(request):
-            return False
-        self.request = request
-        return True
-
     @property
     def request_id(self) -> str:
         """Id that the answer names."""
@@ -141,13 +134,9 @@ class Inbox:
     def form(self, request_id: str, *, run: str | None = None) -> Form:
         """The form of a request, also of one that was just answered.
 
-        Args:
-            request_id: Its id.
-            run: Name of its run, needed where two runs have a request of that id.
-
         Raises:
             KeyError: If there is no such request; it names those there are.
-            ValueError: If several runs have one.
+            ValueError: If several runs have one; name the run as `run`.
         """
         self.refresh()
         found = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
@@ -199,10 +188,11 @@ class Inbox:
             new: list[InboxEntry] = []
             for source in self._sources:
                 for request in source.pending():
-                    known = next((e for e in self._entries if e.source is source and e.goes_on_as(request)), None)
+                    known = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
                     if known is None:
                         new.append(InboxEntry(request, source))
                     else:
+                        known.request = request
                         known_entries.append(known)
             for entry in self._entries:
                 if entry not in known_entries:

@@ -211,12 +211,12 @@ class FormModel:
         if self._json_problem:
             return {JSON: self._json_problem}
         touched = {place.key for place in self.root.walk() if self._submitted or place.touched}
-        return _joined((key, why) for key, why in self._problems if key in touched)
+        return _join((key, why) for key, why in self._problems if key in touched)
 
     def _by_path(self, problems: Problems) -> dict[str, str]:
         if self._json_problem:
             return {JSON: self._json_problem}
-        found = _joined(problems)
+        found = _join(problems)
         return {path: found[place.key] for path, place in self.root.paths() if place.key in found}
 
     def validate(self) -> bool:
@@ -339,7 +339,7 @@ def _outline(root: Place) -> list[tuple[str, bool]]:
     return [(place.key, place.is_none and not place.field.is_leaf) for place in root.walk()]
 
 
-def _joined(problems: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _join(problems: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for key, why in problems:
         found.setdefault(key, []).append(why)
