@@ -33,6 +33,7 @@ HEAVY = {
     "ipywidgets",
     "jinja2",
     "jupyterlab",
+    "mistune",
     "nest_asyncio",
     "nest_asyncio2",
     "numpy",

@@ -54,7 +54,7 @@ def test_markdown_becomes_elements_and_nothing_else() -> None:
         ("`a < b` and ``x`y``", "<p><code>a &lt; b</code> and <code>x`y</code></p>"),
         ("```python\nif a < b:\n\n  pass\n```\nafter", "<pre><code>if a &lt; b:\n\n  pass</code></pre><p>after</p>"),
         ("~~~\nnever closed", "<pre><code>never closed</code></pre>"),
-        ("- a\n- b\n  more\n\n- c", "<ul><li>a</li><li>b\nmore</li><li>c</li></ul>"),
+        ("- a\n- b\n  more\n\n- c", "<ul><li><p>a</p></li><li><p>b\nmore</p></li><li><p>c</p></li></ul>"),
         ("1. a\n   - b\n   - c\n2. d", "<ol><li>a<ul><li>b</li><li>c</li></ul></li><li>d</li></ol>"),
         ("3) a", '<ol start="3"><li>a</li></ol>'),
         (r"\*not\* \_this\_", "<p>*not* _this_</p>"),
