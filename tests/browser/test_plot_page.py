@@ -55,5 +55,5 @@ def test_plots_are_worked_with_by_mouse_and_by_keyboard(plots: Any) -> None:
     keyboard.press("Enter")
     expect(notebook.get_by_text("chose cp-0003")).to_be_visible()
     expect(rows.nth(2)).to_have_attribute("aria-selected", "true")
-    expect(notebook.locator(".jp-OutputArea-output img, .jp-RenderedSVG img")).to_have_count(4)
+    expect(notebook.locator(".jp-OutputArea-output img, .jp-RenderedSVG img")).to_have_count(5)
     plots.shot("plots", notebook)

@@ -45,10 +45,6 @@ def checkpoints_frame(
 
     Units: `size_bytes` is what was newly written for the checkpoint, 0 where nothing is written.
 
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
-
     Example:
         checkpoints_frame(storage, workflow_name="travel", limit=20)
     """
@@ -99,10 +95,6 @@ def lineage_frame(
         Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork if it was made
         by `fork()` or an edit, or if the parent already has a child. Checkpoints without a parent have no row.
 
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
-
     Example:
         lineage_frame(run).query("is_fork")
     """
@@ -152,8 +144,6 @@ def messages_frame(
     Units: `size` is the length of the message's text form, in characters (bytes for bytes).
 
     Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
         WorkflowCheckpointException: No checkpoint of the source can be read.
 
     Example:

@@ -36,10 +36,6 @@ def events_frame(
 
     Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
 
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
-
     Example:
         events_frame(run).query("type == 'executor_failed'")
     """
@@ -90,10 +86,6 @@ def timeline_frame(
 
     Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is the time from the
     requests of the executor to their responses, NaN without requests or if the time of the response is unknown.
-
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
 
     Example:
         timeline_frame(run).groupby("executor")["duration_ms"].sum()

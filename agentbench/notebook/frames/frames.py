@@ -53,6 +53,7 @@ class Frames:
 
     Raises:
         TypeError: By each method, if no frame can be made from the source.
+        ValueError: By each method, if `limit` is negative or `since` is a text that is no time.
 
     Example:
         frames = Frames(run)

@@ -53,10 +53,6 @@ def requests_frame(
 
     Units: `wait_s` is in seconds.
 
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
-
     Example:
         requests_frame(storage)["wait_s"].max()
     """
@@ -115,8 +111,7 @@ def runs_frame(
         of the prices.
 
     Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, `since` is a text that is no time, or `prices` has another form.
+        ValueError: `prices` has another form.
 
     Example:
         runs_frame(storage, prices={"gpt-4o": (2.5, 10)}).sort_values("cost")

@@ -49,10 +49,6 @@ def state_frame(
         Wide: index `superstep` int64; `run_id` category, NA where no run wrote the checkpoint, as with a fork; a column
         per key with the dtype that pandas finds best. A key that is called `run_id` is the column `state.run_id`.
 
-    Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `limit` is negative, or `since` is a text that is no time.
-
     Example:
         state_frame(storage, wide=True)["score"].max()
     """

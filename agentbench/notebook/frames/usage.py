@@ -45,8 +45,7 @@ def usage_frame(
     Units: `cost` in the currency of the prices, or as reported by the event; `latency_ms` in milliseconds.
 
     Raises:
-        TypeError: No frame can be made from the source.
-        ValueError: `prices` has another form, `limit` is negative, or `since` is a text that is no time.
+        ValueError: `prices` has another form.
 
     Example:
         usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()

@@ -80,12 +80,7 @@ class Activity:
         return 0 if call is None else call.messages_in
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
-        """End the superstep.
-
-        Args:
-            planned: Deliveries of the next superstep.
-            waiting: Executors with an open request.
-        """
+        """End the superstep; `waiting` are the executors with a pending request."""
         self._is_over = True
         self._queued = set()
         for delivery in planned:

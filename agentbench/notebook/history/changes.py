@@ -69,12 +69,7 @@ class ChangeRow:
 
 
 def change_row(change: CheckpointChange, *, discards: str = "") -> ChangeRow:
-    """Return a change as a row; of changed texts the words that differ are marked.
-
-    Args:
-        change: The change.
-        discards: For a staged edit, its path.
-    """
+    """Return a change as a row; of changed texts the words that differ are marked."""
     before, after = _values_of(change)
     old: Pieces
     new: Pieces
@@ -144,12 +139,7 @@ def counts(diff: Any) -> str:
 
 
 def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
-    """Return a change as one line, such as `+ state.conv[12] = 'x'`.
-
-    Args:
-        change: The change.
-        secrets: Whether secrets are displayed.
-    """
+    """Return a change as one line, such as `+ state.conv[12] = 'x'`."""
     values = _values_of(change)
     if hides(change) and not secrets:
         before = after = MASK
@@ -175,14 +165,7 @@ def _same_start(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def short_value(value: object, *, limit: int = _LINE_LIMIT, secrets: bool = False, start: int = 0) -> str:
-    """Return a value as one line, cut with `…`; texts are quoted.
-
-    Args:
-        value: Any value.
-        limit: Most characters.
-        secrets: Whether secrets are displayed.
-        start: Position of the first character, for texts.
-    """
+    """Return a value as one line, cut with `…`; texts are quoted."""
     if isinstance(value, str):
         text, value = repr(value[start : start + limit]), value[start:]
         text = f"{'…' if start else ''}{text}{'…' if len(value) > limit else ''}"

@@ -245,11 +245,6 @@ def _end_text(a: Side, b: Side) -> str:
 def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     """Return both sides, named by their run ids if these differ.
 
-    Args:
-        a: A run, a result, a chain of checkpoints, or the id of a run.
-        b: The other one, of the same types.
-        source: A storage or a list of runs, needed for ids.
-
     Raises:
         TypeError: A side is none of these, or is an id and `source` is missing.
     """

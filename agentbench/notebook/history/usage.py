@@ -64,12 +64,7 @@ class ModelCall:
 
 
 def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
-    """Return the calls of models, in the order in which they ended.
-
-    Args:
-        run: The run.
-        prices: By model name.
-    """
+    """Return the calls of models, in the order in which they ended."""
     found: list[ModelCall] = []
     for step in run.supersteps:
         numbers: Counter[str] = Counter()
@@ -87,10 +82,6 @@ def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
 
     Its data is a mapping or an object with `model`; the counts under `usage_details` or `usage`, or beside it; and
     `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
-
-    Args:
-        event: The event.
-        prices: By model name.
     """
     usage, model = _counts_in(event.data), _part(event.data, "model")
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
@@ -121,12 +112,7 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
 
 
 def group_usages(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
-    """Add up calls by key, in the order in which keys are met.
-
-    Args:
-        calls: Any.
-        keys: One for each call.
-    """
+    """Add up calls by key, in the order in which keys are met."""
     groups: dict[K, list[ModelCall]] = {}
     for call, key in zip(calls, keys, strict=True):
         groups.setdefault(key, []).append(call)

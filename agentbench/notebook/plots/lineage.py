@@ -65,13 +65,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
 
 
 def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) -> str:
-    """Draw rows.
-
-    Args:
-        rows: From the oldest checkpoint to the newest.
-        title: The line above them.
-        width: Of the whole picture, in points; by default as wide as its words.
-    """
+    """Draw rows."""
     drawn = _newest(rows)
     hidden = len(rows) - len(drawn)
     heading = f"{title}; {hidden:,} older lines are not drawn" if hidden else title
@@ -144,7 +138,7 @@ def _hover_text(row: Row) -> str:
 def _signs(row: Row, x: float, y: float) -> Iterable[str]:
     if row.is_current:
         yield f'<circle class="ab_now" cx="{number(x)}" cy="{number(y)}" r="9"/>'
-    if row.folded > 1:
+    if row.is_folded:
         for shift in (-6, 0, 6):
             yield f'<circle class="ab_end" cx="{number(x)}" cy="{number(y + shift)}" r="2"/>'
     elif row.info.n_requests:

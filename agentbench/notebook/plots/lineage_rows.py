@@ -1,6 +1,7 @@
 """The tree of checkpoints, one line each, branches side by side; and as text."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,38 +20,37 @@ _ID = 20
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a checkpoint, or a stretch of them that is folded.
+    """One line: a checkpoint, or several that simply follow each other.
 
     Attributes:
-        info: The checkpoint; of a stretch the last one.
+        infos: Its checkpoints.
         column: Its branch, 0 at the left.
         parent: Row that it goes on from, `None` where nothing is known above it.
         is_fork: Whether it branches off.
         is_end: Whether nothing goes on from it.
         is_current: Whether it is ringed.
-        folded: How many checkpoints it folds.
-        asking: In how many of these a request waits.
-        since: Superstep of the first of them.
     """
 
-    info: CheckpointInfo
+    infos: Sequence[CheckpointInfo]
     column: int
     parent: int | None
     is_fork: bool
     is_end: bool
     is_current: bool
-    folded: int = 1
-    asking: int = 0
-    since: int = 0
+
+    @property
+    def info(self) -> CheckpointInfo:
+        """The last of its checkpoints."""
+        return self.infos[-1]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it has several checkpoints."""
+        return len(self.infos) > 1
 
 
 def with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
-    """Checkpoints together with those that they went on from; with a fork, also with the point that it left from.
-
-    Args:
-        infos: In their order.
-        known: Those and others of their chains by id, in their order.
-    """
+    """Checkpoints together with those that they went on from; with a fork, also with the point that it left from."""
     found = {info.checkpoint_id: info for info in infos}
     for info in infos:
         before = known.get(info.previous_checkpoint_id or "")
@@ -77,64 +77,48 @@ def lineage_rows(
         branching: Ids of those that branch off, where there are more checkpoints than these; by default read from them.
     """
     branching = forks(infos) if branching is None else branching
-    children: dict[str, list[str]] = {}
-    for info in infos:
-        if info.previous_checkpoint_id is not None:
-            children.setdefault(info.previous_checkpoint_id, []).append(info.checkpoint_id)
-    stretches = [[info] for info in infos]
-    for questions_too in (False, True):
-        if len(stretches) > max_rows:
-            stretches = _stretches(infos, children, branching, current, questions_too=questions_too)
-    place = {info.checkpoint_id: row for row, stretch in enumerate(stretches) for info in stretch}
-    parents = [place.get(stretch[0].previous_checkpoint_id or "") for stretch in stretches]
-    columns = _columns(parents)
+    n_children = Counter(info.previous_checkpoint_id for info in infos)
+    rows = [[info] for info in infos]
+    for fold_questions in (False, True):
+        if len(rows) > max_rows:
+            alone = {
+                info.checkpoint_id
+                for info in infos
+                if info.checkpoint_id in {current, *branching}
+                or n_children[info.checkpoint_id] != 1
+                or (info.n_requests and not fold_questions)
+                or info.source not in ("step", "answer")
+            }
+            rows = _fold(infos, alone)
+    place = {info.checkpoint_id: row for row, members in enumerate(rows) for info in members}
+    parents = [place.get(members[0].previous_checkpoint_id or "") for members in rows]
     return [
         Row(
-            stretch[-1],
-            columns[row],
-            parents[row],
-            is_fork=stretch[0].checkpoint_id in branching,
-            is_end=stretch[-1].checkpoint_id not in children,
-            is_current=any(info.checkpoint_id == current for info in stretch),
-            folded=len(stretch),
-            asking=sum(info.n_requests > 0 for info in stretch),
-            since=stretch[0].iteration,
+            members,
+            column,
+            parent,
+            is_fork=members[0].checkpoint_id in branching,
+            is_end=not n_children[members[-1].checkpoint_id],
+            is_current=any(info.checkpoint_id == current for info in members),
         )
-        for row, stretch in enumerate(stretches)
+        for members, column, parent in zip(rows, _columns(parents), parents, strict=True)
     ]
 
 
-def _stretches(
-    infos: Sequence[CheckpointInfo],
-    children: dict[str, list[str]],
-    branching: set[str],
-    current: str | None,
-    *,
-    questions_too: bool,
-) -> list[list[CheckpointInfo]]:
-    """Checkpoints that simply follow each other as one; what branches, ends, asks or is ringed stays alone."""
-    alone = {
-        info.checkpoint_id
-        for info in infos
-        if info.checkpoint_id in branching
-        or len(children.get(info.checkpoint_id, ())) != 1
-        or (info.n_requests and not questions_too)
-        or info.source not in ("step", "answer")
-        or info.checkpoint_id == current
-    }
-    stretches: list[list[CheckpointInfo]] = []
-    open_at: dict[str, int] = {}
+def _fold(infos: Sequence[CheckpointInfo], alone: set[str]) -> list[list[CheckpointInfo]]:
+    """Return checkpoints that simply follow each other as one row."""
+    rows: list[list[CheckpointInfo]] = []
+    open_rows: dict[str, list[CheckpointInfo]] = {}  # by the last checkpoint of each
     for info in infos:
-        parent = info.previous_checkpoint_id
-        if info.checkpoint_id not in alone and parent in open_at:
-            at = open_at.pop(parent)
-            stretches[at].append(info)
-        else:
-            at = len(stretches)
-            stretches.append([info])
-        if info.checkpoint_id not in alone:
-            open_at[info.checkpoint_id] = at
-    return stretches
+        is_alone = info.checkpoint_id in alone
+        row = None if is_alone else open_rows.pop(info.previous_checkpoint_id or "", None)
+        if row is None:
+            row = []
+            rows.append(row)
+        row.append(info)
+        if not is_alone:
+            open_rows[info.checkpoint_id] = row
+    return rows
 
 
 def _columns(parents: Sequence[int | None]) -> list[int]:
@@ -190,12 +174,12 @@ def lineage_text(rows: Sequence[Row], *, title: str) -> str:
 def _sign(row: Row) -> str:
     if row.is_current:
         return "@"
-    return "+" if row.is_fork else ":" if row.folded > 1 else "*"
+    return "+" if row.is_fork else ":" if row.is_folded else "*"
 
 
 def name_of(row: Row) -> str:
     """The short id of a checkpoint, or how many there are."""
-    return f"{row.folded} checkpoints" if row.folded > 1 else _short_id(row.info.checkpoint_id)
+    return f"{len(row.infos)} checkpoints" if row.is_folded else _short_id(row.info.checkpoint_id)
 
 
 def _short_id(checkpoint_id: str) -> str:
@@ -206,18 +190,19 @@ def facts_of(rows: Sequence[Row], at: int) -> str:
     """What a row is: its superstep, its source, what waits in it, its origin, and its run where that begins."""
     row = rows[at]
     info = row.info
-    facts = [f"superstep {info.iteration}" if row.folded == 1 else f"supersteps {row.since} to {info.iteration}"]
-    if row.folded > 1:
-        facts += [f"{row.asking} of them ask a person"] if row.asking else []
+    if row.is_folded:
+        asking = sum(each.n_requests > 0 for each in row.infos)
+        facts = [f"supersteps {row.infos[0].iteration} to {info.iteration}"]
+        facts += [f"{asking} of them ask a person"] if asking else []
     else:
+        facts = [f"superstep {info.iteration}"]
         facts += [esc(info.source, into="line", limit=20)] if info.source != "step" else []
         counts = ((info.n_messages, "message"), (info.n_requests, "request"))
         facts += [count_text(count, name) for count, name in counts if count]
-    if row.is_fork and row.folded == 1:
-        before = info.previous_checkpoint_id
-    else:
-        before = rows[row.parent].info.checkpoint_id if row.parent not in (None, at - 1) else None
-    facts += [] if before is None else [f"from {_short_id(before)}"]
+    if row.is_fork and not row.is_folded:
+        facts.append(f"from {_short_id(info.previous_checkpoint_id or '')}")
+    elif row.parent not in (None, at - 1):
+        facts.append(f"from {_short_id(rows[row.parent].info.checkpoint_id)}")
     if info.run_id is not None and info.run_id not in {each.info.run_id for each in rows[:at]}:
         facts.append(run_name(info.run_id))
     return ", ".join(facts)

@@ -105,15 +105,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
 def timeline_svg(
     bars: Sequence[ExecutorCall], *, title: str, by: By = "time", width: float = 640.0, times: bool = True
 ) -> str:
-    """Draw bars.
-
-    Args:
-        bars: By superstep and plan order.
-        title: The line above them.
-        by: `time` or `step`.
-        width: Of the whole picture, in points; text stays readable on a page 600 pixels wide.
-        times: Whether durations are written.
-    """
+    """Draw bars."""
     names = list(dict.fromkeys(bar.executor for bar in bars))
     drawn = set(names[:_MOST_LANES])
     labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
