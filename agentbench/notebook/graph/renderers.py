@@ -4,16 +4,14 @@ The one named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or 
 is an error. Otherwise the first that is there, in the order of `ORDER`; should that fail, the built-in one draws.
 """
 
+import contextlib
 import functools
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
@@ -23,7 +21,7 @@ from agentbench.exceptions import RendererUnavailable, RenderFailed
 from agentbench.notebook.graph.svg import clean_svg
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render_dot", "render_svg"]
+__all__ = ["ORDER", "Renderer", "automatic", "find_renderer", "forget", "render_dot", "render_svg"]
 
 ORDER = ("pure", "dot", "builtin")
 """Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
@@ -34,7 +32,6 @@ _PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)"}
 # How to get those that no extra brings.
 _COMMAND = {"dot": "apt install graphviz, brew install graphviz or winget install graphviz"}
 _FORMATS = {"pure": ("svg", "png"), "dot": ("svg", "png", "pdf"), "builtin": ("svg",)}
-_CACHE_SIZE = 64
 
 # Control characters, surrogates and non-characters: no renderer must have to cope with them, and XML forbids them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -61,17 +58,12 @@ class Renderer:
         return _FORMATS[self.name]
 
 
-@dataclass(frozen=True)
-class Rendered:
-    """A picture, who made it, and what went wrong before, if anything did."""
-
-    data: bytes
-    renderer: Renderer
-    problem: RenderFailed | None = None
-
-
-def render_svg(dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None) -> Rendered:
+def render_svg(
+    dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None
+) -> tuple[bytes, RenderFailed | None]:
     """Draw a graph as SVG: with a program, or with the built-in renderer where there is none or it fails.
+
+    Returns the picture, and why it is by the second choice, if it is.
 
     Args:
         dot: Returns the graph as DOT text.
@@ -87,12 +79,12 @@ def render_svg(dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: s
     problem = None
     if chosen.program is not None:
         try:
-            return Rendered(_render_once(chosen, dot(), "svg"), chosen)
+            return _render(chosen, dot(), "svg"), None
         except RenderFailed as failure:
             if named:
                 raise
             problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
-    return Rendered(draw(), find_renderer("builtin"), problem)
+    return draw(), problem
 
 
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
@@ -111,7 +103,7 @@ def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> 
     found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
     for each in found:
         if each.program is not None and output_format in each.formats:
-            return _render_once(each, dot, output_format)
+            return _render(each, dot, output_format)
     able = [package for name, package in _PACKAGE.items() if output_format in _FORMATS[name]]
     hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
     reason = f"it writes {' and '.join(found[0].formats)}, not {output_format!r}; {hint}. Or save as svg"
@@ -148,8 +140,7 @@ def forget() -> None:
     """Drop the automatic choice and all cached pictures: the next render looks around anew."""
     automatic.cache_clear()
     _look_for.cache_clear()
-    with _lock:
-        _cache.clear()
+    _render.cache_clear()
 
 
 @functools.cache
@@ -161,64 +152,30 @@ def _look_for(name: str) -> Renderer | None:
     program = _pure_program() if name == "pure" else shutil.which("dot")
     if program is None:
         return None
-    return Renderer(name, _version("graphviz-pure") or "?" if name == "pure" else _dot_version(program), program)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _dot_version(program: str) -> str:
-    done = _start([program, "-V"], b"", "dot")
-    return done.stderr.decode("utf-8", "replace").strip() or "?"
+    if name == "dot":
+        return Renderer(name, _start([program, "-V"], b"", "dot").stderr.decode("utf-8", "replace").strip(), program)
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return Renderer(name, metadata.version("graphviz-pure"), program)
+    return Renderer(name, "?", program)
 
 
 def _pure_program() -> str | None:
     """Beside this interpreter, then by the package's own file list, then on the PATH: a venv need not be activated."""
     name = "graphviz-pure.exe" if os.name == "nt" else "graphviz-pure"
-    beside = Path(sysconfig.get_path("scripts")) / name
-    if beside.is_file():
-        return str(beside)
-    try:
-        files = metadata.distribution("graphviz-pure").files or ()
-    except metadata.PackageNotFoundError:
-        files = ()
-    for file in files:
-        listed = Path(str(file.locate()))
-        if listed.name == name and listed.is_file():
-            return str(listed)
-    return shutil.which("graphviz-pure")
+    places = [Path(sysconfig.get_path("scripts")) / name]
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        listed = metadata.distribution("graphviz-pure").files or ()
+        places += [Path(str(file.locate())) for file in listed if file.name == name]
+    return next((str(place) for place in places if place.is_file()), shutil.which("graphviz-pure"))
 
 
-_cache: OrderedDict[str, bytes] = OrderedDict()
-_lock = threading.Lock()
-
-
-def _render_once(renderer: Renderer, dot: str, output_format: str) -> bytes:
+@functools.lru_cache(maxsize=64)
+def _render(renderer: Renderer, dot: str, output_format: str) -> bytes:
     dot = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", dot)
-    key = hashlib.sha256("\0".join((renderer.name, renderer.version, output_format, dot)).encode()).hexdigest()
-    with _lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key]
-    data = _from_program(renderer, dot, output_format)
-    if output_format == "svg":
-        data = clean_svg(data, renderer.name)
-    with _lock:
-        _cache[key] = data
-        while len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return data
-
-
-def _from_program(renderer: Renderer, dot: str, output_format: str) -> bytes:
     done = _start([str(renderer.program), f"-T{output_format}"], dot.encode(), renderer.name)
     if done.returncode != 0 or not done.stdout:
         raise _failure(renderer.name, done, dot)
-    return done.stdout
+    return clean_svg(done.stdout, renderer.name) if output_format == "svg" else done.stdout
 
 
 def _start(command: list[str], stdin: bytes, name: str) -> "subprocess.CompletedProcess[bytes]":

@@ -12,7 +12,7 @@ from agentbench.exceptions import AgentFrameworkException, RenderFailed
 from agentbench.notebook.graph.builtin import draw_builtin
 from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.graph.folding import fit
-from agentbench.notebook.graph.renderers import Rendered, render_dot, render_svg
+from agentbench.notebook.graph.renderers import render_dot, render_svg
 from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
@@ -79,7 +79,7 @@ class GraphView:
             RenderFailed: The renderer failed and no other could draw.
         """
         return _picture(
-            self._rendered.data, self.shape, _items(self.element_states), _items(self.node_states), self.theme
+            self._rendered[0], self.shape, _items(self.element_states), _items(self.node_states), self.theme
         )
 
     @cached_property
@@ -124,7 +124,7 @@ class GraphView:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: The renderer failed and no other could draw.
         """
-        return decorate_svg(self._rendered.data, self.shape, None)
+        return decorate_svg(self._rendered[0], self.shape, None)
 
     def png(self, scale: float = 2) -> bytes:
         """The picture as PNG on an opaque ground, states painted in.
@@ -185,8 +185,8 @@ class GraphView:
                 png = self._small_png()
                 if png is not None:
                     bundle["image/png"] = png
-            problem = self.__dict__.get("_rendered")
-            remark = str(problem.problem) if isinstance(problem, Rendered) and problem.problem else ""
+            _, problem = self.__dict__.get("_rendered", (b"", None))
+            remark = str(problem or "")
         except (AgentFrameworkException, ValueError) as error:
             remark = f"No picture: {error}"
         except Exception as error:  # noqa: BLE001 - a cell must show the text even if the picture fails
@@ -196,12 +196,11 @@ class GraphView:
         return bundle
 
     @cached_property
-    def _rendered(self) -> Rendered:
-        return render_svg(
-            lambda: self.dot,
-            lambda: draw_builtin(self.shape, self.direction, self.detail),
-            renderer=self.renderer,
-        )
+    def _rendered(self) -> tuple[bytes, RenderFailed | None]:
+        def draw_here() -> bytes:
+            return draw_builtin(self.shape, self.direction, self.detail)
+
+        return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
 
     def _small_png(self) -> bytes | None:
         for scale in (2, 1):
@@ -306,10 +305,10 @@ def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -
     if format != "svg":
         return render_dot(dot, format)
     view = draw(workflow, run=states, expand=True, renderer="builtin")
-    rendered = render_svg(lambda: dot, lambda: view.svg.encode())
-    if rendered.problem is not None:
-        warnings.warn(str(rendered.problem), RuntimeWarning, stacklevel=2)
-    return rendered.data
+    picture, problem = render_svg(lambda: dot, lambda: view.svg.encode())
+    if problem is not None:
+        warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
+    return picture
 
 
 def _require(what: str, value: str, known: Collection[str]) -> None:

@@ -109,21 +109,6 @@ def test_a_renderer_that_takes_too_long_is_ended(program):
 
 
 @needs_pure
-def test_a_picture_is_made_once_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch):
-    made: list[str] = []
-
-    def draw(renderer: Renderer, dot: str, output_format: str) -> bytes:
-        made.append(dot)
-        return b"picture"
-
-    monkeypatch.setattr(renderers, "_from_program", draw)
-    for dot in ["a", "b", "a", *map(str, range(63)), "a", "b"]:
-        render_dot(dot, "png")
-    assert made.count("a") == 1
-    assert made.count("b") == 2
-
-
-@needs_pure
 def test_many_threads_may_draw_at_once():
     pictures: list[bytes] = []
     dots = [f'digraph {{ a [label="{index % 4}"] }}' for index in range(16)]
