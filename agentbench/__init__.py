@@ -3,8 +3,8 @@
 Every public name is found here, `from agentbench import Executor, handler`, and loaded when it is first touched;
 importing the package alone loads nothing. The modules behind the names are an inner matter.
 
-To add a name, enter it in the table below and run `python tests/tools/write_stub.py`, which keeps `__init__.pyi`, the
-twin that editors and type checkers read, in step.
+To add a name, enter it in the table below and run `python -m tests.tools.write_stub`, which keeps `__init__.pyi`,
+the twin that editors and type checkers read, in step.
 """
 
 import importlib as _importlib

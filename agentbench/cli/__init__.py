@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from agentbench._plain_text import plain_text
 from agentbench.cli.checkpoints import add_checkpoints
 from agentbench.cli.demo import add_demo
 from agentbench.cli.doctor import add_doctor
 from agentbench.cli.lab import add_lab
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.text.escape import esc
 from agentbench.observability.instruments import VERSION
 
 __all__ = ["main"]
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AgentFrameworkException, OSError, EOFError) as error:
-        print(f"agentbench: {esc(error, into='text', limit=None)}", file=sys.stderr)
+        print(f"agentbench: {plain_text(error, None)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -7,13 +7,13 @@ import pprint
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentbench._plain_text import MASK, plain_line, plain_text
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import ENGINE_KEYS
 from agentbench.notebook.history.changes import hides, masked_path, short_value
-from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import mask_secrets
 from agentbench.serialization.json_text import to_json
@@ -27,7 +27,7 @@ _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"
 
 def line(value: object, limit: int | None = None) -> str:
     """Return anything as text that is inert in a line of a terminal."""
-    return esc(value, into="line", limit=limit)
+    return plain_line(value, limit)
 
 
 def infos_text(infos: Sequence[CheckpointInfo]) -> str:
@@ -145,7 +145,7 @@ def _whole_value(name: str, value: object, *, secrets: bool) -> Iterator[str]:
     yield f"  {line(name)} ="
     masked = value if secrets else mask_secrets(value, key=name)
     text = masked if isinstance(masked, str) else pprint.pformat(masked, width=_WIDTH, sort_dicts=False)
-    for each in esc(text, into="text", limit=None).split("\n"):
+    for each in plain_text(text, None).split("\n"):
         yield f"    {each}"
 
 

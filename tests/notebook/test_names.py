@@ -1,9 +1,8 @@
 """The lazy front of the notebook layer."""
 
-import ast
+import inspect
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,18 +19,11 @@ def loaded_after(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_both_tables_name_the_same_things():
-    tree = ast.parse(Path(str(front.__file__)).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed: dict[str, str] = {}
-    for statement in block.body:
-        assert isinstance(statement, ast.ImportFrom)
-        module = str(statement.module).removeprefix("agentbench.notebook.")
-        for alias in statement.names:
-            assert alias.asname == alias.name
-            typed[alias.name] = module
-    assert typed == front._MODULE_OF
-    assert list(front._MODULE_OF) == sorted(front._MODULE_OF)
+def test_completion_lists_public_functions_and_classes_only():
+    for name in front.__all__:
+        getattr(front, name)
+    assert dir(front) == sorted(front.__all__)
+    assert not [name for name in dir(front) if inspect.ismodule(getattr(front, name)) or name.startswith("_")]
 
 
 GRAPHS = "import agentbench.notebook as front; from tests.notebook.graphs import chain, research;"

@@ -1,25 +1,20 @@
-"""Write `agentbench/__init__.pyi`, the typed twin of the lazy front door, from the table in `agentbench/__init__.py`.
+"""Write the typed twins of the lazy front doors: `__init__.pyi` beside `agentbench/__init__.py` and the notebook's.
 
-Run `python tests/tools/write_stub.py` after a change of the table; `--check` only says whether the twin is in step.
+Run `python -m tests.tools.write_stub` after a change of a table; `--check` only says whether the twins are in step.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import agentbench
-
-STUB = Path(agentbench.__file__).with_name("__init__.pyi")
+import agentbench.notebook
 
 WIDTH = 120
 
-HEAD = '''\
-"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
-
-from typing import Any
-
-'''
+HEAD = '"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""\n\n'
 
 TAIL = """\
 
@@ -35,13 +30,25 @@ def unload_ipython_extension(ip: Any) -> None: ...
 """
 
 
-def stub_text() -> str:
-    """The text that the twin should have."""
-    imports = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
-    homes = sorted((module, *_ruff_order(name), name) for name, module in agentbench._MODULE_OF.items())
-    imports += [_import(module, name) for module, _, _, name in homes]
+def stubs() -> dict[Path, str]:
+    """The texts that the twins should have, by file."""
+    modules = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
     aliases = [f"{alias} = {name}" for alias, name in sorted(agentbench._ALIASES.items())]
-    return HEAD + "\n".join([*imports, "", *aliases]) + "\n" + TAIL
+    package = [*modules, *_imports(agentbench._MODULE_OF), "", *aliases]
+    layer = [*_imports(agentbench.notebook._MODULE_OF), "", "__all__: list[str]", "_MODULE_OF: dict[str, str]"]
+    return {
+        Path(agentbench.__file__).with_name("__init__.pyi"): f"{HEAD}from typing import Any\n\n{_lines(package)}{TAIL}",
+        Path(str(agentbench.notebook.__file__)).with_name("__init__.pyi"): HEAD + _lines(layer),
+    }
+
+
+def _lines(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _imports(module_of: Mapping[str, str]) -> list[str]:
+    homes = sorted((module, *_ruff_order(name), name) for name, module in module_of.items())
+    return [_import(module, name) for module, _, _, name in homes]
 
 
 def _import(module: str, name: str) -> str:
@@ -58,14 +65,13 @@ def _ruff_order(name: str) -> tuple[int, str]:
 
 def main(arguments: list[str]) -> int:
     """Write or check; 1 if the check fails."""
-    wanted = stub_text()
-    if "--check" in arguments:
-        if STUB.read_text(encoding="utf-8") == wanted:
-            return 0
-        print("agentbench/__init__.pyi is out of step. Run: python tests/tools/write_stub.py")
-        return 1
-    STUB.write_text(wanted, encoding="utf-8", newline="\n")
-    return 0
+    late = {path: text for path, text in stubs().items() if not path.exists() or path.read_text("utf-8") != text}
+    for path, text in late.items():
+        if "--check" in arguments:
+            print(f"{path.parent.name}/__init__.pyi is out of step. Run: python -m tests.tools.write_stub")
+        else:
+            path.write_text(text, encoding="utf-8", newline="\n")
+    return 1 if late and "--check" in arguments else 0
 
 
 if __name__ == "__main__":

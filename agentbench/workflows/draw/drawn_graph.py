@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -147,23 +146,6 @@ def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str])
         taken.add(name)
         names[node.path] = name
     return names
-
-
-def visible(text: str) -> str:
-    r"""Write control, bidirectional and invisible characters as `\u202e`; line ends and tabs stay."""
-
-    def code_of(match: re.Match[str]) -> str:
-        code = ord(match.group())
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-    return _UNSAFE.sub(code_of, text)
-
-
-# The notebook layer drops the same characters; a test compares the two.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
-)
 
 
 def _add_group(graph: DrawnGraph, group: EdgeGroup, *, include_internal: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from agentbench._plain_text import plain_text
 from agentbench.workflows.draw.drawn_graph import (
     DrawnEdge,
     DrawnGraph,
@@ -12,7 +13,6 @@ from agentbench.workflows.draw.drawn_graph import (
     NodePath,
     NodeState,
     unique_names,
-    visible,
 )
 
 _FILLS: dict[NodeState, str] = {"executed": "#c8e6c9", "failed": "#ffcdd2", "pending": "#fff3c4"}
@@ -71,8 +71,8 @@ def _dot_attributes(node: DrawnNode) -> str:
 
 def _dot_escaped(text: str) -> str:
     """Escape what ends a quoted DOT text, and what a label would take for an escape of its own."""
-    text = visible(text).replace("\\", "\\\\").replace('"', '\\"')
-    return text.replace("\r\n", "\\n").replace("\r", "\\n").replace("\n", "\\n")
+    text = plain_text(text, None).replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("\n", "\\n")
 
 
 # As ids or bare labels these end the chart, or the part before them.
@@ -128,7 +128,7 @@ def _mermaid_id(path: NodePath) -> str:
 
 def _mermaid_escaped(text: str) -> str:
     """Write what would end a quoted label, or be read as markup, as character codes."""
-    text = visible(text)
+    text = plain_text(text, None)
     for character, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
         text = text.replace(character, code)
     return " ".join(text.splitlines())

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import MissingExtraError
-from agentbench.notebook.text.escape import esc
 from agentbench.workflows.draw.drawing import WorkflowViz
-from agentbench.workflows.draw.drawn_graph import RunOverlay, visible
+from agentbench.workflows.draw.drawn_graph import RunOverlay
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
@@ -138,11 +137,6 @@ def test_control_and_bidirectional_characters_are_written_as_codes():
         assert f'"{in_dot}" [' in text
         assert f'label="{in_dot}' in text
     assert not set("\0\x1b\u202e\U000e0041\ud800") & set(chart + text)
-
-
-def test_the_notebook_layer_escapes_the_same_characters():
-    for code in {*range(0x3000), *range(0xD700, 0x10000), *range(0xE0000, 0xE1001)} - {ord("\r")}:
-        assert visible(chr(code)) == esc(chr(code), into="text")
 
 
 # ------------------------------------------------------------------------------------------------------ internal edges

@@ -1,0 +1,62 @@
+"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
+
+from agentbench.checkpoints.editing import Edit as Edit
+from agentbench.notebook.cards.conversation.views import Transcript as Transcript
+from agentbench.notebook.cards.conversation.views import transcript as transcript
+from agentbench.notebook.cells.executor_cell import Definition as Definition
+from agentbench.notebook.cells.executor_cell import define_executor as define_executor
+from agentbench.notebook.cells.workbench import Workbench as Workbench
+from agentbench.notebook.cells.workbench import older_code as older_code
+from agentbench.notebook.cells.workbench import workbench as workbench
+from agentbench.notebook.cells.workflow_cell import define_workflow as define_workflow
+from agentbench.notebook.commands.doctor import doctor as doctor
+from agentbench.notebook.commands.magics import load_ipython_extension as load_ipython_extension
+from agentbench.notebook.commands.magics import unload_ipython_extension as unload_ipython_extension
+from agentbench.notebook.forms.form import Form as Form
+from agentbench.notebook.forms.form import FormState as FormState
+from agentbench.notebook.forms.form import form as form
+from agentbench.notebook.forms.form import request_form as request_form
+from agentbench.notebook.forms.inbox import Inbox as Inbox
+from agentbench.notebook.forms.inbox import inbox as inbox
+from agentbench.notebook.frames.differences import diff_frame as diff_frame
+from agentbench.notebook.frames.frames import Frames as Frames
+from agentbench.notebook.frames.frames import checkpoints_frame as checkpoints_frame
+from agentbench.notebook.frames.frames import events_frame as events_frame
+from agentbench.notebook.frames.frames import lineage_frame as lineage_frame
+from agentbench.notebook.frames.frames import messages_frame as messages_frame
+from agentbench.notebook.frames.frames import requests_frame as requests_frame
+from agentbench.notebook.frames.frames import runs_frame as runs_frame
+from agentbench.notebook.frames.frames import state_frame as state_frame
+from agentbench.notebook.frames.frames import timeline_frame as timeline_frame
+from agentbench.notebook.frames.frames import usage_frame as usage_frame
+from agentbench.notebook.graph.view import GraphView as GraphView
+from agentbench.notebook.graph.view import draw as draw
+from agentbench.notebook.graph_panel.live import GraphPanel as GraphPanel
+from agentbench.notebook.graph_panel.panel import make_graph_panel as make_graph_panel
+from agentbench.notebook.look.prose import Prose as Prose
+from agentbench.notebook.look.prose import prose as prose
+from agentbench.notebook.plots.compare import ComparePlot as ComparePlot
+from agentbench.notebook.plots.compare import compare as compare
+from agentbench.notebook.plots.diff import DiffPlot as DiffPlot
+from agentbench.notebook.plots.diff import diff as diff
+from agentbench.notebook.plots.lineage import lineage as lineage
+from agentbench.notebook.plots.plot import Plot as Plot
+from agentbench.notebook.plots.timeline import timeline as timeline
+from agentbench.notebook.plots.usage import usage as usage
+from agentbench.notebook.progress_bar.progress import Progress as Progress
+from agentbench.notebook.progress_bar.progress import progress as progress
+from agentbench.notebook.runtime.prices import Price as Price
+from agentbench.notebook.runtime.settings import Settings as Settings
+from agentbench.notebook.runtime.settings import configure as configure
+from agentbench.notebook.runtime.waiting import nest_state as nest_state
+from agentbench.notebook.runtime.waiting import run_sync as run_sync
+from agentbench.notebook.runtime.waiting import submit as submit
+from agentbench.notebook.runtime.waiting import wait as wait
+from agentbench.notebook.stepping.model.messages import StepperStatus as StepperStatus
+from agentbench.notebook.stepping.start import stepper as stepper
+from agentbench.notebook.stepping.stepper import Stepper as Stepper
+from agentbench.workflows.draw.python_code import to_python as to_python
+from agentbench.workflows.run.break_places import Breakpoint as Breakpoint
+
+__all__: list[str]
+_MODULE_OF: dict[str, str]
