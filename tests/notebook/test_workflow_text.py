@@ -10,49 +10,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import WorkflowTextError
-from agentbench.notebook.cells.workflow_text import (
-    FanIn,
-    FanOut,
-    Link,
-    Name,
-    Only,
-    Statement,
-    Switch,
-    names_in,
-    pairs_of,
-    parse_workflow,
-)
+from agentbench.notebook.cells.workflow_text import Arrow, Name, parse_workflow
 
 
-def n(text: str) -> Name:
-    return Name(text)
+def arrow(sources: str, targets: str = "", conditions: str = "") -> Arrow:
+    parts = [tuple(map(Name, names.split())) for names in (sources, targets, conditions)]
+    return Arrow(*parts)
 
 
-DIAMOND_END: list[Statement] = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
+DIAMOND_END = [arrow("b c", "d"), arrow("d", "e")]
 
 
 def test_a_line_says() -> None:
-    cases: list[tuple[str, list[Statement]]] = [
-        ("a -> b", [Link(n("a"), n("b"))]),
-        ("a->b", [Link(n("a"), n("b"))]),
-        ("a -> b -> c", [Link(n("a"), n("b")), Link(n("b"), n("c"))]),
-        ("a -> b if ok", [Link(n("a"), n("b"), n("ok"))]),
-        ("a -> b if ok -> c", [Link(n("a"), n("b"), n("ok")), Link(n("b"), n("c"))]),
-        ("a => b, c", [FanOut(n("a"), (n("b"), n("c")))]),
-        ("b, c => d", [FanIn((n("b"), n("c")), n("d"))]),
-        ("a => b, c => d", [FanOut(n("a"), (n("b"), n("c"))), FanIn((n("b"), n("c")), n("d"))]),
-        ("a => b, c\nb, c => d -> e", [FanOut(n("a"), (n("b"), n("c"))), *DIAMOND_END]),
-        ("a -> b if x else c", [Switch(n("a"), ((n("x"), n("b")),), n("c"))]),
-        ("a -> b if x else c if y else d", [Switch(n("a"), ((n("x"), n("b")), (n("y"), n("c"))), n("d"))]),
-        ("alone", [Only(n("alone"))]),
-        ("a -> a", [Link(n("a"), n("a"))]),
-        ("größe -> maß", [Link(n("größe"), n("maß"))]),
-        ("# all\n\n  a -> b  # one\n\t\nb -> c#two\n", [Link(n("a"), n("b")), Link(n("b"), n("c"))]),
-        ("a -> b\nb -> a", [Link(n("a"), n("b")), Link(n("b"), n("a"))]),
-        ("a -> b if x else b", [Switch(n("a"), ((n("x"), n("b")),), n("b"))]),
+    cases: list[tuple[str, list[Arrow]]] = [
+        ("a -> b", [arrow("a", "b")]),
+        ("a->b", [arrow("a", "b")]),
+        ("a -> b -> c", [arrow("a", "b"), arrow("b", "c")]),
+        ("a -> b if ok", [arrow("a", "b", "ok")]),
+        ("a -> b if ok -> c", [arrow("a", "b", "ok"), arrow("b", "c")]),
+        ("a => b, c", [arrow("a", "b c")]),
+        ("b, c => d", [arrow("b c", "d")]),
+        ("a => b, c => d", [arrow("a", "b c"), arrow("b c", "d")]),
+        ("a => b, c\nb, c => d -> e", [arrow("a", "b c"), *DIAMOND_END]),
+        ("a -> b if x else c", [arrow("a", "b c", "x")]),
+        ("a -> b if x else c if y else d", [arrow("a", "b c d", "x y")]),
+        ("alone", [arrow("alone")]),
+        ("a -> a", [arrow("a", "a")]),
+        ("größe -> maß", [arrow("größe", "maß")]),
+        ("# all\n\n  a -> b  # one\n\t\nb -> c#two\n", [arrow("a", "b"), arrow("b", "c")]),
+        ("a -> b\nb -> a", [arrow("a", "b"), arrow("b", "a")]),
+        ("a -> b if x else b", [arrow("a", "b b", "x")]),
     ]
-    for text, statements in cases:
-        assert parse_workflow(text) == tuple(statements)
+    for text, arrows in cases:
+        assert parse_workflow(text) == tuple(arrows)
 
 
 def test_a_mistake_is_reported_with_its_place_and_what_was_expected() -> None:
@@ -73,6 +63,7 @@ def test_a_mistake_is_reported_with_its_place_and_what_was_expected() -> None:
         ("a -> b if x()", 1, 12, "expected a name, '->', '=>', ',' or '#'; found '('"),
         ("a -> b if x and y", 1, 13, "expected '->', '=>' or ','; found 'and'"),
         ("a -> b if not", 1, 11, "expected the name of a condition, which cannot be a keyword of Python; found 'not'"),
+        ("a -> b if x if y", 1, 13, "expected '->', '=>' or ','; found 'if'"),
         ("a -> b if x else", 1, 18, "expected the name of an executor; found the end"),
         ("a -> b if x else c if y", 1, 25, "'else' and an executor for what no condition lets through; found the end"),
         ("a -> b if x else c -> d", 1, 20, "since a switch leads to several executors; found '->'"),
@@ -98,59 +89,37 @@ def test_the_line_is_shown_with_a_mark_below_the_place() -> None:
     assert str(caught.value).splitlines()[1:] == ["    \tb ->> c", "    \t    ^"]
 
 
-def test_names_come_in_the_order_of_the_text_with_their_places() -> None:
-    names = names_in(parse_workflow("b -> a if low\na => c, d\nlone"))
-    assert [(name.text, name.line, name.column) for name in names] == [
-        ("b", 1, 1),
-        ("a", 1, 6),
-        ("c", 2, 6),
-        ("d", 2, 9),
-        ("lone", 3, 1),
-    ]
-
-
 # ---- laws ------------------------------------------------------------------------------------------------------------
 
 NAMES = st.text(string.ascii_letters + string.digits + "_äß", min_size=1, max_size=6).filter(
     lambda text: text.isidentifier() and not keyword.iskeyword(text)
 )
-BLANKS = st.sampled_from(["", " ", "  ", "\t"])
 
 
 @st.composite
-def statements(draw: st.DrawFn) -> Statement:
-    first, *others = draw(st.lists(NAMES.map(Name), min_size=4, max_size=6, unique_by=lambda name: name.text))
-    kind = draw(st.sampled_from(["only", "link", "if", "out", "in", "switch"]))
-    made: dict[str, Statement] = {
-        "only": Only(first),
-        "link": Link(first, others[0]),
-        "if": Link(first, others[0], others[1]),
-        "out": FanOut(first, tuple(others)),
-        "in": FanIn(tuple(others), first),
-        "switch": Switch(first, ((others[0], others[1]),), others[2]),
-    }
-    return made[kind]
+def written_arrows(draw: st.DrawFn) -> tuple[str, Arrow]:
+    """An arrow and its text, with blanks wherever they are allowed."""
+    first, second, *others = draw(st.lists(NAMES, min_size=4, max_size=6, unique=True))
+    blank = draw(st.sampled_from(["", " ", "  ", "\t"]))
+    listed = f"{blank},{blank}".join(others)
+    return draw(
+        st.sampled_from(
+            [
+                (f"{blank}{first}{blank}", arrow(first)),
+                (f"{blank}{first}{blank}->{blank}{second}{blank}", arrow(first, second)),
+                (f"{first}->{blank}{second} if {others[0]}{blank}", arrow(first, second, others[0])),
+                (f"{first}{blank}=>{blank}{listed}", arrow(first, " ".join(others))),
+                (f"{listed}{blank}=>{blank}{first}", arrow(" ".join(others), first)),
+                (f"{first}->{others[0]} if x else {second}", arrow(first, f"{others[0]} {second}", "x")),
+            ]
+        )
+    )
 
 
-def written(statement: Statement, blank: str) -> str:
-    """The text of a statement, with blanks wherever they may stand."""
-    if isinstance(statement, Only):
-        return f"{blank}{statement.name}{blank}"
-    if isinstance(statement, Link):
-        condition = "" if statement.condition is None else f" if {statement.condition}"
-        return f"{blank}{statement.source}{blank}->{blank}{statement.target}{condition}{blank}"
-    if isinstance(statement, FanOut):
-        return f"{statement.source}{blank}=>{blank}{f'{blank},{blank}'.join(map(str, statement.targets))}"
-    if isinstance(statement, FanIn):
-        return f"{f'{blank},{blank}'.join(map(str, statement.sources))}{blank}=>{blank}{statement.target}"
-    cases = " else ".join(f"{target} if {condition}" for condition, target in statement.cases)
-    return f"{statement.source}{blank}->{blank}{cases} else {statement.default}{blank}"
-
-
-@given(statements(), BLANKS, st.text(string.printable.replace("\n", ""), max_size=8))
-def test_what_is_written_is_read_regardless_of_blanks_and_comments(statement: Statement, blank: str, note: str) -> None:
+@given(written_arrows(), st.text(string.printable.replace("\n", ""), max_size=8))
+def test_what_is_written_is_read_regardless_of_blanks_and_comments(written: tuple[str, Arrow], note: str) -> None:
     (comment, *_) = [*f"# {note}".splitlines(), ""]
-    assert parse_workflow(f"{written(statement, blank)}{comment}") == (statement,)
+    assert parse_workflow(f"{written[0]}{comment}") == (written[1],)
 
 
 @given(st.text(alphabet="ab ->=,#if\nelse", max_size=30))
@@ -164,5 +133,5 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
     lines = text.splitlines() or [""]
     assert 1 <= place[0] <= len(lines)
     assert 1 <= place[1] <= len(lines[place[0] - 1]) + 2
-    edges = [(source.text, target.text) for statement in read for source, target in pairs_of(statement)]
+    edges = [pair for each in read for pair in each.pairs()]
     assert len(edges) == len(set(edges))

@@ -9,16 +9,7 @@ from typing import Any, NoReturn
 
 from agentbench.exceptions import WorkflowTextError
 from agentbench.notebook.cells.workbench import workbench
-from agentbench.notebook.cells.workflow_text import (
-    FanIn,
-    FanOut,
-    Link,
-    Name,
-    Statement,
-    Switch,
-    names_in,
-    parse_workflow,
-)
+from agentbench.notebook.cells.workflow_text import Arrow, Name, parse_workflow
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.draw.python_code import remember_names
 from agentbench.workflows.executors.executor import Executor
@@ -58,18 +49,18 @@ class _Building:
     """Finds the names of a text in the namespace and makes the builder calls for it."""
 
     def __init__(self, text: str, namespace: Mapping[str, Any], name: str) -> None:
-        self._statements = parse_workflow(text)
+        self._arrows = parse_workflow(text)
         self._lines = text.splitlines()
         self._namespace = namespace
         self._builder = WorkflowBuilder(name=name)
         self._used: dict[str, object] = {}
 
     def workflow(self) -> Workflow:
-        names = names_in(self._statements)
+        names = list(dict.fromkeys(name for arrow in self._arrows for name in (*arrow.sources, *arrow.targets)))
         for name in names:
             self._add(name)
-        for statement in self._statements:
-            self._connect(statement)
+        for arrow in self._arrows:
+            self._connect(arrow)
         workflow = self._builder.build()
         # The nodes of what is no executor itself are known only now.
         self._used.update(zip(map(str, names), workflow.executors.values(), strict=True))
@@ -99,21 +90,18 @@ class _Building:
         function: Callable[[Any], Any] = found
         return function
 
-    def _connect(self, statement: Statement) -> None:
-        builder, node = self._builder, self._node
-        if isinstance(statement, Link):
-            condition = None if statement.condition is None else self._condition(statement.condition)
-            builder.connect(node(statement.source), node(statement.target), condition)
-        elif isinstance(statement, FanOut):
-            builder.fan_out(node(statement.source), [node(target) for target in statement.targets])
-        elif isinstance(statement, FanIn):
-            builder.fan_in([node(source) for source in statement.sources], node(statement.target))
-        elif isinstance(statement, Switch):
-            cases = [Case(self._condition(condition), node(target)) for condition, target in statement.cases]
-            builder.switch(node(statement.source), [*cases, Default(node(statement.default))])
-
-    def _node(self, name: Name) -> object:
-        return self._used[name.text]
+    def _connect(self, arrow: Arrow) -> None:
+        sources, targets = ([self._used[name.text] for name in names] for names in (arrow.sources, arrow.targets))
+        conditions = [self._condition(name) for name in arrow.conditions]
+        if len(sources) > 1:
+            self._builder.fan_in(sources, targets[0])
+        elif arrow.is_switch:
+            cases = [Case(condition, target) for condition, target in zip(conditions, targets, strict=False)]
+            self._builder.switch(sources[0], [*cases, Default(targets[-1])])
+        elif len(targets) > 1:
+            self._builder.fan_out(sources[0], targets)
+        elif targets:
+            self._builder.connect(sources[0], targets[0], *conditions)
 
     def _neighbour(self, name: Name, kind: type) -> str:
         known = [
