@@ -178,23 +178,21 @@ def messages_frame(
     )
 
 
-def depths(infos: Sequence[CheckpointInfo]) -> dict[str, int]:
+def depths(infos: Sequence[CheckpointInfo]) -> dict[str | None, int]:
     """Return the number of ancestors among these checkpoints, by checkpoint id."""
     parents = {info.checkpoint_id: info.previous_checkpoint_id for info in infos}
-    found: dict[str, int] = {}
+    found: dict[str | None, int] = {}
     for start in parents:
         path: list[str] = []
-        passed: set[str] = set()
         at: str | None = start
-        # Upwards until something is known; a foreign storage may hold a ring, which ends the walk.
-        while at is not None and at in parents and at not in found and at not in passed:
+        while at in parents and at not in found:  # a ring in a damaged storage ends the walk
+            found[at] = -1
             path.append(at)
-            passed.add(at)
             at = parents[at]
-        depth = found[at] + 1 if at in found else 0
+        depth = found.get(at, -1)
         for each in reversed(path):
-            found[each] = depth
             depth += 1
+            found[each] = depth
     return found
 
 

@@ -108,7 +108,7 @@ class RunComparison:
         lead = self._late()
         if not self.a.steps or not self.b.steps:
             empty = [side.name for side in (self.a, self.b) if not side.steps]
-            return f"Nothing is known of {' and '.join(empty)}."
+            return f"No supersteps are recorded for {' and '.join(empty)}."
         if self.first is None:
             return f"{lead}They do the same in every superstep{_end_text(self.a, self.b)}."
         same = [step for step in self.steps if self.begins <= step < self.first]
@@ -273,7 +273,7 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
 def _read_path(read: Contents, run_id: str | None) -> tuple[str | None, dict[int, Superstep]]:
     """Return the run of the last checkpoint, and the supersteps of those that led to it."""
     path: list[WorkflowCheckpoint] = []
-    passed: set[str] = set()  # a storage of somebody else may hold a ring
+    passed: set[str] = set()  # a damaged storage may hold a ring
     at = read.rows[-1] if read.rows else None
     while at is not None and at.checkpoint_id not in passed:
         path.append(at)

@@ -76,7 +76,7 @@ def _of(report: StepReport, kind: str) -> list[WorkflowEvent[Any]]:
 
 
 def lines_of_report(report: StepReport) -> list[LogLine]:
-    """The lines of a superstep that is over: who got what, and what came of it."""
+    """The lines of a superstep that is over: who got what, and the results."""
     parts = [deliveries_text(report.invoked).replace(" gets ", " got ") or "nothing was delivered"]
     if report.requests:
         parts.append(f"{count_text(len(report.requests), 'request')} opened")

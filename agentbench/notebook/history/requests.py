@@ -144,7 +144,7 @@ def _waits_before(
     checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
 ) -> Iterator[WorkflowCheckpoint]:
     """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
-    passed = {checkpoint.checkpoint_id}  # a storage of somebody else may hold a ring
+    passed = {checkpoint.checkpoint_id}  # a damaged storage may hold a ring
     before = by_id.get(checkpoint.previous_checkpoint_id or "")
     while before is not None and before.checkpoint_id not in passed:
         if request_id not in before.pending_request_info_events:

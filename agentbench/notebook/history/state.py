@@ -117,7 +117,7 @@ class StateHistory:
     def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
         """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
         is_next = True
-        passed = {checkpoint.checkpoint_id}  # a storage of somebody else may hold a ring
+        passed = {checkpoint.checkpoint_id}  # a damaged storage may hold a ring
         at = self._read.by_id.get(checkpoint.previous_checkpoint_id or "")
         while at is not None and at.checkpoint_id not in passed:
             state = self._state(at)

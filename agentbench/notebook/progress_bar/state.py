@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text
@@ -30,7 +30,6 @@ class ProgressState:
         total: Supersteps expected, `None` if unknown.
         limit: Supersteps after which the run pauses at the latest, if `max_supersteps` was chosen.
         supersteps: Supersteps that have ended, that of the start executors included.
-        calls: Handlers that were called.
         tokens: Tokens that agents used.
         elapsed_s: Seconds since it began.
         state: Of the run, as last reported.
@@ -39,42 +38,41 @@ class ProgressState:
     total: int | None = None
     limit: int | None = field(default=None, kw_only=True)
     supersteps: int = 0
-    calls: int = 0
     tokens: int = 0
     elapsed_s: float = 0.0
     state: str = "STARTED"
-    _at_work: Counter[str] = field(default_factory=Counter)
-    _called_here: int = 0
-    _ended_here: int = 0
+    _here: Superstep = field(default_factory=lambda: Superstep(0))
+    _calls_before: int = 0
 
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Take in one event."""
-        who = event.source_id or ""
         if event.type == "superstep_started":
-            self.supersteps += self._called_here > 0 and self.supersteps == 0
-            self._called_here = self._ended_here = 0
-        elif event.type == "superstep_completed":
+            self.supersteps += bool(self._here.calls) and self.supersteps == 0
+            self._calls_before = self.calls
+            self._here = Superstep(event.iteration or 0)
+        self._here.add(event)
+        if event.type == "superstep_completed":
             self.supersteps += 1
-        elif event.type == "executor_invoked":
-            self._at_work[who] += 1
-            self._called_here += 1
-            self.calls += 1
-        elif event.type in ("executor_completed", "executor_failed"):
-            self._at_work[who] -= 1
-            self._ended_here += 1
         elif event.type == "status" and event.state is not None:
             self.state = str(event.state)
         self.tokens += tokens_of(event)
 
     @property
+    def calls(self) -> int:
+        """Handlers that were called."""
+        return self._calls_before + self.share_here[1]
+
+    @property
     def at_work(self) -> tuple[str, ...]:
         """Executors whose handlers run now."""
-        return tuple(name for name, count in list(self._at_work.items()) if count > 0)
+        return tuple(call.executor for call in list(self._here.calls.values()) if call.at_work > 0)
 
     @property
     def share_here(self) -> tuple[int, int]:
-        """Handlers that ended, and handlers that were called, in the present superstep."""
-        return self._ended_here, self._called_here
+        """Handlers that ended, and handlers that were called, in the current superstep."""
+        calls = list(self._here.calls.values())
+        called = sum(call.messages_in for call in calls)
+        return called - sum(call.at_work for call in calls), called
 
     @property
     def names_at_work(self) -> str:
@@ -110,6 +108,6 @@ class ProgressState:
 
     def last_words(self, name: str, *, times: bool) -> str:
         """The one line that stays."""
-        self._at_work.clear()
+        self._calls_before, self._here = self.calls, Superstep(0)
         self.limit = None  # what might have been is of no interest any more
         return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
