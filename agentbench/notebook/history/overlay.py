@@ -32,11 +32,8 @@ def read_states(run: Any) -> dict[Any, str]:
     """
     if isinstance(run, Mapping):
         return _check(run)
-    if (
-        run is None
-        or run == []
-        or ((hasattr(run, "executors") or hasattr(run, "nodes")) and not hasattr(run, "run_id"))
-    ):
+    is_workflow = hasattr(run, "executors") or hasattr(run, "nodes")
+    if run is None or run == [] or (is_workflow and not hasattr(run, "run_id")):
         return {}
     try:
         history = read_runs(run)[-1]

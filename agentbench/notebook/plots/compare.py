@@ -11,7 +11,7 @@ from agentbench.notebook.history.compare import Row, RunComparison, Side, compar
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
-from agentbench.notebook.plots.plot import TablePlot
+from agentbench.notebook.plots.plot import Plot
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["ComparePlot", "compare"]
@@ -28,7 +28,7 @@ _SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b
 Line = tuple[str, str, str, str, str]
 
 
-class ComparePlot(TablePlot):
+class ComparePlot(Plot):
     """Two runs beside each other, as `compare` returns them: both graphs above a table, text and a frame.
 
     Attributes:

@@ -8,13 +8,13 @@ from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.notebook.frames.differences import Side, diff_of, frame_of
 from agentbench.notebook.history.changes import counts, diff_bundle
 from agentbench.notebook.history.sources import Chosen
-from agentbench.notebook.plots.plot import TablePlot
+from agentbench.notebook.plots.plot import Plot
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["DiffPlot", "diff"]
 
 
-class DiffPlot(TablePlot):
+class DiffPlot(Plot):
     """The differences of two checkpoints, as `diff` returns them. Iterates over its changes; false if there are none.
 
     Attributes:

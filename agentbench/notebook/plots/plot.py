@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot", "TablePlot", "require_one_of"]
+__all__ = ["Plot", "require_one_of"]
 
 
 def require_one_of(name: str, value: str, kinds: Any) -> None:
@@ -28,64 +28,18 @@ def require_one_of(name: str, value: str, kinds: Any) -> None:
         raise ValueError(msg)
 
 
-class _View:
-    """One of the two kinds of plots; `_main` names the part that a cell displays, after its suffix."""
+class Plot:
+    """A picture or a table, with its words and its data; each part is built at its first use. A cell displays it.
 
-    _main = "svg"
-    _media_type = "image/svg+xml"
-
-    def __init__(self, title: str, text: Callable[[], str], frame: "Callable[[], pd.DataFrame]") -> None:
-        self.title = title
-        self._text = text
-        self._frame = frame
-
-    @cached_property
-    def text(self) -> str:
-        """The content in words, at most 60 lines."""
-        return self._text()
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """The data behind it, to start from with another plotting package; a new frame at each reading."""
-        return self._frame()
-
-    def save(self, path: str | Path) -> Path:
-        """Write a file; the suffix says what: .svg (of tables .html), .txt or .csv.
-
-        Raises:
-            ValueError: For another suffix.
-        """
-        path = Path(path)
-        suffixes = {f".{self._main}": self._main, ".txt": "text", ".csv": "csv"}
-        kind = suffixes.get(path.suffix.lower())
-        if kind is None:
-            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(suffixes)}."
-            raise ValueError(msg)
-        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
-        path.write_text(content, encoding="utf-8", newline="\n")
-        return path
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.title!r})"
-
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, Any]:
-        parts = {self._media_type: self._main, "text/plain": "text"}
-        return {kind: getattr(self, parts[kind]) for kind in parts if is_wanted(kind, include, exclude)}
-
-
-class Plot(_View):
-    """A picture with its words and its data; each part is built at its first use.
-
-    Made by `timeline`, `lineage` and `usage`. A cell displays the picture.
+    `timeline`, `lineage` and `usage` make pictures: `svg`. `compare` and `diff` make tables: `html`.
 
     Args:
         title: One line about it.
-        svg: Draws the picture.
         text: Returns the words.
         frame: Returns the data.
-        forms: Other ways to draw it, by name; `svg` is the first of them.
+        svg: Draws the picture.
+        html: Returns the table, for a plot without a picture.
+        forms: Other ways to draw the picture, by name; `svg` is the first of them.
         keys: The key of each row of the picture, where rows can be chosen.
 
     Raises:
@@ -101,24 +55,48 @@ class Plot(_View):
         self,
         title: str,
         *,
-        svg: Callable[[], str],
         text: Callable[[], str],
         frame: "Callable[[], pd.DataFrame]",
+        svg: Callable[[], str] | None = None,
+        html: Callable[[], str] | None = None,
         forms: Mapping[str, Callable[[], str]] | None = None,
         keys: Sequence[str] = (),
     ) -> None:
-        super().__init__(title, text, frame)
-        self._draw = svg
+        self.title = title
+        self._text = text
+        self._frame = frame
+        self._make = {kind: make for kind, make in (("svg", svg), ("html", html)) if make is not None}
         self._forms = forms
         self._keys = keys
 
     @cached_property
     def svg(self) -> str:
-        """The picture, with its own colours for light and dark pages."""
-        return self._draw()
+        """The picture, with its own colours for light and dark pages; tables have none."""
+        return self._made("svg")
+
+    @cached_property
+    def html(self) -> str:
+        """The table, in the colours of the page around it, its text to be selected; pictures have none."""
+        return self._made("html")
+
+    def _made(self, kind: str) -> str:
+        if kind not in self._make:
+            msg = f"{type(self).__name__} has no {kind}; it has {', '.join(self._make)}, text and frame."
+            raise AttributeError(msg)
+        return self._make[kind]()
+
+    @cached_property
+    def text(self) -> str:
+        """The content in words, at most 60 lines."""
+        return self._text()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The data behind it, to start from with another plotting package; a new frame at each reading."""
+        return self._frame()
 
     def panel(self) -> "PlotPanel":
-        """Return the plot as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
+        """Return the picture as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
 
         Raises:
             MissingExtraError: anywidget is not installed.
@@ -128,33 +106,31 @@ class Plot(_View):
 
         return PlotPanel(self.title, self._forms or {"": lambda: self.svg}, self._keys)
 
+    def save(self, path: str | Path) -> Path:
+        """Write a file; the suffix says what: .svg (of tables .html), .txt or .csv.
 
-class TablePlot(_View):
-    """A table with its words and its data, as `compare` and `diff` make them; its text can be selected.
+        Raises:
+            ValueError: For another suffix.
+        """
+        path = Path(path)
+        kinds = {**{f".{kind}": kind for kind in self._make}, ".txt": "text", ".csv": "csv"}
+        kind = kinds.get(path.suffix.lower())
+        if kind is None:
+            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(kinds)}."
+            raise ValueError(msg)
+        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
+        path.write_text(content, encoding="utf-8", newline="\n")
+        return path
 
-    Args:
-        title: One line about it.
-        html: Returns the table.
-        text: Returns the words.
-        frame: Returns the data.
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r})"
 
-    Raises:
-        MissingExtraError: `frame` needs pandas.
-
-    Example:
-        compare(before, after).save("compare.html")
-    """
-
-    _main = "html"
-    _media_type = "text/html"
-
-    def __init__(
-        self, title: str, *, html: Callable[[], str], text: Callable[[], str], frame: "Callable[[], pd.DataFrame]"
-    ) -> None:
-        super().__init__(title, text, frame)
-        self._table = html
-
-    @cached_property
-    def html(self) -> str:
-        """The table as HTML, in the colours of the page around it."""
-        return self._table()
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        kinds = {"image/svg+xml": "svg", "text/html": "html", "text/plain": "text"}
+        return {
+            media_type: getattr(self, kind)
+            for media_type, kind in kinds.items()
+            if kind in (*self._make, "text") and is_wanted(media_type, include, exclude)
+        }

@@ -118,7 +118,7 @@ class _Drawing:
         elif self._by == "superstep":
             parts, height = list(self._columns()), _HEAD + _TALL + _FOOT + _LEGEND
         else:
-            parts, height = list(self._rows()), _HEAD + 52 + min(len(self._groups), _MOST_ROWS) * _ROW
+            parts, height = list(self._rows()), _HEAD + 34 + min(len(self._groups), _MOST_ROWS) * _ROW
         head = text(_EDGE, 20, cut_to_width(self.title, self._width - 2 * _EDGE), classes="ab_strong")
         return picture(
             [hatch_pattern("ab_cached", 5), head, *parts],
@@ -153,12 +153,13 @@ class _Drawing:
     def _cost(self, cost: float | None) -> str:
         return _UNKNOWN if cost is None else f"{cost:,.{self._digits}f}"
 
+    def _words(self, used: Usage) -> str:
+        facts = [count_text(used.calls, "call"), f"{_count(used.tokens_in)} in, {_count(used.tokens_out)} out"]
+        return ", ".join([*facts, f"cost {self._cost(used.cost)}"] if used.cost is not None else facts)
+
     def _hover_text(self, name: str, used: Usage) -> str:
-        facts = [count_text(used.calls, "call"), f"{_count(used.tokens_in)} tokens in, {_count(used.tokens_out)} out"]
-        facts += [f"{used.tokens_cached:,} cached"] if used.tokens_cached else []
-        facts += [f"cost {self._cost(used.cost)}"] if used.cost is not None else []
-        words = f"{name}: {'; '.join(facts)}"
-        return f"<title>{esc(words, into='svg', limit=400)}</title>"
+        cached = f", {used.tokens_cached:,} cached" if used.tokens_cached else ""
+        return f"<title>{esc(f'{name}: {self._words(used)}{cached}', into='svg', limit=400)}</title>"
 
     # ---- along the supersteps
 
@@ -219,21 +220,13 @@ class _Drawing:
     def _rows(self) -> Iterator[str]:
         """A bar per executor or model, its numbers beside it."""
         rows = list(self._groups.items())[:_MOST_ROWS]
-        numbers = [self._cells(used) for _, used in rows]
-        shown = [at for at in (0, 1, 2, 4) if at < 4 or any(row[4] != _UNKNOWN for row in numbers)]
-        ends: dict[int, float] = {}
-        end = self._width - _EDGE
-        for at in reversed(shown):
-            ends[at] = end
-            end -= max(room_for(cell, SMALL) for cell in (_HEADS[at], *(row[at] for row in numbers))) + 16
-        labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (self._by, *self._groups)) + 4)
+        words = [self._words(used) for _, used in rows]
+        labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in self._groups))
         left = _EDGE + labels + 12
-        per_token = (end - left) / max(1, *(_tokens(used) for _, used in rows))
-        yield text(left - 12, _HEAD + 6, self._by, anchor="end", classes="ab_soft ab_small")
-        for at in shown:
-            yield text(ends[at], _HEAD + 6, _HEADS[at], anchor="end", classes="ab_soft ab_small")
-        y = _HEAD + 18
-        for (name, used), cells in zip(rows, numbers, strict=True):
+        room = self._width - _EDGE - left - max(room_for(each, SMALL) for each in words) - 8
+        per_token = max(room, 40.0) / max(1, *(_tokens(used) for _, used in rows))
+        for at, (name, used) in enumerate(rows):
+            y = _HEAD + at * _ROW
             middle = y + _ROW / 2
             yield f'<path class="ab_line" d="M{number(_EDGE)} {number(y)}H{number(self._width - _EDGE)}"/>'
             label = cut_to_width(esc(name, into="line", limit=200), labels)
@@ -245,10 +238,8 @@ class _Drawing:
             if used.tokens_cached:
                 cached = min(used.tokens_cached * per_token, read)
                 yield hatch("ab_cached", left, middle - _BAR / 2, cached, _BAR)
-            for at in shown:
-                yield text(ends[at], middle, cells[at], anchor="end", classes="ab_small")
-            yield "</g>"
-            y += _ROW
+            yield text(left + read + written + 8, middle, words[at], classes="ab_small") + "</g>"
+        y = _HEAD + len(rows) * _ROW
         yield f'<path class="ab_line" d="M{number(_EDGE)} {number(y)}H{number(self._width - _EDGE)}"/>'
         hidden = len(self._groups) - len(rows)
         yield from self._legend(y + 18, [], f"{hidden:,} more are not drawn" if hidden else "")
