@@ -77,6 +77,14 @@ def test_approvals_have_reject_on_the_left_and_nothing_preset():
     assert [action["name"] for action in Page(ask("ok?", bool)).content()["actions"]] == ["reject", "approve"]
 
 
+def test_the_button_says_that_it_approves_changes():
+    page = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval))
+    page.say("edit", raw={"edited": {"text": '{\n  "a": 1\n}'}})
+    assert page.last("status")["labels"][-1] == "Approve"
+    page.say("edit", raw={"edited": {"text": '{"a": 2}'}})
+    assert page.last("status")["labels"] == ["Reject", "Edit arguments", "Approve with changes"]
+
+
 def test_typing_is_checked_and_only_that_field_complains():
     asked = ask({"reason_required": True}, Approval)
     page = Page(asked)

@@ -5,19 +5,19 @@ function makeConst(spec, id) {
   box.append(label, node("span", {}, spec.text));
   const nothing = () => {};
   return {
-    box, path: spec.path, spec, children: [], fits: (told) => told.kind === "const" && told.text === spec.text,
+    box, path: spec.path, spec, children: [], fits: (latest) => latest.kind === "const" && latest.text === spec.text,
     update: nothing, focus: nothing, raw: nothing, write: nothing, clear: nothing, complain: nothing, reveal: () => false,
   };
 }
 
-// A titled box. `fill(holder, told)` arranges what is in it; `top` stands between title and content.
+// A titled box. `fill(holder, latest)` arranges what is in it; `top` stands between title and content.
 function makeBox(spec, id, host, { top = [], foot = [], fill }) {
   const box = node("div", { class: `abf-box abf-${spec.kind}`, role: "group", "aria-labelledby": `${id}-label`, hidden: spec.hiddenAtFirst });
   const title = node("div", { class: "abf-label abf-box-title", id: `${id}-label`, tabindex: "-1" });
   const help = node("div", { class: "abf-help", id: `${id}-help` });
   const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
   const holder = node("div", { class: "abf-holder" });
-  const none = noneBox(spec, (on) => host.tell({ [spec.path]: { none: on } }));
+  const none = noneBox(spec, (on) => host.send({ [spec.path]: { none: on } }));
   const folder = spec.folded ? button("", () => fold(holder.hidden), { class: "abf-more", "aria-expanded": "true" }) : null;
   const inner = node("div", { class: "abf-inner", "aria-describedby": `${id}-help ${id}-problem` });
   box.setAttribute("aria-describedby", `${id}-help ${id}-problem`);
@@ -31,17 +31,17 @@ function makeBox(spec, id, host, { top = [], foot = [], fill }) {
   };
   const self = {
     box, path: spec.path, spec, children: [], holder, fold,
-    fits: (told) => told.kind === spec.kind && Boolean(told.none) === Boolean(spec.none),
-    update: (told) => {
-      title.textContent = labelText(told);
-      help.textContent = told.help;
+    fits: (latest) => latest.kind === spec.kind && Boolean(latest.none) === Boolean(spec.none),
+    update: (latest) => {
+      title.textContent = labelText(latest);
+      help.textContent = latest.help;
       if (none) {
-        if (folder && inner.hidden && !told.none.on) fold(true); // who gives a value wants to see its fields
-        none.input.checked = inner.hidden = told.none.on;
-        if (folder) folder.hidden = told.none.on;
+        if (folder && inner.hidden && !latest.none.on) fold(true); // who gives a value wants to see its fields
+        none.input.checked = inner.hidden = latest.none.on;
+        if (folder) folder.hidden = latest.none.on;
       }
-      spec.label = told.label;
-      fill(self, told);
+      spec.label = latest.label;
+      fill(self, latest);
     },
     focus: () => { fold(true); (self.children[0] ?? { focus: () => title.focus() }).focus(); },
     raw: () => undefined,
@@ -54,31 +54,34 @@ function makeBox(spec, id, host, { top = [], foot = [], fill }) {
   return self;
 }
 
+function fillHolder(self, latest, host) {
+  self.children = latest.children.map(host.made);
+  arrange(self.holder, self.children.map((child) => child.box));
+}
+
 function makeGroup(spec, id, host) {
-  const open = button("Open", () => host.tell({ [spec.path]: { open: true } }), { class: "abf-button abf-small" });
+  const open = button("Open", () => host.send({ [spec.path]: { open: true } }), { class: "abf-button abf-small" });
   return makeBox(spec, id, host, {
     foot: [open],
-    fill: (self, told) => {
-      open.hidden = !told.closed;
-      open.setAttribute("aria-label", `Open ${told.label}`);
-      self.children = told.children.map(host.made);
-      arrange(self.holder, self.children.map((child) => child.box));
+    fill: (self, latest) => {
+      open.hidden = !latest.closed;
+      open.setAttribute("aria-label", `Open ${latest.label}`);
+      fillHolder(self, latest, host);
     },
   });
 }
 
 function makeOneOf(spec, id, host) {
-  const pick = (at) => host.tell({ [spec.path]: { pick: at } });
+  const pick = (at) => host.send({ [spec.path]: { pick: at } });
   const named = { "aria-labelledby": `${id}-label` };
   const picker = spec.control === "toggle"
     ? choices(id, spec.options, "abf-toggles abf-types", pick)
     : dropdown(`${id}-type`, spec.options, pick, named, "");
   return makeBox(spec, id, host, {
     top: [picker.el],
-    fill: (self, told) => {
-      picker.put(told.picked);
-      self.children = told.children.map(host.made);
-      arrange(self.holder, self.children.map((child) => child.box));
+    fill: (self, latest) => {
+      picker.put(latest.picked);
+      fillHolder(self, latest, host);
       for (const child of self.children) child.box.classList.add("abf-member");
     },
   });
@@ -102,14 +105,14 @@ function makeRows(spec, id, host) {
   const add = button("Add", () => ask({ do: "add" }), { class: "abf-button abf-small" });
   const lines = node("textarea", { class: "abf-input", rows: 5, hidden: true, "aria-labelledby": `${id}-label`, "aria-describedby": `${id}-help ${id}-problem` });
   let timer = null;
-  const told = () => {
+  const sendLines = () => {
     const texts = lines.value.replace(/\n$/, "").split("\n");
     ask({ do: "lines", texts: lines.value === "" ? [] : texts });
   };
-  lines.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(told, TYPING_PAUSE_MS); });
+  lines.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(sendLines, TYPING_PAUSE_MS); });
   const show = (asLines) => {
     if (asLines) lines.value = self.children.map((child) => child.text()).join("\n");
-    else if (timer) { clearTimeout(timer); told(); timer = null; }
+    else if (timer) { clearTimeout(timer); sendLines(); timer = null; }
     lines.hidden = !asLines;
     self.holder.hidden = add.hidden = asLines;
     swap.textContent = asLines ? "As rows" : "One per line";
@@ -119,14 +122,14 @@ function makeRows(spec, id, host) {
   foot.append(add, swap);
   const self = makeBox(spec, id, host, {
     foot: [lines, foot],
-    fill: (self, told) => {
-      self.children = told.children.map(host.made);
+    fill: (self, latest) => {
+      self.children = latest.children.map(host.made);
       const here = document.activeElement;
       arrange(self.holder, self.children.map((child) => rowOf(child).line));
       if (here !== document.activeElement && self.holder.contains(here)) here.focus();
       self.children.forEach((child, at) => {
         const [up, down, off] = rowOf(child).tools.children;
-        const name = child.spec.label || told.label;
+        const name = child.spec.label || latest.label;
         for (const [tool, says] of [[up, `Move ${name} up`], [down, `Move ${name} down`], [off, `Remove ${name}`]]) {
           tool.setAttribute("aria-label", says);
           tool.title = says;
@@ -135,10 +138,10 @@ function makeRows(spec, id, host) {
         down.disabled = at === self.children.length - 1;
       });
       add.textContent = "Add";
-      add.setAttribute("aria-label", `Add to ${told.label}`);
-      add.disabled = told.most !== null && told.children.length >= told.most;
+      add.setAttribute("aria-label", `Add to ${latest.label}`);
+      add.disabled = latest.most !== null && latest.children.length >= latest.most;
       const broken = self.children.some((child) => /[\r\n]/.test(child.text?.() ?? ""));
-      swap.hidden = !told.lines || broken;
+      swap.hidden = !latest.lines || broken;
     },
   });
   const focus = self.focus;
@@ -149,12 +152,7 @@ function makeRows(spec, id, host) {
 }
 
 function makePair(spec, id, host) {
-  return makeBox(spec, id, host, {
-    fill: (self, told) => {
-      self.children = told.children.map(host.made);
-      arrange(self.holder, self.children.map((child) => child.box));
-    },
-  });
+  return makeBox(spec, id, host, { fill: (self, latest) => fillHolder(self, latest, host) });
 }
 
 const KINDS = { leaf: makeLeaf, const: makeConst, group: makeGroup, oneof: makeOneOf, rows: makeRows, pair: makePair };

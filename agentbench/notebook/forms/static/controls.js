@@ -1,17 +1,17 @@
 // What one value is typed into. A control has `els`, `read()`, `put(raw)`, `focus()`, and `main`, which is described.
 const PICKERS = { date: "date", datetime: "datetime-local", time: "time" };
 
-function chooseControl(spec, id, heard, described) {
+function chooseControl(spec, id, changed, described) {
   const look = spec.control === "toggle" ? "abf-toggles" : "abf-radios";
   let other = null;
-  const group = choices(id, spec.options, look, () => heard(true), described);
+  const group = choices(id, spec.options, look, () => changed(true), described);
   if (spec.other) {
     const line = node("div", { class: "abf-option" });
     const input = node("input", { type: "radio", name: `${id}-choice`, id: `${id}-other` });
     const text = node("input", { type: "text", class: "abf-input", "aria-label": `${spec.label}: another text` });
     line.append(input, node("label", { for: `${id}-other` }, "Other:"), text);
-    input.addEventListener("change", () => { text.focus(); heard(true); });
-    text.addEventListener("input", () => { input.checked = true; heard(false); });
+    input.addEventListener("change", () => { text.focus(); changed(true); });
+    text.addEventListener("input", () => { input.checked = true; changed(false); });
     group.el.append(line);
     other = { input, text };
   }
@@ -27,11 +27,11 @@ function chooseControl(spec, id, heard, described) {
   };
 }
 
-function checkControl(spec, id, heard, described) {
+function checkControl(spec, id, changed, described) {
   const line = node("label", { class: "abf-option" });
   const input = node("input", { type: "checkbox", id, ...described });
   line.append(input, node("span", {}, spec.label));
-  input.addEventListener("change", () => heard(true));
+  input.addEventListener("change", () => changed(true));
   return {
     els: [line],
     main: input,
@@ -42,8 +42,8 @@ function checkControl(spec, id, heard, described) {
   };
 }
 
-function selectControl(spec, id, heard, described) {
-  const list = dropdown(id, spec.options, () => heard(true), described);
+function selectControl(spec, id, changed, described) {
+  const list = dropdown(id, spec.options, () => changed(true), described);
   return {
     els: [list.el],
     main: list.el,
@@ -53,7 +53,7 @@ function selectControl(spec, id, heard, described) {
   };
 }
 
-function textControl(spec, id, heard, described) {
+function textControl(spec, id, changed, described) {
   const tall = spec.control === "area" || spec.control === "json";
   const secret = spec.control === "password";
   const main = node(tall ? "textarea" : "input", {
@@ -70,7 +70,7 @@ function textControl(spec, id, heard, described) {
     els.push(list);
   }
   let windows = false; // a field of a page knows one line end only
-  main.addEventListener("input", () => heard(false));
+  main.addEventListener("input", () => changed(false));
   return {
     els,
     main,
@@ -89,8 +89,8 @@ function textControl(spec, id, heard, described) {
   };
 }
 
-function timeControl(spec, id, heard, described) {
-  const text = textControl(spec, id, heard, described);
+function timeControl(spec, id, changed, described) {
+  const text = textControl(spec, id, changed, described);
   const picker = node("input", { type: PICKERS[spec.control], class: "abf-picker", tabindex: "-1", "aria-hidden": "true", step: spec.control === "date" ? null : "1" });
   const open = () => {
     const typed = /^(\d{4}-\d\d-\d\d)?[T ]?(\d\d:\d\d(:\d\d)?)?/.exec(text.main.value)?.[0] ?? "";
@@ -100,7 +100,7 @@ function timeControl(spec, id, heard, described) {
   picker.addEventListener("change", () => {
     if (!picker.value) return;
     text.main.value = picker.value.replace("T", " ") + (spec.zone === "aware" ? "Z" : "");
-    heard(true);
+    changed(true);
   });
   const pick = button("Pick…", open, { class: "abf-button abf-small", "aria-label": `Pick: ${spec.label}` });
   const line = node("div", { class: "abf-line" });
@@ -108,18 +108,18 @@ function timeControl(spec, id, heard, described) {
   return { ...text, els: [line] };
 }
 
-function fileControl(spec, id, heard, described) {
+function fileControl(spec, id, changed, described) {
   const main = node("input", { type: "file", id, class: "abf-file", ...described });
   const said = node("div", { class: "abf-help abf-said", role: "status" });
   main.addEventListener("change", async () => {
     const [file] = main.files;
     if (!file) return;
     if (file.size > spec.limit) {
-      said.textContent = `${file.name} has ${sizeText(file.size)}; at most ${sizeText(spec.limit)} are taken.`;
+      said.textContent = `${file.name} has ${sizeText(file.size)}; at most ${sizeText(spec.limit)} are accepted.`;
       main.value = "";
       return;
     }
-    heard.file(await file.arrayBuffer());
+    changed.file(await file.arrayBuffer());
     said.textContent = `${file.name}, ${sizeText(file.size)}`;
   });
   return {
@@ -139,18 +139,18 @@ const CONTROLS = {
   date: timeControl, datetime: timeControl, time: timeControl,
 };
 
-// One field: `raw()` is what was typed and not yet told, `write(raw)` puts what is known elsewhere.
+// One field: `raw()` is what was typed and not yet sent, `write(raw)` puts what is known elsewhere.
 function makeLeaf(spec, id, host) {
   const box = node("div", { class: "abf-field", hidden: spec.hiddenAtFirst });
   const help = node("div", { class: "abf-help", id: `${id}-help` });
   const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
   let pending = false;
-  const heard = (settled) => { pending = true; host.heard(settled); };
-  heard.file = (content) => host.say({ kind: "file", path: spec.path }, [content]);
+  const changed = (settled) => { pending = true; host.changed(settled); };
+  changed.file = (content) => host.say({ kind: "file", path: spec.path }, [content]);
   const group = spec.control === "radio" || spec.control === "toggle";
-  const control = (CONTROLS[spec.control] ?? textControl)(spec, id, heard, { "aria-describedby": `${id}-help ${id}-problem` });
+  const control = (CONTROLS[spec.control] ?? textControl)(spec, id, changed, { "aria-describedby": `${id}-help ${id}-problem` });
   const label = node(group ? "div" : "label", { class: "abf-label", id: `${id}-label`, for: group ? null : id });
-  const none = noneBox(spec, () => { mute(); heard(true); });
+  const none = noneBox(spec, () => { mute(); changed(true); });
   const mute = () => {
     for (const el of box.querySelectorAll(".abf-input, .abf-button, .abf-file, [type=radio]")) el.disabled = Boolean(none?.input.checked);
   };
@@ -160,19 +160,19 @@ function makeLeaf(spec, id, host) {
   };
   box.addEventListener("input", counted);
   box.append(...[control.labelled ? null : label, ...control.els, none?.el, count, help, problem].filter(Boolean));
-  const dress = (told) => {
-    label.textContent = labelText(told);
-    help.textContent = told.help;
+  const describe = (latest) => {
+    label.textContent = labelText(latest);
+    help.textContent = latest.help;
   };
-  dress(spec);
+  describe(spec);
   control.put({});
   counted();
   if (none?.input.checked) mute();
   return {
     box, path: spec.path, spec, children: [],
-    fits: (told) => told.kind === spec.kind && told.control === spec.control && told.options.length === spec.options.length
-      && Boolean(told.none) === Boolean(spec.none),
-    update: (told) => { Object.assign(spec, told); dress(told); control.keeps?.(); },
+    fits: (latest) => latest.kind === spec.kind && latest.control === spec.control && latest.options.length === spec.options.length
+      && Boolean(latest.none) === Boolean(spec.none),
+    update: (latest) => { Object.assign(spec, latest); describe(latest); control.keeps?.(); },
     focus: () => (none?.input.checked ? none.input : control).focus(),
     raw: () => {
       if (!pending) return undefined;

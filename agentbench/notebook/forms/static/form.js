@@ -1,7 +1,7 @@
 // A form on the page. What is typed leaves by message and is kept in no trait.
 const EDITING_CHORD = /^([acvxyz]|Enter|Backspace|Delete|Home|End|Arrow(Left|Right|Up|Down))$/i;
 
-function makeForm(content, speak, view) {
+function makeForm(content, post, view) {
   const id = `abf-${view}`;
   const root = node("section", { class: "abf", tabindex: "-1", "aria-labelledby": `${id}-title` });
   const cutNote = {};
@@ -9,7 +9,7 @@ function makeForm(content, speak, view) {
     if (!content[name]) return [];
     el.textContent = content[name];
     if (!content.cut.includes(name)) return [el];
-    const more = button("Copy full text", () => speak({ kind: "full", part: name }), { class: "abf-more" });
+    const more = button("Copy full text", () => post({ kind: "full", part: name }), { class: "abf-more" });
     cutNote[name] = { el, more };
     return [el, more];
   };
@@ -28,7 +28,7 @@ function makeForm(content, speak, view) {
   const flush = () => {
     clearTimeout(timer);
     const raw = raws();
-    if (Object.keys(raw).length) speak({ kind: "edit", raw });
+    if (Object.keys(raw).length) post({ kind: "edit", raw });
   };
   const raws = () => {
     const all = {};
@@ -37,10 +37,10 @@ function makeForm(content, speak, view) {
   };
   let count = 0;
   const host = {
-    heard: (settled) => { clearTimeout(timer); timer = setTimeout(flush, settled ? 0 : TYPING_PAUSE_MS); },
+    changed: (settled) => { clearTimeout(timer); timer = setTimeout(flush, settled ? 0 : TYPING_PAUSE_MS); },
     flush,
-    say: speak,
-    tell: (raw) => { clearTimeout(timer); speak({ kind: "edit", raw: { ...raws(), ...raw } }); },
+    say: post,
+    send: (raw) => { clearTimeout(timer); post({ kind: "edit", raw: { ...raws(), ...raw } }); },
     made: (spec) => {
       let field = made.get(spec.path);
       if (!field?.fits(spec)) {
@@ -68,18 +68,18 @@ function makeForm(content, speak, view) {
   const wholeText = node("textarea", { class: "abf-input abf-code", rows: 10, id: `${id}-json`, spellcheck: "false", "aria-describedby": `${id}-json-help ${id}-json-problem` });
   const wholeProblem = node("div", { class: "abf-problem", id: `${id}-json-problem` });
   whole.append(node("label", { class: "abf-label", for: `${id}-json` }, "The whole form as JSON"), wholeText,
-    node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are left out here, and kept as they are."), wholeProblem);
+    node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are not in this text; they stay unchanged."), wholeProblem);
   let wholeTimer = null;
-  const tellWhole = () => {
+  const sendWhole = () => {
     if (wholeTimer === null) return;
     clearTimeout(wholeTimer);
     wholeTimer = null;
-    speak({ kind: "json", text: wholeText.value });
+    post({ kind: "json", text: wholeText.value });
   };
-  wholeText.addEventListener("input", () => { clearTimeout(wholeTimer); wholeTimer = setTimeout(tellWhole, TYPING_PAUSE_MS); });
+  wholeText.addEventListener("input", () => { clearTimeout(wholeTimer); wholeTimer = setTimeout(sendWhole, TYPING_PAUSE_MS); });
   const swap = button("Edit as JSON", () => {
-    if (whole.hidden) { flush(); speak({ kind: "json", do: "open" }); wholeText.dataset.wanted = "1"; }
-    else { tellWhole(); speak({ kind: "json", do: "close" }); }
+    if (whole.hidden) { flush(); post({ kind: "json", do: "open" }); wholeText.dataset.wanted = "1"; }
+    else { sendWhole(); post({ kind: "json", do: "close" }); }
   }, { class: "abf-more", hidden: !content.json });
   const showWhole = (text) => {
     const on = typeof text === "string";
@@ -104,9 +104,9 @@ function makeForm(content, speak, view) {
   const press = (action, pressed) => {
     if (action.reveals && made.get(action.reveals)?.reveal()) { pressed.hidden = true; made.get(action.reveals).focus(); return; }
     clearTimeout(timer);
-    tellWhole();
+    sendWhole();
     lock(true);
-    speak({ kind: "press", action: action.name, raw: raws() });
+    post({ kind: "press", action: action.name, raw: raws() });
   };
   for (const action of content.actions) {
     const el = button("", () => press(action, el), { class: `abf-button abf-${action.tone}` });
@@ -124,7 +124,7 @@ function makeForm(content, speak, view) {
     if (sender && sends && !buttons.firstChild.disabled) { event.preventDefault(); press(sender); }
   });
 
-  const change = button("Change", () => speak({ kind: "reopen" }), { class: "abf-more", hidden: true });
+  const change = button("Change", () => post({ kind: "reopen" }), { class: "abf-more", hidden: true });
   const status = node("div", { class: "abf-status", role: "status" });
   const foot = node("div", { class: "abf-foot" });
   foot.append(buttons, swap);
@@ -173,25 +173,25 @@ function makeForm(content, speak, view) {
     drafts: (drafts) => { for (const [path, raw] of Object.entries(drafts)) made.get(path)?.write(raw); },
     allDrafts: (drafts) => { for (const [path, field] of made) field.write(drafts[path] ?? {}); },
     focus,
-    waited: () => {
+    showWaiting: () => {
       if (!content.origin) return;
       const s = content.asked ? Math.max(0, Math.round(Date.now() / 1000 - content.asked)) : null;
       const text = s === null ? "" : s < 120 ? `, waiting ${s} s` : s < 7200 ? `, waiting ${Math.round(s / 60)} min` : `, waiting ${Math.round(s / 3600)} h`;
       origin.textContent = content.origin + (root.dataset.state === "answered" ? "" : text);
     },
-    status: (told) => {
-      root.dataset.state = told.state;
-      told.labels.forEach((label, at) => { buttons.children[at].textContent = label; });
-      const bad = told.state === "invalid" || (told.errors.json && told.live);
-      complain(told.errors, told.state === "invalid" ? told.note : "");
-      status.textContent = told.state === "invalid" ? "" : told.note;
-      const over = told.state === "answered" || told.state === "expired";
+    status: (latest) => {
+      root.dataset.state = latest.state;
+      latest.labels.forEach((label, at) => { buttons.children[at].textContent = label; });
+      const bad = latest.state === "invalid" || (latest.errors.json && latest.live);
+      complain(latest.errors, latest.state === "invalid" ? latest.note : "");
+      status.textContent = latest.state === "invalid" ? "" : latest.note;
+      const over = latest.state === "answered" || latest.state === "expired";
       if (over) { for (const field of made.values()) field.clear(); showWhole(null); }
       body.hidden = foot.hidden = over;
       if (over) whole.hidden = true;
-      change.hidden = !(told.state === "answered" && content.repeats);
+      change.hidden = !(latest.state === "answered" && content.repeats);
       root.classList.toggle("abf-bad", Boolean(bad));
-      lock(!told.live);
+      lock(!latest.live);
       if (!over || !left) return;
       left = null;
       // What had the focus is gone: keys go on from here, not from the top of the page.
@@ -214,40 +214,40 @@ function makeForm(content, speak, view) {
 
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2);
-  const speak = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
+  const post = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
   let form = null;
   let due = null;
   let tick = null;
   const waiting = node("div", { class: "abf-status" }, `${model.get("name")}: run its cell to show it.`);
   el.append(waiting);
   const begin = (message) => {
-    form = makeForm({ ...message.content, text: message.text }, speak, view);
+    form = makeForm({ ...message.content, text: message.text }, post, view);
     waiting.replaceWith(form.root);
     form.drafts(message.drafts);
     form.status(message.status);
-    form.waited();
-    if (message.content.asked) tick = setInterval(form.waited, 5000);
+    form.showWaiting();
+    if (message.content.asked) tick = setInterval(form.showWaiting, 5000);
     const left = message.content.deadline ? message.content.deadline * 1000 - Date.now() : null;
-    if (left !== null && left < 2 ** 31) due = setTimeout(() => speak({ kind: "due" }), Math.max(0, left) + 50);
+    if (left !== null && left < 2 ** 31) due = setTimeout(() => post({ kind: "due" }), Math.max(0, left) + 50);
   };
   const on = {
     nodes: (message) => { form.nodes(message.nodes); form.allDrafts(message.drafts); form.whole(message.text); },
     drafts: (message) => { if (message.from !== view) form.drafts(message.drafts); },
     json: (message) => { if (message.from !== view) form.whole(message.text); },
-    status: (message) => { form.status(message); form.waited(); },
+    status: (message) => { form.status(message); form.showWaiting(); },
     focus: (message) => {
       const at = document.activeElement; // who has gone on stays there
       if (message.view === view && (form.root.contains(at) || at.contains(form.root))) form.focus(message.path);
     },
     full: (message) => { if (message.view === view) form.full(message.part, message.text); },
   };
-  const hear = (message) => {
+  const receive = (message) => {
     if (message.kind === "form" && message.view === view && !form) begin(message);
     else if (form && on[message.kind]) on[message.kind](message);
   };
-  model.on("msg:custom", hear);
-  speak({ kind: "ready" });
-  return () => { clearTimeout(due); clearInterval(tick); model.off("msg:custom", hear); };
+  model.on("msg:custom", receive);
+  post({ kind: "ready" });
+  return () => { clearTimeout(due); clearInterval(tick); model.off("msg:custom", receive); };
 }
 
 export default { render };
