@@ -217,7 +217,7 @@ def _line(text: str, limit: int = 200) -> str:
 
 def _repeats_its_tag(group: Place, below: Place) -> bool:
     """Whether a constant repeats the type of a union that was chosen."""
-    is_member = group.around is not None and group.around.field.kind == "union"
+    is_member = group.parent is not None and group.parent.field.kind == "union"
     return is_member and below.field.kind == "const" and below.field.options[0].label in (group.name, f'"{group.name}"')
 
 

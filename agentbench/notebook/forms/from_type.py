@@ -93,7 +93,10 @@ def _union(base: Any, metadata: Sequence[Any]) -> Field | None:
         names = [type_name(each) for each in members]
     if len(set(names)) < len(names):
         names = [f"{name} ({at})" for at, name in enumerate(names, 1)]
-    parts = [Part(name, name, cache(lambda each=each: field_of_type(each))) for name, each in zip(names, members)]  # noqa: B905
+    parts = [
+        Part(name, name, cache(lambda each=each: field_of_type(each)))
+        for name, each in zip(names, members, strict=True)
+    ]
     return Field(kind="union", parts=lambda: parts)
 
 

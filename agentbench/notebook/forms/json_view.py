@@ -163,9 +163,9 @@ def _expect(place: Place, new: Any, kind: type, kind_text: str) -> Any:
 
 
 def _name(place: Place) -> str:
-    while place.around is not None and place.around.field.kind == "union":
-        place = place.around
-    return "The form" if place.around is None else place.path
+    while place.parent is not None and place.parent.field.kind == "union":
+        place = place.parent
+    return "The form" if place.parent is None else place.path
 
 
 def _leaf_text(place: Place, new: Any) -> Raw:

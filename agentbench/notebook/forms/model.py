@@ -13,7 +13,7 @@ from agentbench.notebook.forms.fields import NO_VALUE, Field, Raw
 from agentbench.notebook.forms.json_view import apply_json, json_of_place
 from agentbench.notebook.forms.reading import Problems, read
 from agentbench.notebook.forms.text_values import JsonError, read_json, write_json
-from agentbench.notebook.forms.values import Place, Texts, around_key
+from agentbench.notebook.forms.values import Place, Texts, parent_keys
 
 __all__ = ["JSON", "Change", "FormModel", "FormState"]
 
@@ -152,7 +152,7 @@ class FormModel:
         """Use the changed texts, and drop the problems of changed places, of those around them, and of removed ones."""
         self.root = root
         there = {place.key for place in root.walk()}
-        stale = {root.key, *changed, *(around for key in changed for around in around_key(key))}
+        stale = {root.key, *changed, *(parent for key in changed for parent in parent_keys(key))}
         self._problems = [(key, why) for key, why in self._problems if key in there - stale]
         if self.state is not FormState.REFUSED:
             self.state = FormState.EDITING

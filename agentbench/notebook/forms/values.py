@@ -13,7 +13,7 @@ from typing import Any
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw
 from agentbench.notebook.forms.fit import fits
 
-__all__ = ["Place", "Texts", "around_key"]
+__all__ = ["Place", "Texts", "parent_keys"]
 
 # Most rows that code may add at once; a button adds one.
 _MANY = 1000
@@ -55,11 +55,11 @@ class Texts:
     def changed_keys(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         """Return the keys of places with something typed at or below them, only below them, or cleared there."""
         typed = {*self.typed, *self.rows, *self.extra}
-        below = {around for key in typed for around in around_key(key)}
-        return frozenset(typed | below), frozenset(below), self.cleared.union(*map(around_key, self.cleared))
+        below = {parent for key in typed for parent in parent_keys(key)}
+        return frozenset(typed | below), frozenset(below), self.cleared.union(*map(parent_keys, self.cleared))
 
 
-def around_key(key: str) -> Iterator[str]:
+def parent_keys(key: str) -> Iterator[str]:
     """Return the keys of the places around one, innermost first."""
     while key:
         key = key.rpartition(".")[0]
@@ -79,34 +79,34 @@ class Place:
         name: The name of the place in the one around it.
         key: Its key.
         path: Its path.
-        around: The place around it, `None` for the whole form.
+        parent: The place around it, `None` for the whole form.
         value: The value that it was filled with, or the default of its type.
-        counts: Whether that value is the answer until it is changed; a default is added by the type itself.
+        is_answer: Whether that value is the answer until it is changed; a default is added by the type itself.
         changed: Keys of places with something typed at or below them, only below them, and cleared there.
         is_cleared: Whether neither a value nor a default counts here any more.
     """
 
-    def __init__(self, field: Field, texts: Texts, name: str = "", around: "Place | None" = None) -> None:
-        self.field, self.texts, self.name, self.around = field, texts, name, around
+    def __init__(self, field: Field, texts: Texts, name: str = "", parent: "Place | None" = None) -> None:
+        self.field, self.texts, self.name, self.parent = field, texts, name, parent
         self.value: object = texts.value
-        self.counts = texts.value is not NO_VALUE
-        if around is None:
+        self.is_answer = texts.value is not NO_VALUE
+        if parent is None:
             self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
             self.changed = texts.changed_keys()
             self.is_cleared = self.key in texts.cleared
         else:
             # Names of schemas may be any text, and keys go to the page.
-            word = name if name.isidentifier() or around.field.item else f"#{around.field.labels.index(name)}"
-            self.key = f"{around.key}.{word}" if around.key else word
-            first = around.around is None and around.field.kind == "group" and around.field.makes is dict
-            self.path = name if first and (name != ROOT or not around.key) else f"{around.path}.{name}"
-            self.changed = around.changed
-            self.is_cleared = self.key in texts.cleared or (around.is_cleared and not around.field.item)
-            self.value, self.counts = around.part_value(name), around.counts and _was_set(around.value, name)
+            word = name if name.isidentifier() or parent.field.item else f"#{parent.field.labels.index(name)}"
+            self.key = f"{parent.key}.{word}" if parent.key else word
+            first = parent.parent is None and parent.field.kind == "group" and parent.field.makes is dict
+            self.path = name if first and (name != ROOT or not parent.key) else f"{parent.path}.{name}"
+            self.changed = parent.changed
+            self.is_cleared = self.key in texts.cleared or (parent.is_cleared and not parent.field.item)
+            self.value, self.is_answer = parent.part_value(name), parent.is_answer and _was_set(parent.value, name)
         if self.value is NO_VALUE:
-            self.value, self.counts = field.default, False
-        if self.is_cleared or (field.secret and not self.counts):
-            self.value, self.counts = NO_VALUE, False
+            self.value, self.is_answer = field.default, False
+        if self.is_cleared or (field.secret and not self.is_answer):
+            self.value, self.is_answer = NO_VALUE, False
 
     def part_value(self, name: str) -> object:
         """Return the part of the value that belongs to a place right below."""
@@ -134,27 +134,27 @@ class Place:
     @property
     def present(self) -> bool:
         """Whether the place has content that counts."""
-        return self.counts or self.key in self.changed[0]
+        return self.is_answer or self.key in self.changed[0]
 
     @property
-    def own(self) -> Any:
+    def typed(self) -> Any:
         """What was typed here, `NO_VALUE` if nothing was."""
         return self.texts.typed.get(self.key, NO_VALUE)
 
     @property
     def is_none(self) -> bool:
         """Whether "none" is the answer."""
-        return (self.own is None) if self.own is not NO_VALUE else self.value is None and self.field.nullable
+        return (self.typed is None) if self.typed is not NO_VALUE else self.value is None and self.field.nullable
 
     @property
     def is_unchanged(self) -> bool:
         """Whether the value that the place was filled with is still its value."""
-        return self.counts and not self.touched and self.field.accepts(self.value)
+        return self.is_answer and not self.touched and self.field.accepts(self.value)
 
     @property
     def is_closed(self) -> bool:
         """Whether a person has to open this group first, because its type contains itself."""
-        if self.field.kind != "group" or self.field.of is None or isinstance(self.own, str):
+        if self.field.kind != "group" or self.field.of is None or isinstance(self.typed, str):
             return False
         inside = any(each.field.of == self.field.of for each in self.ancestors)
         return inside and self.value in (NO_VALUE, None) and self.key not in self.changed[1]
@@ -162,9 +162,9 @@ class Place:
     @cached_property
     def text(self) -> Any:
         """The text of a field; `None` for "none", `NO_VALUE` for nothing, and for secrets and files that are set."""
-        if self.own is not NO_VALUE or self.value is NO_VALUE:
-            return self.own
-        hidden = self.field.secret or (self.field.kind == "file" and self.counts)
+        if self.typed is not NO_VALUE or self.value is NO_VALUE:
+            return self.typed
+        hidden = self.field.secret or (self.field.kind == "file" and self.is_answer)
         return NO_VALUE if hidden and self.field.accepts(self.value) else self.field.write(self.value)
 
     @property
@@ -181,8 +181,8 @@ class Place:
     @cached_property
     def picked(self) -> str:
         """The chosen type of a union."""
-        if self.own in self.field.labels:
-            return str(self.own)
+        if self.typed in self.field.labels:
+            return str(self.typed)
         typed = (name for name in self.field.labels if self.key in self.changed[1] and self.part(name).touched)
         return next(typed, self._fitting or self.field.labels[0])
 
@@ -220,10 +220,10 @@ class Place:
     @property
     def ancestors(self) -> "Iterator[Place]":
         """The places around this one, innermost first."""
-        at = self.around
+        at = self.parent
         while at is not None:
             yield at
-            at = at.around
+            at = at.parent
 
     @cached_property
     def children(self) -> "list[Place]":
@@ -250,10 +250,10 @@ class Place:
 
     def again(self) -> "Place":
         """Return this place as it is after a change."""
-        if self.around is None:
+        if self.parent is None:
             return Place(self.field, self.texts)
-        around = self.around.again()
-        return around.row(self.name, 0) if around.field.item else around.part(self.name)
+        parent = self.parent.again()
+        return parent.row(self.name, 0) if parent.field.item else parent.part(self.name)
 
     def walk(self) -> "Iterator[Place]":
         """Return this place and all below."""
@@ -305,12 +305,12 @@ class Place:
     def write(self, text: Raw) -> None:
         """Set the text of this place, as typing does."""
         typed, child = self.texts.typed, self
-        for around in self.ancestors:
-            if around.field.kind == "union":
-                typed[around.key] = child.name
-            elif around.is_none:
-                typed[around.key] = ""
-            child = around
+        for parent in self.ancestors:
+            if parent.field.kind == "union":
+                typed[parent.key] = child.name
+            elif parent.is_none:
+                typed[parent.key] = ""
+            child = parent
         if self.field.item is not None and text:
             self.grow(int(text))
             text = ""
