@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.look.states import STATES, contrast
+from agentbench.notebook.look.states import STATES
+from tests.notebook.test_states import contrast
 
 PANEL = """
 import ipywidgets as W

@@ -94,7 +94,7 @@ def test_a_check_that_raises_is_a_finding_and_not_an_error(monkeypatch: pytest.M
     def broken() -> Any:
         raise OSError("no such thing")
 
-    monkeypatch.setattr(module(), "_nesting", broken)
+    monkeypatch.setattr(module(), "nest_state", broken)
     assert [finding.problem for finding in doctor().problems] == ["OSError: no such thing"]
 
 
@@ -121,5 +121,5 @@ def test_settings_are_reported_and_wrong_variables_named_without_their_values(mo
     monkeypatch.setenv("AGENTBENCH_LOOP", "sk-secret")
     told = found("settings")
     assert told.found == "theme=dark, prices"
-    assert told.problem == "AGENTBENCH_LOOP is ignored. Expected engine or kernel or uvloop."
+    assert told.problem == "AGENTBENCH_LOOP is ignored. Input should be 'engine', 'kernel' or 'uvloop'."
     assert "sk-secret" not in doctor().text

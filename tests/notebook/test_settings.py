@@ -21,7 +21,7 @@ def test_a_wrong_value_changes_nothing():
         {"render_timeout_s": True},
     ]:
         before = settings.current()
-        with pytest.raises(ValueError, match="Expected"):
+        with pytest.raises(ValueError, match="Input should be"):
             configure(static_png=True, **wrong)
         assert settings.current() == before
 
@@ -72,8 +72,8 @@ def test_a_wrong_variable_is_named_without_its_value():
     found, wrong = from_environment({"AGENTBENCH_THEME": "sk-secret", "AGENTBENCH_RENDER_TIMEOUT_S": "-1"})
     assert found == {}
     assert wrong == {
-        "AGENTBENCH_THEME": "Expected auto or light or dark.",
-        "AGENTBENCH_RENDER_TIMEOUT_S": "Expected a positive number of seconds.",
+        "AGENTBENCH_THEME": "Input should be 'auto', 'light' or 'dark'.",
+        "AGENTBENCH_RENDER_TIMEOUT_S": "Input should be greater than 0.",
     }
 
 
@@ -94,7 +94,7 @@ def test_a_fresh_process_begins_with_what_the_environment_says():
         timeout=60,
     )
     assert done.stdout.strip() == "Settings(deterministic=True) CountingIds"
-    assert "AGENTBENCH_THEME was ignored. Expected auto or light or dark." in done.stderr
+    assert "AGENTBENCH_THEME was ignored. Input should be 'auto', 'light' or 'dark'." in done.stderr
     assert "pink" not in done.stderr
 
 

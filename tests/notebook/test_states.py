@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from agentbench.notebook.look.states import INK, STATES, contrast, line_colour
+from agentbench.notebook.look.states import INK, STATES, line_colour
 from agentbench.notebook.look.style import PALETTE, live_style, static_style
 
 FILLED = [style for style in STATES.values() if style.light is not None]
@@ -52,3 +52,18 @@ def test_a_picture_for_one_theme_holds_no_other():
     assert "prefers-color-scheme" not in static_style("light")
     assert PALETTE["dark"]["ground"] in static_style("dark")
     assert PALETTE["light"]["ground"] not in static_style("dark")
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two six-digit hex colours, from 1 to 21.
+
+    Source: WCAG 2.2, relative luminance and contrast ratio.
+    """
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -15,14 +15,16 @@ from agentbench import _bridge
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import nest_state
 
 __all__ = ["Finding", "Report", "doctor"]
 
-SUPPORTED = ((3, 10), (3, 13))
+_OLDEST, _NEWEST = (3, 10), (3, 13)
 _INSTALL = 'pip install "agentbench[notebook]"'
 _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?$")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+_LEAST_PYTHON = re.compile(r"python_version\s*>=\s*['\"]([\d.]+)['\"]")
 # The packages to look for if agentbench itself is not installed, so that its requirements are unknown.
 _PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
 #: Packages of other extras; without them everything else works.
@@ -35,7 +37,6 @@ _OF_EXTRAS = {
     "redis": "redis",
     "sqlalchemy": "sql",
 }
-_VARIABLES = re.compile(r"^(AGENTBENCH_|OPENAI_)")
 
 
 @dataclass(frozen=True)
@@ -106,86 +107,56 @@ def doctor() -> Report:
         report = doctor()
         report.ok, report.problems
     """
-    findings: list[Finding] = []
-    for check in (
-        _python,
-        _packages,
-        _renderer,
-        _engine,
-        _kernel,
-        _nesting,
-        _widgets,
-        _front_end,
-        _settings,
-        _variables,
-    ):
-        findings.extend(_run_check(check))
-    return Report(tuple(findings))
+    return Report(tuple(finding for topic, check in _CHECKS.items() for finding in _run_check(topic, check)))
 
 
-def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def _run_check(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     """Return the findings of a check; a check that raises is a finding too."""
     try:
         return list(check())
     except Exception as error:  # noqa: BLE001 - the error of a broken installation is the finding
-        return [Finding(check.__name__.strip("_"), "could not be checked", f"{type(error).__name__}: {error}")]
+        return [Finding(topic, "could not be checked", f"{type(error).__name__}: {error}")]
 
 
 def _python() -> Iterator[Finding]:
     version = sys.version_info[:2]
-    problem = ""
-    if version < SUPPORTED[0]:
-        problem = f"Python {SUPPORTED[0][0]}.{SUPPORTED[0][1]} or newer is needed."
-    untested = ", newer than what agentbench is tested with" if version > SUPPORTED[1] else ""
+    problem = f"Python {_OLDEST[0]}.{_OLDEST[1]} or newer is needed." if version < _OLDEST else ""
+    untested = ", newer than what agentbench is tested with" if version > _NEWEST else ""
     yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}", problem)
     yield Finding("agentbench", _version("agentbench") or "not installed, used from its folder")
 
 
-# --- packages ---------------------------------------------------------------------------------------------------------
-
-
 def _packages() -> Iterator[Finding]:
-    for package, least in _requirements():
+    required = dict(_requirements())
+    for package, least in required.items():
         version = _version(package)
         if version is None:
             yield Finding(package, "missing", _INSTALL)
-        elif least and _numbers(version) < _numbers(least):
-            yield Finding(package, version, f"{least} or newer is needed: {_INSTALL}")
         else:
-            yield Finding(package, version)
-    required = {_plain(package) for package, _ in _requirements()}
+            old = _numbers(version) < _numbers(least)
+            yield Finding(package, version, f"{least} or newer is needed: {_INSTALL}" if old else "")
     for package, extra in _OF_EXTRAS.items():
-        if package not in required:
+        if package not in map(_plain, required):
             yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" brings it')
 
 
-def _requirements() -> list[tuple[str, str]]:
-    """Return the packages of agentbench itself and of its extra `notebook`, with their least versions."""
+def _requirements() -> Iterator[tuple[str, str]]:
+    """Yield the packages of agentbench itself and of its extra `notebook`, with their least versions."""
     try:
         requirements = metadata.requires("agentbench") or []
     except metadata.PackageNotFoundError:
-        return [(package, "") for package in _PACKAGES]
-    wanted = []
-    for requirement in requirements:
-        match = _REQUIREMENT.match(requirement)
-        if match is None or _plain(match[1]) == "agentbench":  # an extra of its own
-            continue
+        requirements = list(_PACKAGES)
+    for match in filter(None, map(_REQUIREMENT.match, requirements)):
         marker = match[3] or ""
-        extra = _EXTRA.search(marker)
-        if (extra is None or extra[1] == "notebook") and _applies(marker):
-            wanted.append((match[1], match[2] or ""))
-    return wanted
+        extra, python = _EXTRA.search(marker), _LEAST_PYTHON.search(marker)
+        for_this = python is None or sys.version_info[:2] >= _numbers(python[1])
+        # agentbench itself is required by extras that hold others.
+        if for_this and (extra is None or extra[1] == "notebook") and _plain(match[1]) != "agentbench":
+            yield match[1], match[2] or ""
 
 
 def _plain(package: str) -> str:
-    """Return the normalized name of a package."""
     return package.lower().replace("_", "-")
-
-
-def _applies(marker: str) -> bool:
-    """Whether a requirement is meant for this Python; understands the one form that is used."""
-    least = re.search(r"python_version\s*>=\s*['\"]([\d.]+)['\"]", marker)
-    return least is None or sys.version_info[:2] >= _numbers(least.group(1))
 
 
 def _version(package: str) -> str | None:
@@ -199,9 +170,6 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3])
 
 
-# --- what is chosen ---------------------------------------------------------------------------------------------------
-
-
 def _renderer() -> Iterator[Finding]:
     named = settings.current().renderer or os.environ.get(renderers.ENVIRONMENT)
     try:
@@ -210,9 +178,9 @@ def _renderer() -> Iterator[Finding]:
             renderers.render_dot("digraph { a -> b }", "svg", renderer=chosen.name)
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
-        return
-    how = "chosen by name" if named else "chosen by itself"
-    yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
+    else:
+        how = "chosen by name" if named else "chosen by itself"
+        yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
 
 
 def _engine() -> Iterator[Finding]:
@@ -221,21 +189,14 @@ def _engine() -> Iterator[Finding]:
         return
     if not _bridge.on_engine_thread():
         _bridge.run_sync(asyncio.sleep(0), timeout=10)
-    engine = _bridge.engine_thread()
-    yield Finding("engine", f"a thread of its own, loop {engine.loop_name}; steppers run on {_stepper_loop()}")
-
-
-def _stepper_loop() -> str:
-    return "the kernel's loop" if settings.current().loop == "kernel" else "the engine thread"
+    steppers = "the kernel's loop" if settings.current().loop == "kernel" else "the engine thread"
+    loop = _bridge.engine_thread().loop_name
+    yield Finding("engine", f"a thread of its own, loop {loop}; steppers run on {steppers}")
 
 
 def _kernel() -> Iterator[Finding]:
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is not None:
-        yield Finding("kernel", f"ipykernel {_version('ipykernel') or 'unknown'}")
-    else:
-        yield Finding("kernel", "none: panels are printed as text here")
+    kernel = f"ipykernel {_version('ipykernel') or 'unknown'}"
+    yield Finding("kernel", kernel if in_kernel() else "none: panels are printed as text here")
 
 
 def _nesting() -> Iterator[Finding]:
@@ -249,16 +210,14 @@ def _nesting() -> Iterator[Finding]:
 
 
 def _widgets() -> Iterator[Finding]:
+    versions = {name: _version(name) for name in ("ipywidgets", "anywidget")}
+    missing = [name for name, version in versions.items() if version is None]
     if not settings.current().live_graph:
-        yield Finding("widgets", "off, by configure(live_graph=False): pictures and texts instead")
-        return
-    try:
-        import anywidget
-        import ipywidgets
-    except ModuleNotFoundError as error:
-        yield Finding("widgets", "missing", f"{error.name} is not installed: {_INSTALL}")
-        return
-    yield Finding("widgets", f"ipywidgets {ipywidgets.__version__}, anywidget {anywidget.__version__}")
+        yield Finding("widgets", "off, by configure(live_graph=False)")
+    elif missing:
+        yield Finding("widgets", "missing", f"{missing[0]} is not installed: {_INSTALL}")
+    else:
+        yield Finding("widgets", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
 def _front_end() -> Iterator[Finding]:
@@ -279,6 +238,20 @@ def _settings() -> Iterator[Finding]:
 
 
 def _variables() -> Iterator[Finding]:
-    names = sorted(name for name in os.environ if _VARIABLES.match(name))
+    names = sorted(name for name in os.environ if name.startswith(("AGENTBENCH_", "OPENAI_")))
     if names:
         yield Finding("variables", f"set: {', '.join(names)}")
+
+
+_CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
+    "python": _python,
+    "packages": _packages,
+    "renderer": _renderer,
+    "engine": _engine,
+    "kernel": _kernel,
+    "nest packages": _nesting,
+    "widgets": _widgets,
+    "front end": _front_end,
+    "settings": _settings,
+    "variables": _variables,
+}

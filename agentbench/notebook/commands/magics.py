@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults, set_runtime_defaults
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow
 
 __all__ = [
-    "COMMANDS",
     "agentbench_magic",
     "completions",
     "executor_magic",
@@ -24,6 +24,8 @@ __all__ = [
     "unload_ipython_extension",
     "workflow_magic",
 ]
+
+Variables = dict[str, Any]
 
 _USAGE = """\
 %agentbench doctor             what is installed and chosen
@@ -76,25 +78,18 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     if not _before:
         _before.append(runtime_defaults().observe)
         set_runtime_defaults(observe=True)
-
-    def agentbench(line: str) -> Any:
-        return agentbench_magic(line, ip.user_ns)
-
-    def executor(line: str, cell: str) -> Any:
-        return executor_magic(line, cell, ip.user_ns)
-
-    def workflow(line: str, cell: str) -> Any:
-        return workflow_magic(line, cell, ip.user_ns)
-
     register: Any = ip.register_magic_function
-    for magic, kind, usage in (
-        (agentbench, "line", _USAGE),
-        (executor, "cell", _EXECUTOR_USAGE),
-        (workflow, "cell", _WORKFLOW_USAGE),
-    ):
-        magic.__doc__ = usage
-        register(magic, magic_kind=kind, magic_name=magic.__name__)
+    for name, (kind, usage, function) in _MAGICS.items():
+        register(_bound(function, ip, usage), magic_kind=kind, magic_name=name)
     ip.set_hook("complete_command", lambda _, event: completions(event.line, ip.user_ns), str_key="%agentbench")
+
+
+def _bound(function: Callable[..., Any], ip: InteractiveShell, usage: str) -> Callable[..., Any]:
+    def magic(*texts: str) -> Any:
+        return function(*texts, ip.user_ns)
+
+    magic.__doc__ = usage
+    return magic
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
@@ -105,9 +100,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     Args:
         ip: The shell of the notebook.
     """
-    magics = ip.magics_manager.magics
-    for kind, name in (("line", "agentbench"), ("cell", "executor"), ("cell", "workflow")):
-        magics[kind].pop(name, None)
+    for name, (kind, _, _) in _MAGICS.items():
+        ip.magics_manager.magics[kind].pop(name, None)
     ip.strdispatchers["complete_command"].strs.pop("%agentbench", None)
     if _before:
         set_runtime_defaults(observe=_before.pop())
@@ -116,15 +110,8 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 # --- %agentbench ------------------------------------------------------------------------------------------------------
 
 
-def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
-    """Run the command in a line; an empty line prints the commands.
-
-    Args:
-        line: The text after `%agentbench`.
-        namespace: The variables of the notebook.
-
-    Returns:
-        The value that the cell displays, if the line is its last expression.
+def agentbench_magic(line: str, variables: Variables) -> Any:
+    """Run the command in a line, such as `draw wf`; an empty line prints the commands.
 
     Raises:
         MagicUsageError: The command is unknown (the message lists the commands), or there is no such variable.
@@ -134,34 +121,34 @@ def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
     if not words:
         print(_USAGE)  # noqa: T201 - a command prints
         return None
-    command = COMMANDS.get(words[0])
+    command = _COMMANDS.get(words[0])
     if command is None:
         msg = f"There is no command {words[0]!r}. There are:\n{_USAGE}"
         raise MagicUsageError(msg)
-    return command(words[1:], namespace)
+    return command(words[1:], variables)
 
 
-def _doctor(words: list[str], namespace: dict[str, Any]) -> None:
+def _doctor(words: list[str], variables: Variables) -> None:
     from agentbench.notebook.commands.doctor import doctor
 
     _require(not words, "doctor", "nothing after it")
     print(doctor().text)  # noqa: T201 - a command prints
 
 
-def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
+def _draw(words: list[str], variables: Variables) -> Any:
     from agentbench.notebook.graph.view import draw
 
     _require(len(words) == 1, "draw", "the name of one variable")
-    return draw(_variable(words[0], namespace))
+    return draw(_variable(words[0], variables))
 
 
-def _step(words: list[str], namespace: dict[str, Any]) -> None:
+def _step(words: list[str], variables: Variables) -> None:
     from agentbench.notebook.cells.workbench import older_code
     from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepping.stepper import Stepper
 
     _require(len(words) == 1 or (len(words) == 2 and words[1].isdecimal()), "step", "a variable and maybe a number")
-    found = _variable(words[0], namespace)
+    found = _variable(words[0], variables)
     if not isinstance(found, Stepper):
         msg = f"{words[0]} is a {type(found).__name__}, not a stepper. Make one: {words[0]} = stepper(workflow, input)"
         raise MagicUsageError(msg)
@@ -169,12 +156,12 @@ def _step(words: list[str], namespace: dict[str, Any]) -> None:
     if older:
         print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
     before = len(found.reports)
-    found.step(int(words[1]) if len(words) == 2 else 1)
+    found.step(*map(int, words[1:]))
     for report in found.reports[before:]:
         print("\n".join(line.text for line in lines_of_report(report)))  # noqa: T201 - a command prints
 
 
-def _set(words: list[str], namespace: dict[str, Any]) -> None:
+def _set(words: list[str], variables: Variables) -> None:
     _require(bool(words) and all("=" in word for word in words), "set", "one or more KEY=VALUE")
     pairs = (word.partition("=") for word in words)
     try:
@@ -183,57 +170,38 @@ def _set(words: list[str], namespace: dict[str, Any]) -> None:
         raise MagicUsageError(str(error)) from None
 
 
-COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
+_COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
 
 
-def completions(line: str, namespace: dict[str, Any]) -> list[str]:
-    """Return the completions of a line that begins with `%agentbench`: commands, settings, or variables that fit.
-
-    Args:
-        line: The text up to the cursor, `%agentbench` included.
-        namespace: The variables of the notebook.
-    """
+def completions(line: str, variables: Variables) -> list[str]:
+    """Return the completions of a line that begins with `%agentbench`: commands, settings, or variables that fit."""
     words = line.split()[1:]
     if line.endswith((" ", "\t")):
         words.append("")
     if len(words) <= 1:
-        return list(COMMANDS)
+        return list(_COMMANDS)
     if words[0] == "set":
         key, sign, _ = words[-1].partition("=")
         return settings.choices_of(key) if sign else [f"{name}=" for name in settings.names()]
-    fits = {"draw": _is_drawable, "step": _is_stepper}.get(words[0])
-    if fits is None or len(words) > 2:
-        return []
-    return [name for name, value in list(namespace.items()) if not name.startswith("_") and fits(value)]
+    fitting = _classes_for(words[0]) if len(words) == 2 else ()
+    return [name for name, value in list(variables.items()) if isinstance(value, fitting) and not name.startswith("_")]
 
 
-def _is_drawable(value: object) -> bool:
+def _classes_for(command: str) -> tuple[type, ...]:
+    """Return the classes of the variables that a command takes."""
+    from agentbench.notebook.stepping.stepper import Stepper
     from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
     from agentbench.workflows.run.run import WorkflowRun
     from agentbench.workflows.run.workflow import Workflow
 
-    return isinstance(value, (Workflow, WorkflowBuilder, WorkflowRun))
-
-
-def _is_stepper(value: object) -> bool:
-    from agentbench.notebook.stepping.stepper import Stepper
-
-    return isinstance(value, Stepper)
+    return {"draw": (Workflow, WorkflowBuilder, WorkflowRun), "step": (Stepper,)}.get(command, ())
 
 
 # --- %%executor and %%workflow ----------------------------------------------------------------------------------------
 
 
-def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definition:
-    """Make an executor of the function in a cell.
-
-    Args:
-        line: The text after `%%executor`: `id=`, `in=` and `out=`, each once or not at all.
-        cell: The code below it.
-        namespace: The variables of the notebook.
-
-    Returns:
-        The definition; a cell displays its ports.
+def executor_magic(line: str, cell: str, variables: Variables) -> Definition:
+    """Make an executor of the function in a cell; the line has `id=`, `in=` and `out=`, each once or not at all.
 
     Raises:
         MagicUsageError: The line has something else.
@@ -249,17 +217,12 @@ def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definitio
             raise MagicUsageError(msg)
         arguments[key] = value
     return define_executor(
-        cell, namespace, id=arguments.get("id"), input=arguments.get("in"), output=arguments.get("out")
+        cell, variables, id=arguments.get("id"), input=arguments.get("in"), output=arguments.get("out")
     )
 
 
-def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
-    """Make a workflow of the text in a cell, and put it into a variable.
-
-    Args:
-        line: The text after `%%workflow`: the name of the variable.
-        cell: The text below it.
-        namespace: The variables of the notebook.
+def workflow_magic(line: str, cell: str, variables: Variables) -> Workflow:
+    """Make a workflow of the text in a cell, and put it into the variable that the line names.
 
     Raises:
         MagicUsageError: The line is no name.
@@ -271,9 +234,15 @@ def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
     if not name.isidentifier():
         msg = f"%%workflow takes the name of one variable; got {name!r}. Expected:\n{_WORKFLOW_USAGE}"
         raise MagicUsageError(msg)
-    workflow = define_workflow(cell, namespace, name=name)
-    namespace[name] = workflow
+    variables[name] = workflow = define_workflow(cell, variables, name=name)
     return workflow
+
+
+_MAGICS: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "agentbench": ("line", _USAGE, agentbench_magic),
+    "executor": ("cell", _EXECUTOR_USAGE, executor_magic),
+    "workflow": ("cell", _WORKFLOW_USAGE, workflow_magic),
+}
 
 
 def _words(line: str) -> list[str]:
@@ -290,8 +259,8 @@ def _require(condition: bool, command: str, expected: str) -> None:
         raise MagicUsageError(msg)
 
 
-def _variable(name: str, namespace: dict[str, Any]) -> Any:
-    if name not in namespace:
+def _variable(name: str, variables: Variables) -> Any:
+    if name not in variables:
         msg = f"There is no variable {name!r} in this notebook."
         raise MagicUsageError(msg)
-    return namespace[name]
+    return variables[name]

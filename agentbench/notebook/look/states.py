@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "Scheme", "StateStyle", "contrast", "line_colour", "strongest"]
+__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "Scheme", "StateStyle", "line_colour", "strongest"]
 
 Scheme = Literal["light", "dark"]
 
@@ -66,18 +66,3 @@ def line_colour(style: StateStyle, scheme: Scheme) -> str:
     Fills are chosen for the text on them; on the bare ground a line of the same colour would be too faint.
     """
     return str(style.dark if scheme == "light" else style.light)
-
-
-def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two six-digit hex colours, from 1 to 21.
-
-    Source: WCAG 2.2, relative luminance and contrast ratio.
-    """
-    darker, lighter = sorted((_luminance(first), _luminance(second)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -5,16 +5,20 @@ for each setting that text can say. (The renderer's variable is read when a pict
 """
 
 import difflib
+import functools
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.runtime.prices import Price, read_prices
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = [
     "RendererName",
@@ -31,13 +35,6 @@ __all__ = [
 RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]
 LoopName = Literal["engine", "kernel", "uvloop"]
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "renderer": get_args(RendererName),
-    "theme": get_args(Theme),
-    "loop": get_args(LoopName),
-}
-_TRUE, _FALSE, _NONE = ("true", "yes", "on", "1"), ("false", "no", "off", "0"), ("none", "auto", "")
 
 
 @drawn_by("agentbench.notebook.cards.settings:settings_bundle")
@@ -81,6 +78,7 @@ class Settings(Displayable):
 
 
 _DEFAULTS = Settings()
+_TYPES: dict[str, Any] = {each.name: each.type for each in fields(Settings)}
 
 
 def current() -> Settings:
@@ -111,14 +109,14 @@ def configure(**settings: Any) -> Settings:
 
 def names() -> list[str]:
     """The settings there are."""
-    return list(vars(_DEFAULTS))
+    return list(_TYPES)
 
 
 def choices_of(name: str) -> list[str]:
     """The values of a setting, as text; empty if there is no such setting or too many values to list."""
-    if name in _CHOICES:
-        return ["auto", *_CHOICES[name]] if name == "renderer" else list(_CHOICES[name])
-    return ["True", "False"] if isinstance(getattr(_DEFAULTS, name, None), bool) else []
+    if name == "renderer":
+        return ["auto", *get_args(RendererName)]
+    return ["True", "False"] if _TYPES.get(name) is bool else list(get_args(_TYPES.get(name)))
 
 
 def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -135,10 +133,9 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
         if name in ("renderer", "prices") or not variables.get(variable):
             continue
         try:
-            found[name] = _check(name, parse_setting(name, variables[variable]))
-        except ValueError:
-            choices = choices_of(name)
-            wrong[variable] = f"Expected {' or '.join(choices) if choices else 'a positive number of seconds'}."
+            found[name] = _validate(name, variables[variable], strict=False)
+        except ValueError as error:
+            wrong[variable] = str(error)
     return found, wrong
 
 
@@ -149,18 +146,10 @@ def parse_setting(name: str, text: str) -> Any:
         TypeError: For a name that is no setting.
         ValueError: For a text that says no value of this setting.
     """
-    kind = _kind_of(name)
     word = text.strip().strip("\"'")
-    if kind is bool and word.lower() in _TRUE + _FALSE:
-        return word.lower() in _TRUE
-    if kind is float:
-        try:
-            return float(word)
-        except ValueError as error:
-            raise _refusal(name, text, "a number of seconds") from error
-    if name == "renderer" and word.lower() in _NONE:
+    if name == "renderer" and word.lower() in ("none", "auto", ""):
         return None
-    return _check(name, word)
+    return _check(name, word, strict=False)
 
 
 def _apply(changed: dict[str, Any]) -> None:
@@ -175,34 +164,36 @@ def _apply(changed: dict[str, Any]) -> None:
         choose_engine_loop("uvloop" if changed["loop"] == "uvloop" else "asyncio")
 
 
-def _kind_of(name: str) -> type:
-    kinds = {field.name: type(field.default) for field in fields(Settings)}
-    if name not in kinds:
-        close = difflib.get_close_matches(name, kinds, n=1)
+def _check(name: str, value: Any, *, strict: bool = True) -> Any:
+    if name not in _TYPES:
+        close = difflib.get_close_matches(name, _TYPES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        msg = f"There is no setting {name!r}. The settings are {', '.join(kinds)}.{hint}"
+        msg = f"There is no setting {name!r}. The settings are {', '.join(_TYPES)}.{hint}"
         raise TypeError(msg)
-    return kinds[name]
-
-
-def _check(name: str, value: Any) -> Any:
-    kind = _kind_of(name)
-    if name == "renderer" and value is None:
-        return None
     if name == "prices":
         return read_prices(value)
-    if name in _CHOICES:
-        if value not in _CHOICES[name]:
-            raise _refusal(name, value, " or ".join(map(repr, _CHOICES[name])))
-    elif kind is bool and not isinstance(value, bool):
-        raise _refusal(name, value, "True or False")
-    elif kind is float and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
-        raise _refusal(name, value, "a positive number of seconds")
-    return value
+    try:
+        return _validate(name, value, strict=strict)
+    except ValueError as error:
+        msg = f"{name}={value!r} is not possible. {error} Nothing was changed."
+        raise ValueError(msg) from None
 
 
-def _refusal(name: str, value: object, expected: str) -> ValueError:
-    return ValueError(f"{name}={value!r} is not possible. Expected {expected}. Nothing was changed.")
+def _validate(name: str, value: Any, *, strict: bool) -> Any:
+    """Return the value of a setting; the error says what was expected, and nothing of the value."""
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(name).validate_python(value, strict=strict)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_input=False)[0]["msg"] + ".") from None
+
+
+@functools.cache
+def _adapter(name: str) -> "TypeAdapter[Any]":
+    from pydantic import PositiveFloat, TypeAdapter
+
+    return TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name])
 
 
 def _begin() -> Settings:
