@@ -119,8 +119,9 @@ def test_a_checkpoint_that_cannot_be_read_is_left_out_with_one_warning(limit: in
 
 
 def test_requests_have_rows_as_far_as_checkpoints_can_be_read() -> None:
-    with pytest.warns(UserWarning, match="2 checkpoints are left out"):
+    with pytest.warns(UserWarning, match="2 checkpoints are left out") as warned:
         assert requests_frame(saved(Counting("w-3", "w-2"), 4)).empty
+    assert warned[0].filename == __file__
 
 
 # ---- loops

@@ -285,7 +285,7 @@ def _read_path(read: Contents, run_id: str | None) -> tuple[str | None, dict[int
             step = steps.setdefault(checkpoint.iteration_count, Superstep(checkpoint.iteration_count))
             step.state = checkpoint.state
             step.calls.update(_calls_in(checkpoint))
-    read.warn_about_problems()
+    read.warn_about_problems(stacklevel=5)
     return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
 
 

@@ -139,8 +139,8 @@ class Contents(Read[WorkflowCheckpoint]):
         self._n_read += 1
         return True
 
-    def warn_about_problems(self) -> None:
-        """Emit one warning about checkpoints that cannot be read.
+    def warn_about_problems(self, stacklevel: int = 3) -> None:
+        """Emit one warning about checkpoints that cannot be read, at the line that calls for a frame.
 
         Raises:
             WorkflowCheckpointException: None could be read.
@@ -152,7 +152,7 @@ class Contents(Read[WorkflowCheckpoint]):
             raise first
         count = len(self._problems)
         what = "One checkpoint is left out." if count == 1 else f"{count:,} checkpoints are left out. The first:"
-        warnings.warn(f"{what} {first}", stacklevel=3)
+        warnings.warn(f"{what} {first}", stacklevel=stacklevel)
 
 
 def read_runs(source: object, chosen: Chosen | None = None, *, events_wanted: bool = False) -> list[RunHistory]:
