@@ -10,52 +10,45 @@ __all__ = ["fits", "holds_json", "same_json"]
 
 
 def fits(field: Field, value: object) -> bool:
-    """Whether a value has the type of a field, or all its parts have."""
-    if field.is_leaf or field.check is not None:
-        return (value is None and field.nullable) or field.accepts(value)
-    return _holds(field, value, fits)
+    """Whether a value has the type of a field; values of a JSON Schema are JSON values."""
+    if not field.is_leaf and field.check is None:
+        return holds_json(field, value)
+    return (value is None and field.nullable) or field.accepts(value)
 
 
 def holds_json(field: Field, value: Any) -> bool:
     """Whether a field can display a value that was read from JSON; a text must be one of its kind."""
-    if value is None and field.nullable:
+    kind = field.kind
+    if (value is None and field.nullable) or kind == "json":
         return True
-    if field.kind == "choice":
+    if kind in ("choice", "const"):
         return any(same_json(json_of(option.value), value) for option in field.options)
-    if field.kind == "number":
+    if kind == "number":
         return isinstance(value, int if field.whole else (int, float)) and not isinstance(value, bool)
-    if not field.is_leaf:
-        return _holds(field, value, holds_json)
-    if field.kind in ("json", "text"):
-        return field.kind == "json" or isinstance(value, str)
+    if kind == "union":
+        return any(holds_json(part.field(), value) for part in field.parts())
+    if field.item is not None:
+        item = field.item()
+        if kind == "rows":
+            return isinstance(value, (list, tuple, set, frozenset)) and all(holds_json(item, each) for each in value)
+        return isinstance(value, Mapping) and all(holds_json(item.parts()[1].field(), each) for each in value.values())
+    if kind == "group":
+        return _group_holds(field, value)
     try:
-        return isinstance(value, str) and (field.parse(value) or True) is not None
+        return isinstance(value, str) and (kind == "text" or bool(field.parse(value) or True))
     except FieldError:
         return False
 
 
-def _holds(field: Field, value: Any, inner: Any) -> bool:
-    if value is None and field.nullable:
-        return True
-    if field.kind == "const":
-        return same_json(json_of(field.options[0].value), value)
-    if field.kind == "union":
-        return any(inner(part.field(), value) for part in field.parts())
-    if field.kind == "rows":
-        return isinstance(value, (list, tuple, set, frozenset)) and all(inner(field.item(), each) for each in value)  # type: ignore[misc]
-    if field.kind == "pairs":
-        item = field.item().parts()[1].field()  # type: ignore[misc]
-        return isinstance(value, Mapping) and all(inner(item, each) for each in value.values())
-    parts = field.parts()
+def _group_holds(field: Field, value: Any) -> bool:
+    known = {part.key: part.field() for part in field.parts()}
     if field.makes is not dict:
-        return isinstance(value, (list, tuple)) and len(value) == len(parts) and all(
-            inner(part.field(), each) for part, each in zip(parts, value, strict=True)
-        )  # fmt: skip
-    if not isinstance(value, Mapping):
+        if not isinstance(value, (list, tuple)) or len(value) != len(known):
+            return False
+        value = dict(zip(known, value, strict=True))
+    if not isinstance(value, Mapping) or any(each.required and key not in value for key, each in known.items()):
         return False
-    known = {part.key: part.field() for part in parts}
-    needed = all(key in value for key, each in known.items() if each.required)
-    return needed and all(inner(known[key], each) if key in known else field.open_ended for key, each in value.items())
+    return all(holds_json(known[key], item) if key in known else field.open_ended for key, item in value.items())
 
 
 def same_json(one: Any, other: Any) -> bool:

@@ -140,34 +140,26 @@ class Inbox:
         """
         self.refresh()
         found = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
-        if len(found) > 1:
-            live = [entry for entry in found if entry.form.live]
-            found = live if len(live) == 1 else found
-        if len(found) > 1:
-            msg = (
-                f"{len(found)} runs have a request {request_id!r}. Name one as run=: {', '.join(e.run for e in found)}."
-            )
-            raise ValueError(msg)
         if not found:
             known = ", ".join(repr(entry.request_id) for entry in self._entries) or "none"
             msg = f"No request {request_id!r} here. There are: {known}."
             raise KeyError(msg)
-        return found[0].form
+        live = [entry for entry in found if entry.form.live]
+        if len(found) > 1 and len(live) != 1:
+            names = ", ".join(entry.run for entry in found)
+            msg = f"{len(found)} runs have a request {request_id!r}. Name one as run=: {names}."
+            raise ValueError(msg)
+        return (live or found)[0].form
 
     def respond(self, request: Request | InboxEntry | str, value: Any, *, run: str | None = None) -> bool:
         """Answer a request with a value of its response type.
-
-        Args:
-            request: The request, or its id.
-            value: The answer.
-            run: Name of its run, needed where two runs have a request of that id.
 
         Returns:
             Whether the run took it within ten seconds.
 
         Raises:
             KeyError: If there is no such request.
-            ValueError: If several runs have one, or its run refuses the value.
+            ValueError: If several runs have one (name the run as `run`), or its run refuses the value.
             RequestAlreadyAnswered: If it was answered before.
             RequestExpired: If its deadline has passed.
         """

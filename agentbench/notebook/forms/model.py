@@ -256,7 +256,6 @@ class FormModel:
         Raises:
             FormInvalid: The fields have no valid value; `errors` is set and the state is `invalid`.
         """
-        self.state = FormState.VALIDATING
         self._submitted = True
         self.refusal = ""
         root = Place(self.root.field, self.root.texts.copy())
