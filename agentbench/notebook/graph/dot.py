@@ -5,14 +5,14 @@ and tooltips alone, through `esc`. State is not in the text: a change of state n
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from agentbench._extras import require
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import INK, STATES, Scheme
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.text.escape import LABEL_LIMIT, PREVIEW_LIMIT, esc
+from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["DIRECTIONS", "FONT", "PAUSE_SIGN", "Detail", "Direction", "to_dot"]
 
@@ -65,84 +65,59 @@ def to_dot(
     """
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     paper = PAPER[scheme]
+    text = {"fontname": _MEASURED_FONT, "fontcolor": paper["text"]}
+    gaps = {"nodesep": "0.35", "ranksep": "0.5"} if detail == "full" else {"nodesep": "0.22", "ranksep": "0.45"}
+    compound = {"compound": "true"} if shape.frames else {}
+    box = {"shape": "box", "style": "rounded,filled", "margin": "0.18,0.08", "height": "0.44", "penwidth": "1.2"}
+    ground = "transparent" if states is None else paper["paper"]
     graph = graphviz.Digraph(
         graph_attr={
-            "rankdir": direction,
-            "bgcolor": "transparent" if states is None else paper["paper"],
-            "fontname": _MEASURED_FONT,
-            "fontsize": "12",
-            "fontcolor": paper["text"],
-            "nodesep": "0.35" if detail == "full" else "0.22",
-            "ranksep": "0.5" if detail == "full" else "0.45",
-            "pad": "0.22",
-            **({"compound": "true"} if shape.frames else {}),
-        },
-        node_attr={
-            "fontname": _MEASURED_FONT,
-            "fontsize": "13",
-            "fontcolor": paper["text"],
-            "margin": "0.18,0.08",
-            "height": "0.44",
-            "style": "rounded,filled",
-            "shape": "box",
-            "fillcolor": paper["surface"],
             "color": paper["line"],
-            "penwidth": "1.2",
-        },
-        edge_attr={
-            "fontname": _MEASURED_FONT,
+            "rankdir": direction,
+            "bgcolor": ground,
             "fontsize": "12",
-            "fontcolor": paper["text"],
-            "color": paper["edge"],
-            "penwidth": "1.2",
-            "arrowsize": "0.75",
+            "pad": "0.22",
+            **text,
+            **gaps,
+            **compound,
         },
+        node_attr={"fontsize": "13", "fillcolor": paper["surface"], "color": paper["line"], **text, **box},
+        edge_attr={"fontsize": "12", "color": paper["edge"], "penwidth": "1.2", "arrowsize": "0.75", **text},
     )
-    _add_level(graph, shape, None, _NodeWriter(shape, detail, None if states is None else dict(states), scheme))
+    write = functools.partial(_node, shape, detail, None if states is None else dict(states), scheme)
+    _add_level(graph, shape, None, write)
     for edge in shape.edges:
         _add_edge(graph, shape, edge, detail)
     source: str = graph.source
     return source
 
 
-class _NodeWriter:
-    """Attributes of one node, for one picture."""
-
-    def __init__(self, shape: GraphShape, detail: Detail, states: Mapping[str, str] | None, scheme: Scheme) -> None:
-        self.shape, self.detail, self.states, self.scheme = shape, detail, states, scheme
-
-    def attributes(self, node: ShapeNode) -> dict[str, str]:
-        label = self._label(node)
-        tooltip = esc(node_title(node), into="dot", limit=PREVIEW_LIMIT)
-        found = {"id": self.shape.element_of[node.id], "class": node_class(node), "label": label, "tooltip": tooltip}
-        if "hitl" in node.kinds:
-            # Graphviz makes hexagons around long names twice as wide as they need to be.
-            lines = label.split("\\n")
-            width = (max(text_width(line, 13) for line in lines) + (46 if len(lines) == 1 else 72)) / 72
-            size = {"width": f"{width:.2f}", "height": "0.44" if len(lines) == 1 else "0.62"}
-            found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", **size}
-        elif "subworkflow" in node.kinds:
-            found |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
-        elif "start" in node.kinds:
-            found |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
-        if "output" in node.kinds:
-            found["peripheries"] = "2"
-        return found | self._paint(node)
-
-    def _label(self, node: ShapeNode) -> str:
-        """Name and kind. Fonts of pictures made of pixels lack the signs: there a second line has kind or state."""
-        if self.states is None:
-            return esc(node_label(node, self.detail), into="dot", limit=None)
-        label = esc(node.name, into="dot", limit=_limit(self.detail))
-        state = self.states.get(node.id, "idle")
+def _node(
+    shape: GraphShape, detail: Detail, states: Mapping[str, str] | None, scheme: Scheme, node: ShapeNode
+) -> dict[str, str]:
+    """Attributes of a node. Fonts of pictures made of pixels lack the signs: a second line has kind or state there."""
+    label = esc(node_label(node, detail), into="dot", limit=None)
+    state = "idle" if states is None else states.get(node.id, "idle")
+    if states is not None:
+        label = esc(node.name, into="dot", limit=_limit(detail))
         words = node.words if state == "idle" else state
         # Words of ours behind an escaped label leave it escaped, but no longer marked as such: mark it anew.
-        return type(label)(f"{label}\\n{words}") if words else label
-
-    def _paint(self, node: ShapeNode) -> dict[str, str]:
-        style = STATES[(self.states or {}).get(node.id, "idle")]
-        fill = style.light if self.scheme == "light" else style.dark
-        return {} if fill is None else {"fillcolor": fill, "fontcolor": INK[self.scheme]}
+        label = type(label)(f"{label}\\n{words}") if words else label
+    found = {"id": shape.element_of[node.id], "class": node_class(node), "label": label}
+    if "hitl" in node.kinds:
+        # Graphviz makes hexagons around long names twice as wide as they need to be.
+        lines = label.split("\\n")
+        width = (max(text_width(line, 13) for line in lines) + (46 if len(lines) == 1 else 72)) / 72
+        size = {"width": f"{width:.2f}", "height": "0.44" if len(lines) == 1 else "0.62"}
+        found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", **size}
+    elif "subworkflow" in node.kinds:
+        found |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
+    elif "start" in node.kinds:
+        found |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
+    if "output" in node.kinds:
+        found["peripheries"] = "2"
+    fill = STATES[state].light if scheme == "light" else STATES[state].dark
+    return found if fill is None else {**found, "fillcolor": fill, "fontcolor": INK[scheme]}
 
 
 def node_label(node: ShapeNode, detail: Detail) -> str:
@@ -172,26 +147,19 @@ def node_title(node: ShapeNode) -> str:
     return f"{node.id}{f' ({facts})' if facts else ''}{members}"
 
 
-def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, writer: _NodeWriter) -> None:
+def _add_level(
+    graph: Any, shape: GraphShape, frame_id: str | None, write: Callable[[ShapeNode], dict[str, str]]
+) -> None:
     for node in shape.nodes:
         if node.frame == frame_id:
-            graph.node(shape.element_of[node.id], **writer.attributes(node))
+            graph.node(shape.element_of[node.id], **write(node))
     for frame in shape.frames:
-        if frame.frame != frame_id:
-            continue
-        element = shape.element_of[frame.id]
-        with graph.subgraph(name=f"cluster_{element}") as inner:
-            inner.attr(
-                id=element,
-                label=esc(node_label(frame, writer.detail), into="dot", limit=None),
-                labeljust="l",
-                style="rounded,dashed",
-                color=PAPER[writer.scheme]["line"],
-                margin="12",
-                tooltip=esc(node_title(frame), into="dot"),
-                **{"class": node_class(frame).replace("ab_node", "ab_frame")},
-            )
-            _add_level(inner, shape, frame.id, writer)
+        if frame.frame == frame_id:
+            facts = write(frame)
+            look = {"id": facts["id"], "label": facts["label"], "class": facts["class"].replace("ab_node", "ab_frame")}
+            with graph.subgraph(name=f"cluster_{facts['id']}") as inner:
+                inner.attr(labeljust="l", style="rounded,dashed", margin="12", **look)
+                _add_level(inner, shape, frame.id, write)
 
 
 def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) -> None:

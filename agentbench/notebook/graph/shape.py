@@ -3,7 +3,6 @@
 Read from public members only, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
-import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -184,35 +183,13 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     if isinstance(source, GraphShape):
         return source
     workflow = find_workflow(source)
-    if expand:
-        return _read(workflow, expand)
-    # The same workflow is drawn in many cells; one that was changed meanwhile has other facts.
-    facts = _facts(workflow)
-    try:
-        known = _closed.get(workflow)
-        if known is None or known[0] != facts:
-            known = _closed[workflow] = (facts, _read(workflow, ()))
-    except TypeError:  # what only looks like a workflow need not be hashable
-        return _read(workflow, ())
-    return known[1]
-
-
-_closed: "weakref.WeakKeyDictionary[Any, tuple[tuple[object, ...], GraphShape]]" = weakref.WeakKeyDictionary()
-
-
-def _facts(workflow: Any) -> tuple[object, ...]:
-    """The parts of a workflow from which a shape without opened sub-workflows is read; the key of the cache."""
-    edges = tuple(edge for group in workflow.edge_groups for edge in getattr(group, "edges", ()))
-    outputs = tuple(getattr(executor, "id", executor) for executor in workflow.get_output_executors())
-    groups, executors = tuple(workflow.edge_groups), tuple(workflow.executors.items())
-    return getattr(workflow, "name", None), executors, groups, edges, outputs, tuple(_start_ids(workflow))
-
-
-def _read(workflow: Any, expand: Collection[str] | bool) -> GraphShape:
     reader = _Reader(expand)
     reader.read(workflow, prefix="", frame=None)
+    name = getattr(workflow, "name", None)
+    # Workflows without a name have a generated one with a random id, which would differ in every picture.
+    named = name and not str(name).startswith("WorkflowBuilder-")
     return GraphShape(
-        name=_display_name(getattr(workflow, "name", None)),
+        name=str(name) if named else "workflow",
         nodes=tuple(reader.nodes),
         edges=tuple(reader.edges.values()),
         frames=tuple(reader.frames),
@@ -323,11 +300,6 @@ class _Reader:
             ends = (prefix + edge.source, prefix + edge.target)
             kind: EdgeKind = "loop" if (edge.source, edge.target) in back else edge.kind
             self.edges.setdefault(ends, ShapeEdge(source=ends[0], target=ends[1], kind=kind, label=edge.label))
-
-
-def _display_name(name: object) -> str:
-    # Workflows without a name have a generated one with a random id, which would differ in every picture.
-    return "workflow" if not name or str(name).startswith("WorkflowBuilder-") else str(name)
 
 
 def _start_ids(workflow: Any) -> list[str]:

@@ -6,8 +6,7 @@ versions in them, `style` attributes. It is applied to every SVG, of every rende
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -107,7 +106,6 @@ def decorate_svg(
         if state != "idle":
             group.set("class", f"{group.get('class')} ab_s_{state}")
     _sort(body, shape)
-    _say_once(body)
     if states is None:
         root.set("class", "ab_svg")
     else:
@@ -120,36 +118,7 @@ def _local(tag: object) -> str:
 
 
 def _scrub(element: Element) -> None:
-    _strip_tag(element)
-    allowed: list[Element] = []
-    tip = ""
-    for child in _unwrap(element):
-        if isinstance(child, str):
-            tip = child
-            continue
-        _scrub(child)
-        allowed.append(child)
-    if tip and allowed and allowed[0].tag == "title":
-        allowed[0].text = tip
-    element[:] = allowed
-
-
-def _unwrap(element: Element) -> Iterator[Element | str]:
-    """The allowed children; links are replaced by their content, their tooltip comes as text."""
-    for child in element:
-        tag = _local(child.tag)
-        if tag == "a":
-            for name, value in child.items():
-                if _local(name) == "title":
-                    yield value
-            yield from _unwrap(child)
-        elif tag == "g" and len(child) == 1 and _local(child[0].tag) == "a":
-            yield from _unwrap(child)
-        elif tag in _ELEMENTS:
-            yield child
-
-
-def _strip_tag(element: Element) -> None:
+    """Drop everything but shapes and text; links are replaced by their content."""
     element.tag = _local(element.tag)
     for name, value in list(element.items()):
         harmless = name in _ATTRIBUTES and (name not in _PAINT or _PLAIN_PAINT.fullmatch(value))
@@ -157,14 +126,16 @@ def _strip_tag(element: Element) -> None:
             del element.attrib[name]
         elif name in _PLACES:
             # Saved notebooks hold every digit; a tenth of a pixel is enough.
-            element.set(name, _FRACTION.sub(_round_match, value))
+            element.set(name, _FRACTION.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), value))
     if element.tag not in ("text", "tspan", "title", "desc"):
         element.text = None
     element.tail = None
-
-
-def _round_match(match: "re.Match[str]") -> str:
-    return f"{float(match.group()):.1f}".removesuffix(".0")
+    allowed: list[Element] = []
+    for child in element:
+        if _local(child.tag) in (*_ELEMENTS, "a"):
+            _scrub(child)
+            allowed += [child] if child.tag != "a" else list(child)
+    element[:] = allowed
 
 
 def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
@@ -208,20 +179,6 @@ def _decorate_edge(group: Element, shape: GraphShape, edge: ShapeEdge, *, live: 
     if live:
         group.set("data-from", shape.element_of[edge.source])
         group.set("data-to", shape.element_of[edge.target])
-
-
-def _say_once(body: Element) -> None:
-    """Move the attributes that all texts share to the element that they inherit from."""
-    texts = list(body.iter("text"))
-    for name in ("text-anchor", "font-size", "fill"):
-        counts = Counter(text.get(name) for text in texts)
-        usual = max(counts, key=counts.__getitem__, default=None)
-        if usual is None or any(name not in text.attrib for text in texts):
-            continue
-        body.set(name, usual)
-        for text in texts:
-            if text.get(name) == usual:
-                del text.attrib[name]
 
 
 def _set_title(group: Element, text: str) -> None:

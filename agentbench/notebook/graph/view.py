@@ -17,6 +17,7 @@ from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
+from agentbench.notebook.look.html import is_wanted
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
@@ -78,14 +79,12 @@ class GraphView:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: The renderer failed and no other could draw.
         """
-        return _picture(
-            self._rendered[0], self.shape, _items(self.element_states), _items(self.node_states), self.theme
-        )
+        return _picture(self._rendered[0], self.shape, _items(self.element_states), self.theme, self.text)
 
     @cached_property
     def text(self) -> str:
         """The graph as an adjacency list of at most 60 lines."""
-        return _text(self.shape, _items(self.node_states))
+        return shape_text(self.shape, self.node_states)
 
     @cached_property
     def table(self) -> str:
@@ -118,12 +117,7 @@ class GraphView:
 
     @property
     def live_svg(self) -> str:
-        """The picture for a panel, which paints states: with names and connections in it, without a style of its own.
-
-        Raises:
-            RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: The renderer failed and no other could draw.
-        """
+        """The picture for a panel, which paints states: with names and connections in it, without its own style."""
         return decorate_svg(self._rendered[0], self.shape, None)
 
     def png(self, scale: float = 2) -> bytes:
@@ -179,9 +173,9 @@ class GraphView:
         bundle: dict[str, Any] = {}
         remark = ""
         try:
-            if _includes("image/svg+xml", include, exclude):
+            if is_wanted("image/svg+xml", include, exclude):
                 bundle["image/svg+xml"] = self.svg
-            if settings.current().static_png and _includes("image/png", include, exclude):
+            if settings.current().static_png and is_wanted("image/png", include, exclude):
                 png = self._small_png()
                 if png is not None:
                     bundle["image/png"] = png
@@ -191,15 +185,13 @@ class GraphView:
             remark = f"No picture: {error}"
         except Exception as error:  # noqa: BLE001 - a cell must show the text even if the picture fails
             remark = f"No picture: {type(error).__name__}: {error}"
-        if _includes("text/plain", include, exclude):
+        if is_wanted("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
         return bundle
 
     @cached_property
     def _rendered(self) -> tuple[bytes, RenderFailed | None]:
-        def draw_here() -> bytes:
-            return draw_builtin(self.shape, self.direction, self.detail)
-
+        draw_here = functools.partial(draw_builtin, self.shape, self.direction, self.detail)
         return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
 
     def _small_png(self) -> bytes | None:
@@ -213,22 +205,9 @@ class GraphView:
         return None
 
 
-# The same graph is drawn again in many cells: shapes are values, so results are cached by them.
-
-
-@functools.lru_cache(maxsize=16)
-def _picture(data: bytes, shape: GraphShape, states: _Items, node_states: _Items, theme: str) -> str:
-    return decorate_svg(data, shape, dict(states), theme=theme, text=_text(shape, node_states))
-
-
-@functools.lru_cache(maxsize=16)
-def _text(shape: GraphShape, node_states: _Items) -> str:
-    return shape_text(shape, dict(node_states))
-
-
-@functools.lru_cache(maxsize=16)
-def _fit(whole: GraphShape, max_nodes: int, expand: tuple[str, ...], focus: tuple[str, ...]) -> GraphShape:
-    return fit(whole, max_nodes=max_nodes, expand=expand, focus=focus)
+@functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
+def _picture(data: bytes, shape: GraphShape, states: _Items, theme: str, text: str) -> str:
+    return decorate_svg(data, shape, dict(states), theme=theme, text=text)
 
 
 def _items(states: Mapping[str, str]) -> _Items:
@@ -274,7 +253,7 @@ def draw(  # noqa: PLR0913 - published signature
     states = read_states(run if run is not None else source)
     opened = () if isinstance(expand, bool) else expand
     busy = [key for key, state in states.items() if state in ("running", "waiting", "failed") and isinstance(key, str)]
-    shape = _fit(whole, max_nodes, tuple(opened), tuple(busy))
+    shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy)
     return GraphView(
         shape=shape,
         whole=whole,
@@ -351,7 +330,3 @@ def detail_for(shape: GraphShape, wanted: str = "auto") -> Detail:
     if wanted == "auto":
         return "full" if len(shape.nodes) <= FULL_DETAIL_NODES else "short"
     return "short" if wanted == "short" else "full"
-
-
-def _includes(mime: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
-    return (not include or mime in include) and mime not in (exclude or ())

@@ -57,5 +57,5 @@ def test_no_name_breaks_out_of_its_label():
         edges = (ShapeEdge(source=attack, target="other", kind="conditional", label=attack),)
         found = statements(to_dot(GraphShape(name=attack, nodes=nodes, edges=edges)))
         assert list(found) == ["n0", "n1", "e0"]
-        assert set(found["n0"]) == {"id", "class", "label", "tooltip"}
+        assert set(found["n0"]) == {"id", "class", "label"}
         assert set(found["e0"]) <= {"id", "class", "label", "style"}
