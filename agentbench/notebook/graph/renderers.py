@@ -52,11 +52,6 @@ class Renderer:
     version: str
     program: str | None = None
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The formats that it can write."""
-        return _FORMATS[self.name]
-
 
 def render_svg(
     dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None
@@ -102,11 +97,11 @@ def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> 
     named = _named(renderer)
     found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
     for each in found:
-        if each.program is not None and output_format in each.formats:
+        if each.program is not None and output_format in _FORMATS[each.name]:
             return _render(each, dot, output_format)
     able = [package for name, package in _PACKAGE.items() if output_format in _FORMATS[name]]
     hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
-    reason = f"it writes {' and '.join(found[0].formats)}, not {output_format!r}; {hint}. Or save as svg"
+    reason = f"it writes {' and '.join(_FORMATS[found[0].name])}, not {output_format!r}; {hint}. Or save as svg"
     raise RenderFailed(found[0].name, reason)
 
 

@@ -6,6 +6,7 @@ versions in them, `style` attributes. It is applied to every SVG, of every rende
 
 import hashlib
 import re
+import textwrap
 from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -43,8 +44,7 @@ _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 # Kinds of nodes that are no boxes.
 _OWN_SHAPE = frozenset(["start", "hitl", "subworkflow"])
 _ROUNDING = 9.0
-_MARK_RADIUS = 8.5
-_NOTE_MARGIN, _NOTE_LINE, _NOTE_WIDTH = 14, 16, 160
+_NOTE_MARGIN, _NOTE_LINE = 14, 16
 _ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
 
 Bounds = tuple[float, float, float, float]
@@ -182,11 +182,8 @@ def _decorate_edge(group: Element, shape: GraphShape, edge: ShapeEdge, *, live: 
 
 
 def _set_title(group: Element, text: str) -> None:
-    title = group.find("title")
-    if title is None:
-        title = Element("title")
-        group.insert(0, title)
-    title.text = esc(text, into="line")  # the serialiser escapes markup
+    for title in group.iter("title"):
+        title.text = esc(text, into="line")  # the serialiser escapes markup
 
 
 def _bounds(shapes: list[Element]) -> Bounds | None:
@@ -235,7 +232,7 @@ def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> Non
         shape.set("fill", style.light)
     inset = 0.0 if shape.tag in ("path", "rect") else 0.12 * (right - left)  # of the corners
     mark = SubElement(group, "g", {"class": "ab_mark", "transform": f"translate({right - inset:g} {top + 1:g})"})
-    SubElement(mark, "circle", {"r": f"{_MARK_RADIUS:g}", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
+    SubElement(mark, "circle", {"r": "8.5", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
     SubElement(mark, "path", {"d": style.icon, **_ICON})
 
 
@@ -256,31 +253,15 @@ def _draw_pause(group: Element) -> None:
 def _sort(body: Element, shape: GraphShape) -> None:
     """Frames below edges below nodes, and nodes in the order in which the graph runs: so they are read and tabbed."""
     places = {node.id for node in shape.nodes}
-    forward = [
-        (e.source, e.target) for e in shape.edges if e.kind != "loop" and places.issuperset((e.source, e.target))
-    ]
-    order = {
-        shape.element_of[node_id]: rank
-        for rank, node_id in enumerate(running_order([node.id for node in shape.nodes], forward))
-    }
+    edges = [(edge.source, edge.target) for edge in shape.edges if edge.kind != "loop"]
+    nodes = running_order([node.id for node in shape.nodes], [ends for ends in edges if places.issuperset(ends)])
+    order = {shape.element_of[node_id]: rank for rank, node_id in enumerate(nodes)}
 
     def key(group: Element) -> tuple[int, int]:
         element_id = group.get("id", "")
         return {"c": 0, "e": 1, "n": 2}.get(element_id[:1], 0), order.get(element_id, 0)
 
     body[:] = sorted(body, key=key)
-
-
-def _note_lines(note: str, width: float) -> list[str]:
-    """Break what is folded or hidden into lines below the picture: nothing is left out silently."""
-    lines: list[str] = []
-    for word in esc(note, into="line", limit=400).split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, 12) <= max(width, _NOTE_WIDTH):
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
 
 
 def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_states: bool) -> None:
@@ -296,8 +277,9 @@ def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_
     style = Element("style")
     style.text = static_style(theme, states=with_states)
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
-    note = _note_lines(shape.note, width - 2 * _NOTE_MARGIN)
-    wider = max([0.0, *(text_width(line, 12) + 2 * _NOTE_MARGIN - width for line in note)])
+    # Nothing is left out silently: lines below the picture say what is folded or hidden.
+    note = textwrap.wrap(esc(shape.note, into="line", limit=400), max(24, int(width / 7)))
+    wider = max([0.0, *(text_width(line, 12) * 1.1 + 2 * _NOTE_MARGIN - width for line in note)])
     left, width = left - wider / 2, width + wider
     for index, line in enumerate(note):
         y = top + height + 8 + index * _NOTE_LINE
@@ -308,18 +290,9 @@ def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_
         root.set("width", f"{width:g}")
         root.set("height", f"{height:g}")
         root.set("viewBox", f"{left:g} {top:g} {width:g} {height:g}")
-    ground = Element(
-        "rect",
-        {
-            "class": "ab_ground",
-            "x": f"{left + 0.5:g}",
-            "y": f"{top + 0.5:g}",
-            "width": f"{width - 1:g}",
-            "height": f"{height - 1:g}",
-            "rx": "8",
-            "fill": "#FBFBFC",
-            "stroke": "#D0D7DE",
-        },
-    )
+    sides = (("x", left + 0.5), ("y", top + 0.5), ("width", width - 1), ("height", height - 1), ("rx", 8))
+    ground = Element("rect", {"class": "ab_ground", "fill": "#FBFBFC", "stroke": "#D0D7DE"})
+    for name, value in sides:
+        ground.set(name, f"{value:g}")
     for index, element in enumerate((title, description, style, ground)):
         root.insert(index, element)

@@ -312,13 +312,9 @@ def checked_direction(direction: str, shape: GraphShape) -> Direction:
 @functools.lru_cache(maxsize=16)
 def _is_long(shape: GraphShape) -> bool:
     """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
-    ends = {node.id for node in shape.nodes}
-    edges = [
-        (edge.source, edge.target)
-        for edge in shape.edges
-        if edge.kind != "loop" and ends.issuperset((edge.source, edge.target))
-    ]
-    ranks = path_lengths([node.id for node in shape.nodes], edges)
+    nodes = dict.fromkeys(node.id for node in shape.nodes)
+    edges = [(edge.source, edge.target) for edge in shape.edges if edge.kind != "loop"]
+    ranks = path_lengths(nodes, [ends for ends in edges if ends[0] in nodes and ends[1] in nodes])
     widths: dict[int, list[float]] = {}
     for node in shape.nodes:
         widths.setdefault(ranks[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)
