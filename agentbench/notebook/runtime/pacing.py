@@ -42,25 +42,30 @@ class Pacer:
         self._later = later or _on_engine_thread
         self._lock = threading.Lock()
         self._next_at = float("-inf")
-        self._scheduled = False
+        self._due: float | None = None
         self._closed = False
 
-    def touch(self) -> None:
-        """Schedule `send`: something has changed."""
+    def touch(self, delay_s: float = 0.0) -> None:
+        """Schedule `send`: something has changed. `delay_s`: not at once, since more is about to change."""
         with self._lock:
-            if self._scheduled or self._closed:
+            now = self._now()
+            due = max(self._next_at, now + delay_s)
+            if self._closed or (self._due is not None and self._due <= due):
                 return
-            wait_s = self._next_at - self._now()
-            self._scheduled = wait_s > 0
-        if wait_s > 0:
-            self._later(wait_s, self.flush)
+            self._due = due if due > now else None
+        if due > now:
+            self._later(due - now, lambda: self._send_due(due))
         else:
+            self.flush()
+
+    def _send_due(self, due: float) -> None:
+        if self._due == due:  # else an earlier send took its place
             self.flush()
 
     def flush(self) -> None:
         """Send now."""
         with self._lock:
-            self._scheduled = False
+            self._due = None
             if self._closed:
                 return
             self._next_at = self._now() + self._interval_s

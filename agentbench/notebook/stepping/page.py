@@ -149,6 +149,7 @@ class StepperPage:
             self._send_side(None)
             if self._panel is not None:
                 self._panel.update(view.states, view.badges)
+                self._panel.flush()
             if self._requests.show(view, steps) and self._focus_view is not None:
                 self._send("top", {"kind": "focusRequest", "view": self._focus_view})
             self._steps = steps
@@ -158,26 +159,14 @@ class StepperPage:
             self._parts[part].send(message)
 
     def _view_message(self, view: StepperView, *, whole: bool) -> Message:
-        header, banner, scrubber = view.header, view.banner, view.scrubber
+        scrubber = view.scrubber
         message: Message = {
             "kind": "view",
-            "header": {
-                "name": header.name,
-                "run": header.run,
-                "superstep": header.superstep,
-                "sign": header.sign,
-                "status": header.status,
-                "figures": header.figures,
-            },
+            "header": asdict(view.header),
             "status": str(view.status),
             "announcement": view.announcement,
             "buttons": _controls(view.buttons),
-            "banner": {
-                "tone": banner.tone,
-                "text": banner.text + self._unstaged_words(),
-                "details": banner.details,
-                "actions": banner.actions,
-            },
+            "banner": {**asdict(view.banner), "text": view.banner.text + self._unstaged_words()},
             "runMenu": _controls(view.run_menu),
             "moreMenu": _controls(view.more_menu),
             "breakpoints": [(each.id, each.text, each.reached) for each in view.breakpoints],

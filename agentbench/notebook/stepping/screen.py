@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -64,7 +63,6 @@ class StepperScreen:
         self._shape = read_shape(workflow)
         self._tabs = StepperTabs(session, self._shape, self.touch)
         self._ringed: tuple[str, ...] = ()
-        self._soon_lock, self._touching_later = threading.Lock(), False
         self._pacer = Pacer(partial(self.soon, self._draw), later=self._call_later)
 
     # ---- the view ----------------------------------------------------------------------------------------------------
@@ -104,6 +102,7 @@ class StepperScreen:
     @property
     def content(self) -> Content:
         """The content of the open tab; the same object until it changes. Called on the loop of the runs."""
+        self._tabs.load()
         return self._tabs.content
 
     @property
@@ -238,20 +237,8 @@ class StepperScreen:
 
     def touch(self) -> None:
         """Draw again soon, since the model has changed. From any thread; returns at once."""
-        if self._page is None:
-            return
-        if self._session.model.status not in IN_FLIGHT:
-            self._pacer.touch()
-            return
-        with self._soon_lock:
-            waiting, self._touching_later = self._touching_later, True
-        if not waiting:
-            self._call_later(_SHORT_STEP_S, self._touch_now)
-
-    def _touch_now(self) -> None:
-        with self._soon_lock:
-            self._touching_later = False
-        self._pacer.touch()
+        if self._page is not None:
+            self._pacer.touch(_SHORT_STEP_S if self._session.model.status in IN_FLIGHT else 0.0)
 
     def _draw(self) -> None:
         page = self._page

@@ -155,7 +155,6 @@ class StepperSession:
         """Log an error that happened beside the run. From any thread."""
         with self._lock:
             self.model.note_down([LogLine("error", esc(text, into="line", limit=400))])
-            self.model.revision += 1
         self._on_change()
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
@@ -416,7 +415,9 @@ class StepperSession:
         return self.dispatch(lambda model: model.take_hits(hits))
 
     def _emit_event(self, event: WorkflowEvent[Any]) -> None:
-        self.dispatch(lambda model: model.see(event))
+        with self._lock:
+            self.model.see(event)
+        self._on_change()
         self._on_event("event", event)
         if event.type != "status":  # the stepper's own status is emitted under that name
             self._on_event(event.type, event)

@@ -63,7 +63,7 @@ class StepperModel:
         self.name = name
         self.activity = activity
         self.limit = limit
-        self.revision = 0  # grows with every change
+        self.revision = 0  # grows with every change but those by single events
         self.status = _S.READY
         self.facts = RunFacts(run_id="")
         self.reports: list[StepReport] = []
