@@ -69,7 +69,7 @@ OVERLAYS = (
     _stepper("run-menu", "panel.step()", "Ways to run"),
     _stepper("run-n", "panel.step()", "Ways to run", "Run for n supersteps …"),
     _stepper("more-menu", "panel.step()", "More"),
-    _stepper("breakpoints", "panel.break_at('review')\npanel.step()", "More", "Breakpoints (1) …"),
+    _stepper("breakpoints", "panel.break_at('review')\npanel.step()", "More", "Breakpoints …"),
     _stepper("keys", "panel.step()", "More", "Keys"),
 )
 
@@ -98,6 +98,15 @@ STEPPER_SCENES = (
     *OVERLAYS,
     _stepper("editing", "panel.step(2)", "Edit topic"),
     _stepper("log", "panel.run()", "Expand"),
+    Scene(
+        "stepper-output",
+        "import pandas as pd\nfrom agentbench import WorkflowBuilder, WorkflowContext, executor\n"
+        "@executor\nasync def report(topic: str, ctx: WorkflowContext[str, object]) -> None:\n"
+        "    await ctx.yield_output(pd.DataFrame({'topic': [topic, 'dogs'], 'papers': [3, 5]}))\n"
+        "panel = stepper(WorkflowBuilder(start_executor=report, name='report').build(), 'cats')\n"
+        "display(panel)\npanel.run()",
+        press=("See output",),
+    ),
     Scene(
         "stepper-closed",
         "import ipywidgets\npanel = stepper(build(), 'cats')\nclose = ipywidgets.Button(description='Close it')\n"

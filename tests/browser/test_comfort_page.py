@@ -32,7 +32,7 @@ def test_at_twice_the_size_nothing_is_lost(lab: Any, open_notebook: Any) -> None
     page = open_notebook("zoom", width=640, height=500)
     page.run_all()
     frame = page.panel.locator(".abs-frame")
-    expect(page.panel.locator(".abs-header")).to_contain_text("waiting for a person")
+    expect(page.panel.locator(".abs-header")).to_contain_text("waiting for an answer")
     expect(frame.get_by_text("Publish this draft?")).to_be_attached()
     assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth + 1")
     assert frame.evaluate(CUT_OFF) == []

@@ -78,5 +78,5 @@ def test_five_hundred_nodes_open_and_are_zoomed_walked_and_stepped(lab: Any, ope
     page.page.keyboard.press("s")
     expect(page.panel.locator(".ab_node[aria-label*='queued']")).to_have_count(11)  # two alike are one
     page.page.keyboard.press("r")
-    expect(page.panel.locator(".abs-header")).to_contain_text("waiting for a person")
+    expect(page.panel.locator(".abs-header")).to_contain_text("waiting for an answer")
     expect(page.panel.locator(".ab_node[aria-label='review, waiting']")).to_be_attached()

@@ -47,10 +47,10 @@ def test_a_page_reloaded_in_the_middle_of_a_superstep_shows_it_again_and_no_answ
     page.page.reload()
     expect(header(page)).to_contain_text("running: library")
     page.button("Let go").click()
-    expect(header(page)).to_contain_text("waiting for a person")
+    expect(header(page)).to_contain_text("waiting for an answer")
     page.page.reload()
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("published: 3 papers in library")
 
 
@@ -70,7 +70,7 @@ def test_a_notebook_open_in_two_tabs_shows_one_run_in_both(lab: Any, open_notebo
         expect(page.panel.locator(".ab_node[aria-label='library, done']")).to_be_visible()
     first.button("Run").click()
     second.button("Approve").click()
-    expect(header(first)).to_contain_text("done")
+    expect(header(first)).to_contain_text("finished")
     expect(first.panel.locator(".abs-banner-text")).to_contain_text("published")
 
 
@@ -106,7 +106,7 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: 
     lab.write("interrupt", [SETUP, HELD if in_handler else SHOW, "await panel.arun()"])
     page = open_notebook("interrupt")
     page.run_all(finished=False)
-    expect(header(page)).to_contain_text("running: library" if in_handler else "waiting for a person")
+    expect(header(page)).to_contain_text("running: library" if in_handler else "waiting for an answer")
     page.interrupt()
     expect(page.panel.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_contain_text("CancelledError")
     page.wait_until_ready()
@@ -115,11 +115,22 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: 
         expect(header(page)).to_contain_text("running: library")
         page.button("Let go").click()  # of the search that was given up, and then of the one that was begun anew
         page.button("Let go").click()
-        expect(header(page)).to_contain_text("waiting for a person")
+        expect(header(page)).to_contain_text("waiting for an answer")
     page.button("Approve").click()
     if not in_handler:  # the cell that would have gone on is gone
         page.button("Run").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
+
+
+def test_after_a_restart_of_the_kernel_the_panel_says_so_and_is_a_picture(lab: Any, open_notebook: Any) -> None:
+    lab.write("restart", [SETUP, SHOW, "panel.run()"])
+    page = open_notebook("restart", own=True)
+    page.run_all()
+    expect(header(page)).to_contain_text("waiting for an answer")
+    page.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("The kernel of this panel is gone. Run its cell")
+    expect(page.panel.locator(".abs-frame :is(.abs-tools, .abs-requests, .abs-status)").first).not_to_be_visible()
+    expect(page.panel.locator(".ab_node[aria-label='plan, ran before']")).to_be_visible()
 
 
 def test_without_a_live_panel_a_cell_shows_the_picture_of_the_run(lab: Any, open_notebook: Any) -> None:

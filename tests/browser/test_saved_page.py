@@ -81,7 +81,7 @@ def test_a_saved_notebook_holds_nothing_of_a_run_or_a_form_even_with_the_state_o
 
     page.button("Submit").click()
     page.button("Send").click()
-    expect(page.panel.locator(".abs-header")).to_contain_text("done")
+    expect(page.panel.locator(".abs-header")).to_contain_text("finished")
     expect(page.panel.locator(".abs-frame")).to_contain_text(f"{SECRET} draft")
     saving_states(page)
     page.save()

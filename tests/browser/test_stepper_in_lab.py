@@ -21,7 +21,7 @@ display(stepper(build(holds=True), 'cats', height=320), let_go)
 
 HEADER = ".abs-header"
 STATUS = "[role=status].abs-quiet"
-# What the graph says of a node to a screen reader: "review, waiting for a person".
+# What the graph says of a node to a screen reader: "review, waiting for an answer".
 NODE = "[aria-label^='{}']"
 
 ACTIVE = "() => document.activeElement?.textContent ?? ''"
@@ -108,16 +108,16 @@ def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebo
 def test_a_question_is_answered_beside_its_graph(lab: Any, open_notebook: Any) -> None:
     page = shown(lab, open_notebook, "answer", SHOW)
     page.button("Run").click()
-    expect(header(page)).to_contain_text("waiting for a person")
-    expect(page.panel.locator(STATUS)).to_have_text("superstep 2, waiting for a person, 1 request")
+    expect(header(page)).to_contain_text("waiting for an answer")
+    expect(page.panel.locator(STATUS)).to_have_text("superstep 2, waiting for an answer, 1 request")
     expect(page.panel.get_by_text("Publish this draft?")).to_be_visible()
     # The form has the focus, no button of it.
     page.page.wait_for_function(f"() => ({ACTIVE})().includes('Publish this draft?')")
     page.shot("light-waiting")
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")  # Run goes through: it went on by itself
+    expect(header(page)).to_contain_text("finished")  # Run goes through: it went on by itself
     expect(page.panel.locator(".abs-banner-text")).to_have_text(
-        "Done. Output: published: 3 papers in library, 3 papers in archive"
+        "Finished. Output: published: 3 papers in library, 3 papers in archive"
     )
     page.shot("light-done")
 
@@ -126,20 +126,20 @@ def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> N
     page = shown(lab, open_notebook, "back", SHOW)
     page.button("Run").click()
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     run = page.panel.locator(".abs-run").text_content()
     slider = page.panel.get_by_role("slider", name="Checkpoint")
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
-    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing 1 of 6 (superstep 0).")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing checkpoint 1 of 6 (superstep 0).")
     expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 0")
     expect(node(page, "plan")).to_have_attribute("aria-label", "plan, done")
     page.button("Step from here").click()
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("starts a new run")
     page.shot("light-ask")
     page.button("Keep looking").click()
-    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing 1 of 6")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing checkpoint 1 of 6")
     page.button("Step from here").click()
     page.button("Start a new run here").click()
     expect(header(page)).to_contain_text("superstep 1")
@@ -169,13 +169,13 @@ def test_everything_can_be_done_without_a_mouse(lab: Any, open_notebook: Any) ->
     expect(page.panel.get_by_text("Keys, while the focus is in this panel")).to_be_visible()
     keyboard.press("?")
     keyboard.press("r")
-    expect(header(page)).to_contain_text("waiting for a person")
+    expect(header(page)).to_contain_text("waiting for an answer")
     page.page.wait_for_function(f"() => ({ACTIVE})().includes('Publish this draft?')")  # the form has the focus
     for _ in range(3):  # its text, which scrolls; Reject; Approve
         keyboard.press("Tab")
     assert page.page.evaluate(ACTIVE) == "Approve"
     keyboard.press("Enter")
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     page.panel.get_by_role("tab", name="State").focus()
     keyboard.press("ArrowRight")
     expect(page.panel.get_by_role("tab", name="Messages")).to_have_attribute("aria-selected", "true")
@@ -200,7 +200,7 @@ def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_
             size = box.bounding_box()
             assert min(size["width"], size["height"]) >= 24, box.evaluate("el => el.outerHTML")
     page.button("Run").click()
-    expect(header(page)).to_contain_text("waiting for a person")
+    expect(header(page)).to_contain_text("waiting for an answer")
     page.panel.get_by_role("tab", name="State").click()
     expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 2")
     page.panel.get_by_role("button", name="Open found").click()
@@ -231,7 +231,7 @@ def test_text_can_be_read_in_both_themes(lab: Any, open_notebook: Any, dark: boo
     assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
     page.shot(f"{theme}-waiting")
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
     page.shot(f"{theme}-done")
 

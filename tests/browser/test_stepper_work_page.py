@@ -74,7 +74,7 @@ def test_a_run_stops_before_a_node_that_was_marked_by_a_key_or_in_its_tab(page: 
     page.press("More", "Remove all breakpoints")
     expect(page.panel.get_by_role("button", name="Breakpoints:")).to_be_hidden()
     page.button("Run").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
 
 
 def test_breakpoints_of_other_kinds_are_chosen_in_a_dialog_and_removed_there(page: Any) -> None:
@@ -109,7 +109,7 @@ def test_the_run_menu_runs_for_a_number_of_supersteps_and_to_the_next_question(p
     page.page.keyboard.press("ArrowDown")
     expect(page.panel.get_by_role("menuitem", name="Run to the next request")).to_be_focused()
     page.page.keyboard.press("Enter")
-    expect(header(page)).to_contain_text("waiting for a person")
+    expect(header(page)).to_contain_text("waiting for an answer")
     page.button("Approve").click()
     expect(header(page)).not_to_contain_text("waiting")
     expect(header(page)).to_contain_text("paused")  # to the request, and no further
@@ -137,7 +137,7 @@ def test_an_edited_value_goes_on_as_a_second_branch_and_the_first_one_stays(page
     expect(page.panel.locator(".abs-side")).to_contain_text("dogs")
     page.button("Run").click()
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     expect(add_cell(page, "print(sorted(lineage_frame(storage).is_fork), len(runs_frame(storage)))")).to_contain_text(
         "True] 2"
     )
@@ -168,13 +168,13 @@ def test_what_is_typed_just_before_another_tab_opens_stays_with_its_value(page: 
 def test_showing_again_plays_what_is_stored_and_executes_nothing(page: Any) -> None:
     page.button("Run").click()
     page.button("Approve").click()
-    expect(header(page)).to_contain_text("done")
+    expect(header(page)).to_contain_text("finished")
     run = page.panel.locator(".abs-run").text_content()
     page.button("Back").click()
     page.button("Back").click()
     expect(banner(page)).to_contain_text("Viewing")
     page.press("More", "Show again from here")
-    expect(banner(page)).to_contain_text("Done. Output: published")
+    expect(banner(page)).to_contain_text("Finished. Output: published")
     expect(page.panel.locator(".abs-run")).to_have_text(run)
     expect(add_cell(page, "print(len(runs_frame(storage)), 'run')")).to_contain_text("1 run")
 

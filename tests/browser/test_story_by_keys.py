@@ -53,7 +53,7 @@ def test_a_run_is_stepped_and_its_questions_are_answered_without_a_mouse(lab: An
     keyboard.press("r")
 
     expect(page.panel.get_by_text("How shall The Great Wave travel")).to_be_visible()
-    expect(header).to_contain_text("waiting for a person")
+    expect(header).to_contain_text("waiting for an answer")
     tab_to(page, "van")
     keyboard.press("Enter")
 
@@ -81,5 +81,5 @@ def test_a_run_is_stepped_and_its_questions_are_answered_without_a_mouse(lab: An
     keyboard.type("It is tired.")
     tab_to(page, "Reject")
     keyboard.press("Enter")
-    expect(header).to_contain_text("done")
+    expect(header).to_contain_text("finished")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("We are sorry. It is tired.")

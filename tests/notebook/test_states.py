@@ -42,7 +42,7 @@ def test_the_style_sheets_hold_every_colour_of_the_table():
 
 
 def test_only_the_panel_moves_and_only_for_those_who_like_it():
-    assert "@media (prefers-reduced-motion: reduce)" in live_style()
+    assert "@media (prefers-reduced-motion:reduce)" in live_style()
     for moving in ("animation", "transition", "@keyframes"):
         assert moving in live_style()
         assert moving not in static_style("auto")

@@ -207,7 +207,7 @@ def test_going_to_a_checkpoint_shows_it(panel: Stepper, wire: Wire) -> None:
     panel.run()
     say(panel, "goto", id=panel.checkpoints[0].checkpoint_id)
     view = wire.last("top", "view", lambda m: m["banner"]["tone"] == "past")
-    assert view["banner"]["text"].startswith("Viewing 1 of 2 (superstep 0).")
+    assert view["banner"]["text"].startswith("Viewing checkpoint 1 of 2 (superstep 0).")
     side = wire.last("side", "side", lambda m: m["title"] == "Shared state after superstep 0")
     assert [row[0] for row in side["level"]["rows"]] == ["topic"]
 
@@ -235,6 +235,33 @@ def test_a_level_of_values_is_sent_on_request(panel: Stepper, wire: Wire) -> Non
     level = wire.last("side", "level")
     assert (level["path"], level["view"], level["level"]["more"]) == ([0, 1], "view-1", 50)
     assert level["level"]["rows"][0][:3] == ("200", "int", "200")
+
+
+class Table:
+    def _repr_html_(self) -> str:
+        return "<table><tr><td>1993</td></tr></table>"
+
+
+def test_outputs_are_displayed_as_they_display_themselves_and_else_as_values(wire: Wire) -> None:
+    class Report(Executor):
+        @handler
+        async def report(self, topic: str, ctx: WorkflowContext[Any, Any]) -> None:
+            await ctx.yield_output({"topic": topic, "api_key": SECRET})
+            await ctx.yield_output(Table())
+
+    panel = stepper(WorkflowBuilder(start_executor=Report(id="report"), name="report").build(), "cats")
+    _ = panel._screen.widget
+    panel.run()
+    view = wire.last("top", "view", status_is("finished"))
+    assert view["banner"]["text"] == "Finished. Output (the last of 2): Table"
+    assert view["banner"]["actions"] == (("see_output", "See output"),)
+    say(panel, "press", name="see_output")
+    side = wire.last("side", "side", lambda m: m["tab"] == "output")
+    assert side["title"] == "2 outputs, newest first"
+    assert side["displays"] == (("report, superstep 1: Table", "text/html", Table()._repr_html_()),)
+    assert [row[0] for row in side["level"]["rows"]] == ["report, superstep 1"]
+    assert SECRET not in json.dumps(wire.sent)
+    panel.close()
 
 
 # --- breakpoints ------------------------------------------------------------------------------------------------------

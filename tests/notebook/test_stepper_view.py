@@ -88,7 +88,7 @@ def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
     made.go_back()
     banner = view_of(made).banner
-    assert banner.text == "Viewing 2 of 3 (superstep 1). Nothing is executed; Step goes on from here as a new run."
+    assert banner.text.startswith("Viewing checkpoint 2 of 3 (superstep 1). Nothing is executed; Step goes on")
     assert banner.actions == (("live", "Back to now"),)
     assert "2 of 3" in view_of(made).header.status
     assert [command for command, _ in view_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]

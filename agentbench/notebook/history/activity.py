@@ -18,18 +18,24 @@ Element = str | tuple[str, str]
 #: States of the elements that are not idle.
 ElementStates = Mapping[Element, str]
 
-_RAN = ("done", "waiting", "failed")
+_RAN = ("done", "ran", "waiting", "failed")
 
 
 def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Element, str]:
-    """Return the current states, with each element that ran in an earlier superstep at least `done`.
+    """Return the current states, with each element that ran in an earlier superstep at least `ran`, or `skipped`.
 
     Args:
         before: The states after each earlier superstep of the path.
         now: The current states.
     """
-    ran = {element for states in before for element, state in states.items() if state in _RAN}
-    return dict(now) | {element: strongest((now.get(element, "idle"), "done")) for element in ran}
+    course: dict[Element, str] = {}
+    for states in before:
+        for element, state in states.items():
+            if state in _RAN:
+                course[element] = "ran"
+            elif state == "skipped":
+                course.setdefault(element, state)
+    return course | {element: strongest((state, course.get(element, "idle"))) for element, state in now.items()}
 
 
 class Activity:

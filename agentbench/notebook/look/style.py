@@ -66,17 +66,21 @@ def live_style() -> str:
     """Return the style of a graph panel. It follows the page's theme: JupyterLab's, VS Code's, or the browser's."""
     light, dark = _variables("light", own=True), _variables("dark", own=True)
     page = "".join(f"--ab-{name}:var({lab},var({code},var(--ab-{name}-own)));" for name, (lab, code) in _PAGE.items())
-    return "".join(
-        [
-            f".ab_panel{{{light}}}",
-            f"@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}",
-            f":is({_DARK}) .ab_panel{{{dark}}}",
-            f".ab_panel{{{page}}}",
-            read_static("graph.css"),
-            _fills(),
-            read_static("graph_states.css"),
-            read_static("graph_panel.css"),
-        ]
+    return (
+        "".join(
+            [
+                f".ab_panel{{{light}}}",
+                f"@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}",
+                f":is({_DARK}) .ab_panel{{{dark}}}",
+                f".ab_panel{{{page}}}",
+                read_static("graph.css"),
+                _fills(),
+                read_static("graph_states.css"),
+                read_static("graph_panel.css"),
+            ]
+        )
+        .replace(": ", ":")
+        .replace(";}", "}")
     )
 
 

@@ -119,7 +119,7 @@ class StepperPage:
         self.widget = self._lay_out(layout)
 
     def _lay_out(self, layout: Layout) -> Any:
-        rows: list[Any] = [self._parts["top"]]
+        rows: list[Any] = [self._parts["top"], self._requests.box]
         if self._panel is not None and layout != "minimal":
             self._panel.add_class("abs-graph")
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
@@ -128,10 +128,9 @@ class StepperPage:
             if "side" in self._parts:
                 main.append(_box([self._parts["side"]], "abs-side-box"))
             rows.append(_box(main, "abs-main"))
-        rows.append(self._requests.box)
         if "log" in self._parts:
             rows.append(self._parts["log"])
-        # The frame measures the page, the body keeps its height: what comes and goes moves nothing around it.
+        # The frame measures the page. The body keeps its height, except for the forms of questions: they come in whole.
         return _box([_box(rows, "abs-body")], "abs-frame", f"abs-{layout}")
 
     # ---- to the page -------------------------------------------------------------------------------------------------
@@ -216,6 +215,7 @@ class StepperPage:
                 (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows])
                 for title, rows in content.changes
             ],
+            "displays": content.displays,
             "stamp": side.stamp,
             "checkpoint": content.checkpoint_id,
             "level": self._plain(side, content.tree.level()),
@@ -250,7 +250,8 @@ class StepperPage:
             self._stepper.soon(self._remind)
 
     def _remind(self) -> None:
-        self._send("top", self._view_message(self._stepper.view, whole=False))
+        with TRAIT_LOCK:
+            self._send("top", self._view_message(self._stepper.view, whole=False))
 
     def _ready(self, message: Message) -> None:
         self._stepper.soon(lambda: self._greet(_view_of(message)))
@@ -267,6 +268,8 @@ class StepperPage:
         if isinstance(name, str):
             self._focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
             self._stepper.press(name, message.get("value"))
+            if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
+                self._remind()
 
     def _go_to(self, message: Message) -> None:
         checkpoint_id = message.get("id")

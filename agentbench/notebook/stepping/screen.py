@@ -14,7 +14,6 @@ from agentbench.exceptions import NotebookError, WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
-from agentbench.notebook.history.activity import course_of
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["StepperScreen"]
 
 _INSTEAD = "a picture and a text stand in for the panel"
-_TAB_OF = {"edit": "state", "see_edits": "diff"}  # commands that only open a tab
+_TAB_OF = {"edit": "state", "see_edits": "diff", "see_output": "output"}  # commands that only open a tab
 _LISTED = 20  # requests in the text
 _SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as finished: nothing flickers
 
@@ -289,9 +288,7 @@ class StepperScreen:
         from agentbench.notebook.graph.view import draw
 
         with self._session.reading() as model:
-            way = model.past if model.displayed is None else model.past[: model.displayed + 1]
-            states = course_of((past.states for past in way), model.states)
-        return draw(self._workflow, run=states)
+            return draw(self._workflow, run=model.states)
 
     def snapshot(self) -> GraphView:
         """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""

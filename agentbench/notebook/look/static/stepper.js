@@ -24,9 +24,12 @@ function render({ model, el }) {
     if (waiting.isConnected) waiting.replaceWith(part.root);
     handle(message);
   };
+  // JupyterLab marks the widgets of a kernel that was restarted, after it has said so.
+  const check = () => setTimeout(() => { if (el.closest(".jupyter-widgets-disconnected")) part.gone?.(); });
   model.on("msg:custom", hear);
+  model.on("comm_live_update", check);
   say({ kind: "ready" });
-  return () => { part.stop(); model.off("msg:custom", hear); };
+  return () => { part.stop(); model.off("msg:custom", hear); model.off("comm_live_update", check); };
 }
 
 export default { render };

@@ -5,10 +5,10 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
   const id = `abs-${Math.random().toString(36).slice(2)}`;
   const area = node("textarea", { id, rows: 1, spellcheck: "false", "aria-describedby": `${id}-help ${id}-problem` });
   const problem = node("span", { class: "abs-problem", id: `${id}-problem`, role: "alert" });
-  const keep = makeButton("Stage");
+  const keep = makeButton("Save edit");
   const leave = makeButton("Cancel");
   for (const made of [keep, leave]) made.classList.add("abs-small");
-  keep.title = "Keep this edit until Step, Run or Fork goes on from here (Ctrl+Enter)";
+  keep.title = "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)";
   const help = node("span", { class: "abs-kind", id: `${id}-help` }, told.help);
   const el = node("div", { class: "abs-field" },
     node("label", { for: id, "aria-label": `New value of ${name}` }, node("span", { class: "abs-key" }, name)), area,
@@ -107,6 +107,20 @@ function makeFacts(facts, breaks, say) {
     return node("label", { class: "abs-check" }, box, label);
   });
   return [list, node("div", { class: "abs-checks" }, ...checks)];
+}
+
+// An object as it displays itself: in a frame or an image, where no script runs and nothing is fetched.
+function makeDisplay([caption, media, data], page) {
+  const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
+  if (media !== "text/html") {
+    const text = media === "image/png" ? `;base64,${data}` : `,${encodeURIComponent(data)}`;
+    figure.append(node("img", { alt: caption, src: `data:${media}${text}` }));
+    return figure;
+  }
+  const allowed = "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">";
+  const style = `<style>body{margin:4px;color:${page.color};background:${page.background};font:13px/1.4 system-ui,sans-serif}table{border-collapse:collapse}:is(td,th){padding:2px 8px;text-align:right;border:0}</style>`;
+  figure.append(node("iframe", { sandbox: "", title: caption, srcdoc: allowed + style + data }));
+  return figure;
 }
 
 function makeSide(say) {
@@ -262,6 +276,8 @@ function makeSide(say) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
         parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, tell))));
       }
+      const colours = { color: getComputedStyle(root).color, background: getComputedStyle(root).backgroundColor };
+      parts.push(...told.displays.map((display) => makeDisplay(display, colours)));
       page.replaceChildren(...parts, list);
       page.scrollTop = at;
       refocus();

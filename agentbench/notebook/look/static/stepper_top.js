@@ -284,7 +284,7 @@ function makeTop(say, el, height) {
       // What was pressed in the news goes away with them.
       if (banner.el.contains(document.activeElement)) step.focus();
       if (name === "edit") lead(".abs-edit, .abs-field textarea");
-      else if (name === "see_edits") lead("[role=tab][aria-selected=true]");
+      else if (name === "see_edits" || name === "see_output") lead("[role=tab][aria-selected=true]");
     }
   };
   // The focus goes on to another part, once that has come.
@@ -343,9 +343,16 @@ function makeTop(say, el, height) {
       form.scrollIntoView({ block: "nearest" });
       return true;
     },
+    gone: () => {
+      const words = "The kernel of this panel is gone. Run its cell again for a new run.";
+      frameOf()?.classList.add("abs-gone");
+      banner.update({ tone: "error", text: words, actions: [], details: "" });
+      voice.speak(words);
+    },
     problem: (told) => breaks.problem(told.text),
     offers: (told) => breaks.offer(told.offers),
     view: (view) => {
+      frameOf()?.classList.remove("abs-gone");
       root.setAttribute("aria-label", `Stepper ${view.header.name}`);
       header.update(view.header, view.status);
       for (const [name, label, hint, on, key] of view.buttons) {

@@ -211,6 +211,7 @@ MORE_MENU = (
 )
 
 _ELSEWHERE = (
+    Command("see_output"),
     Command("run_steps", act=_run_steps),
     Command("confirm", act=lambda model, _: model.confirm()),
     Command("cancel", act=lambda model, _: model.decline()),

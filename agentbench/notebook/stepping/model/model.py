@@ -14,7 +14,7 @@ from typing import Any
 from agentbench.checkpoints.editing import Edit, EditDesk
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.history.activity import Activity, ElementStates
+from agentbench.notebook.history.activity import Activity, ElementStates, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine, Past
@@ -141,8 +141,9 @@ class StepperModel:
 
     @property
     def states(self) -> ElementStates:
-        """The states that are displayed: the current ones, or those of the checkpoint being viewed."""
-        return self.activity.states() if self.viewing is None else self.past[self.viewing].states
+        """The displayed states: the current ones or those of the checkpoint being viewed, and what ran before."""
+        now = self.activity.states() if self.viewing is None else self.past[self.viewing].states
+        return course_of((past.states for past in self.past[: (self.displayed or 0) + 1]), now)
 
     def require_open(self) -> None:
         """Raise `StepperClosed` if the stepper is closed."""

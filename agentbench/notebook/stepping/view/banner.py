@@ -83,7 +83,7 @@ def _asking(model: StepperModel) -> Banner:
 
 def _of_past(model: StepperModel) -> Banner:
     superstep = model.past[model.viewing or 0].info.iteration
-    where = f"Viewing {place_words(model)} (superstep {superstep})."
+    where = f"Viewing checkpoint {place_words(model)} (superstep {superstep})."
     live = ("live", "Back to now")
     if model.edits:
         return Banner("past", f"{where} {_edits_words(model)}", actions=(*_edit_actions(model), live))
@@ -100,7 +100,7 @@ def _of_present(model: StepperModel) -> Banner:
     if model.status is _S.WAITING:
         return _waiting(model)
     if model.status is _S.DONE:
-        return Banner("done", _result(model))
+        return _result(model)
     if model.status is _S.CANCELLED:
         return Banner("note", f"The run was stopped. {_after_stop(model)}")
     return Banner("next", f"{_hit_words(model)}{_next(model)}")
@@ -127,9 +127,9 @@ def _next(model: StepperModel) -> str:
     """The superstep in flight, or the deliveries of the next one."""
     number = 0 if model.facts.superstep is None else model.facts.superstep + 1
     if model.status in IN_FLIGHT:
-        return f"Superstep {number} is being taken."
+        return "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
     if not model.facts.planned:
-        return f"Superstep {number} is next. No message waits for it."
+        return f"Superstep {number} is next. It has no messages."
     if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
         starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
         return f"Superstep {number} is next: the input goes to {starts}."
@@ -167,10 +167,13 @@ def _waiting(model: StepperModel) -> Banner:
     return Banner("waiting", f"{who} asks for an answer, below. After it {then}.")
 
 
-def _result(model: StepperModel) -> str:
+def _result(model: StepperModel) -> Banner:
     outputs = [event for report in model.reports for event in outputs_of(report)]
     if not outputs:
-        return "Done, without an output."
-    last = line_preview(outputs[-1].data, 200)
+        return Banner("done", "Finished, without an output.")
+    last = outputs[-1].data
+    has_display = hasattr(type(last), "_repr_html_")  # a table, say: its text in one line tells nothing
+    text = type(last).__name__ if has_display else line_preview(last, 200)
     more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
-    return f"Done. Output{more}: {esc(last, into='line')}"
+    actions = (("see_output", "See output"),)
+    return Banner("done", f"Finished. Output{more}: {esc(text, into='line')}", actions=actions)

@@ -13,6 +13,7 @@ from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_r
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_entries, node_facts
+from agentbench.notebook.stepping.view.outputs import Display, outputs_in
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry, ValueTree
@@ -22,7 +23,14 @@ from agentbench.workflows.run.report import StepReport
 __all__ = ["TABS", "Breaks", "Content", "Sources", "content_of"]
 
 #: Name and label of each tab.
-TABS = (("node", "Node"), ("state", "State"), ("messages", "Messages"), ("events", "Events"), ("diff", "Diff"))
+TABS = (
+    ("node", "Node"),
+    ("state", "State"),
+    ("messages", "Messages"),
+    ("output", "Output"),
+    ("events", "Events"),
+    ("diff", "Diff"),
+)
 
 MAX_EVENTS = 200
 _NAME_LIMIT = 120
@@ -50,6 +58,7 @@ class Content:
         facts: Short lines of label and text.
         breaks: The breakpoints of the displayed node.
         changes: Groups of changes, each with a title.
+        displays: Objects as they display themselves.
         checkpoint_id: The displayed checkpoint, to which edits apply. `None` before the first.
     """
 
@@ -58,6 +67,7 @@ class Content:
     facts: tuple[Fact, ...] = ()
     breaks: Breaks | None = None
     changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
+    displays: tuple[Display, ...] = ()
     checkpoint_id: str | None = None
 
 
@@ -98,6 +108,9 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
 def _tab(tab: str, model: StepperModel, sources: Sources) -> Content:
     if tab == "messages":
         return _messages(model, sources.checkpoint)
+    if tab == "output":
+        title, displays, entries = outputs_in(model)
+        return Content(title, ValueTree(entries), displays=tuple(displays))
     if tab == "events":
         return _events(model, sources.events)
     if tab == "node":
@@ -169,7 +182,7 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
         ]
     else:
         entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
-    waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No message waits"
+    waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No messages"
     return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=_staged_values(model)))
 
 

@@ -34,6 +34,9 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CLOSED: "□",
 }
 
+#: Where the constant is not a person's word.
+_STATUS_WORDS = {_S.WAITING: "waiting for an answer", _S.DONE: "finished"}
+
 _NAMED = 3  # executors in the header
 
 
@@ -71,7 +74,7 @@ class Scrubber:
     Attributes:
         stops: (label, checkpoint id), oldest first.
         index: The displayed one, `None` when there are none.
-        position: `4/7`, or `0/0`.
+        position: `checkpoint 4 of 7`, or `no checkpoint`.
         enabled: Whether another one may be displayed now.
     """
 
@@ -184,7 +187,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
 
 def _status_words(model: StepperModel) -> str:
     status = model.status
-    words = str(status)
+    words = _STATUS_WORDS.get(status, str(status))
     if status in IN_FLIGHT:
         running = model.activity.running
         if running:
@@ -193,11 +196,9 @@ def _status_words(model: StepperModel) -> str:
             words += ", pausing after this superstep"
         if model.stop_wanted:
             words += ", stopping"
-    elif status is _S.WAITING:
-        words += " for a person"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.viewing is None else f"{words}, viewing {place_words(model)}"
+    return words if model.viewing is None else f"{words}, viewing checkpoint {place_words(model)}"
 
 
 def _names(executors: Sequence[str]) -> str:
@@ -209,7 +210,7 @@ def _names(executors: Sequence[str]) -> str:
 def _announce(model: StepperModel, header: Header) -> str:
     """Text for screen readers: the change, not the whole screen."""
     if model.viewing is not None:
-        return f"viewing {model.viewing + 1} of {len(model.past)}"
+        return f"viewing checkpoint {place_words(model)}"
     words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests
     if model.status is _S.WAITING and requests:
@@ -222,7 +223,7 @@ def _announce(model: StepperModel, header: Header) -> str:
 
 def _scrubber(model: StepperModel) -> Scrubber:
     stops = tuple(past.stop for past in model.past)
-    position = f"{0 if model.displayed is None else model.displayed + 1}/{len(stops)}"
+    position = "no checkpoint" if model.displayed is None else f"checkpoint {place_words(model)}"
     enabled = len(stops) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED)
     return Scrubber(stops, model.displayed, position, enabled)
 
