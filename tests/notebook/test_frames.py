@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.core.formatters import DisplayFormatter
 
 from agentbench import (
     Approval,
+    CheckpointInfo,
     CheckpointManager,
     CountingIds,
     Executor,
@@ -635,3 +639,11 @@ def test_frames_diff_compares_the_last_two_checkpoints(storage: InMemoryCheckpoi
 def test_frames_compare_their_source_with_another(storage: InMemoryCheckpointStorage):
     one, other = run_sync(answered(storage)), run_sync(answered(storage))
     assert set(Frames(one).compare(other)["op"]) == {"equal"}
+
+
+def test_ids_are_in_one_line_each_on_a_page() -> None:
+    frame = checkpoints_frame([CheckpointInfo("w", "0fc701ad-31a3-4a85-981e-1c2b6088e06c", 0, "")])
+    html = DisplayFormatter().format(frame)[0]["text/html"]
+    assert '<span style="white-space:nowrap">0fc701ad-31a3-4a85-981e-1c2b6088e06c</span>' in html
+    assert pickle.loads(pickle.dumps(frame)).equals(frame)
+    assert copy.deepcopy(frame).equals(frame)

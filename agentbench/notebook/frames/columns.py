@@ -1,6 +1,9 @@
 """Data frames from columns: one `DataFrame` from whole lists, with the same dtypes with rows and without."""
 
+import functools
+import re
 import sys
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +21,7 @@ Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bo
 Column = tuple[Kind, Sequence[Any]]
 
 _MANY_ROWS = 50_000
+_UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _NAT = -(2**63)
 
 
@@ -57,7 +61,16 @@ def build_frame(
         "since": chosen.since,
         "limit": chosen.limit,
     }
+    # A page breaks ids at their hyphens, into five lines. A weak reference: the frame must not hold itself.
+    vars(frame)["_repr_html_"] = functools.partial(_html, weakref.ref(frame))
     return frame
+
+
+def _html(reference: "weakref.ref[pd.DataFrame]") -> str | None:
+    """Return the HTML of a frame, its ids in one line each."""
+    frame = reference()
+    html = None if frame is None else type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
+    return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)
 
 
 def _index(keys: list[Any], names: Sequence[str], rows: int) -> "pd.Index[Any]":

@@ -6,7 +6,7 @@ kind of event is read there, and every view has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["Event", "ExecutorCall", "RunHistory", "Superstep", "numbers_of"]
+__all__ = ["Event", "ExecutorCall", "RunHistory", "Superstep"]
 
 Event = WorkflowEvent[Any]
 
@@ -177,8 +177,14 @@ class RunHistory:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The superstep of each event."""
-        return numbers_of(self.events)
+        """The superstep of each event: its stamp, else the one that follows from the order of the events."""
+        current = _number_before(self.events)
+        found: list[int] = []
+        for event in self.events:
+            if event.type == "superstep_started" and event.iteration is not None:
+                current = event.iteration
+            found.append(current if event.superstep is None else event.superstep)
+        return found
 
     @cached_property
     def supersteps(self) -> list[Superstep]:
@@ -219,18 +225,6 @@ class RunHistory:
 def _updated(state: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     new = {key: change.get("new") for key, change in changes.items()}
     return {key: value for key, value in {**state, **new}.items() if value is not ABSENT}
-
-
-def numbers_of(events: Iterable[Event]) -> list[int]:
-    """Return the superstep of each event: its stamp, else the one that follows from the order of the events."""
-    emitted = list(events)
-    current = _number_before(emitted)
-    found: list[int] = []
-    for event in emitted:
-        if event.type == "superstep_started" and event.iteration is not None:
-            current = event.iteration
-        found.append(current if event.superstep is None else event.superstep)
-    return found
 
 
 def _number_before(events: Sequence[Event]) -> int:
