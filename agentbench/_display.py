@@ -1,7 +1,7 @@
 """How an object finds the function that renders it, by name when it is first displayed; and its text in one line.
 
-A class names its view as text, `"agentbench.notebook.cards.run:workflow"`. Nothing here imports the notebook layer, and
-where its packages are missing the plain text is the whole view.
+A class names its view as text, `"agentbench.notebook.cards.run:workflow_bundle"`. Nothing here imports the notebook
+layer, and where its packages are missing the plain text is the whole view.
 """
 
 from __future__ import annotations

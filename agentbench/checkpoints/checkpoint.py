@@ -50,7 +50,7 @@ class _ReadLater(Displayable):
         return type(self), tuple(getattr(self, name) for name in FIELDS)
 
 
-@drawn_by("agentbench.notebook.cards.run:checkpoint_bundle")
+@drawn_by("agentbench.notebook.cards.checkpoint:checkpoint_bundle")
 @dataclass(slots=True, repr=False)
 class WorkflowCheckpoint(_ReadLater):
     """All that a workflow needs to go on after a superstep, in this process or in another one.

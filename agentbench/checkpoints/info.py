@@ -14,7 +14,7 @@ from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.exceptions import CheckpointNotFoundError
 
 
-@drawn_by("agentbench.notebook.cards.run:checkpoint_info_bundle")
+@drawn_by("agentbench.notebook.cards.checkpoint:checkpoint_info_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointInfo(Displayable):
     """What a checkpoint is, without what it holds: cheap to list, and enough to load it or to go on from it.

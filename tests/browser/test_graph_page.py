@@ -52,7 +52,6 @@ HOSTILE = """
 from IPython.display import display
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import draw, make_graph_panel
-from agentbench.notebook.cards import run as views
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import Ask, Step
@@ -68,8 +67,8 @@ async def show(attack):
     run = workflow.start(attack, checkpoint_storage=storage)
     result = await run.result()
     checkpoint = await storage.load(run.checkpoints[-1].checkpoint_id)
-    display(panel, workflow, result, run, Shown(views.checkpoint_bundle(checkpoint)))
-    for event in {event.type: event for event in run.events}.values(): display(Shown(views.event_bundle(event)))
+    display(panel, workflow, result, run, Shown(checkpoint._repr_mimebundle_()))
+    for event in {event.type: event for event in run.events}.values(): display(Shown(event._repr_mimebundle_()))
 for attack in ATTACKS[FIRST:LAST]: await show(attack)
 """
 

@@ -10,7 +10,6 @@ import pytest
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook.cards import run as views
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.graph_panel.panel import make_graph_panel
@@ -135,12 +134,12 @@ async def test_a_run_with_its_result_and_its_checkpoints():
         for bundle in (result._repr_mimebundle_(), run._repr_mimebundle_()):
             check_bundle(bundle)
         for info in run.checkpoints:
-            check_bundle(views.checkpoint_info_bundle(info))
+            check_bundle(info._repr_mimebundle_())
             checkpoint = await storage.load(info.checkpoint_id)
             checkpoint.state[attack] = {attack: attack}
-            check_bundle(views.checkpoint_bundle(checkpoint))
+            check_bundle(checkpoint._repr_mimebundle_())
         for event in run.events:
-            check_bundle(views.event_bundle(event))
+            check_bundle(event._repr_mimebundle_())
 
 
 def test_failures_warnings_and_odd_facts():
@@ -152,13 +151,11 @@ def test_failures_warnings_and_odd_facts():
             WorkflowEvent.warning(attack),
             WorkflowEvent(attack, attack),
         ):
-            check_bundle(views.event_bundle(event))
-        check_bundle(
-            views.checkpoint_info_bundle(CheckpointInfo(attack, attack, 1, attack, source=attack, run_id=attack))
-        )
+            check_bundle(event._repr_mimebundle_())
+        check_bundle(CheckpointInfo(attack, attack, 1, attack, source=attack, run_id=attack)._repr_mimebundle_())
 
 
 def test_what_is_shown_is_what_was_written():
     for attack in ATTACKS:
-        shown = html.unescape(views.event_bundle(WorkflowEvent.warning(attack))["text/html"])
+        shown = html.unescape(WorkflowEvent.warning(attack)._repr_mimebundle_()["text/html"])
         assert attack[:20].split("\n")[0] in shown or HIDDEN.search(attack)

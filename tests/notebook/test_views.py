@@ -5,7 +5,6 @@ import pytest
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook.cards import run as views
 from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
@@ -83,7 +82,7 @@ async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
     run, storage = await stopped_at_a_question()
     checkpoint = await storage.load(run.checkpoints[1].checkpoint_id)
     checkpoint.state.update({"topic": "llamas", "api_key": "sk-123", "login": {"password": "hunter2"}})
-    bundle = views.checkpoint_bundle(checkpoint)
+    bundle = checkpoint._repr_mimebundle_()
     text = "\n".join(lines(bundle))
     assert "  search" in text
     assert "llamas" in text
@@ -123,7 +122,7 @@ async def test_warnings_are_reported_with_their_superstep_and_reason():
 def test_times_and_long_ids_are_short_in_html_and_whole_in_text_and_title():
     time, ident = "2026-11-22T02:33:10.123456+00:00", "0f8fad5b-d9cb-469f-a165-70867728950e"
     info = CheckpointInfo("flow", ident, 1, time, run_id=ident)
-    bundle = views.checkpoint_info_bundle(info)
+    bundle = info._repr_mimebundle_()
     assert time in bundle["text/plain"]
     assert ident in bundle["text/plain"]
     html = bundle["text/html"]
@@ -140,6 +139,6 @@ async def test_a_result_displays_its_warnings_and_what_was_carried_over():
 
     workflow = WorkflowBuilder(start_executor=returns).build()
     await workflow.run("x")
-    text = views.result_bundle(await workflow.run("x"))["text/plain"]
+    text = (await workflow.run("x"))._repr_mimebundle_()["text/plain"]
     assert "carried over: shared state (seen) of earlier runs" in text
     assert "Executor 'returns' returned a value (str), which goes nowhere" in text

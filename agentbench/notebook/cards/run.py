@@ -1,12 +1,8 @@
-"""How objects of the library show themselves: one function per type, found by name when something is first displayed.
-
-Each returns its views by media type. Displaying reads and escapes; it never runs, saves or connects anything.
-"""
+"""A workflow, a run, its result and the report of a superstep in a cell. Displaying reads; it never runs anything."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.view import GraphView, draw
@@ -20,15 +16,9 @@ from agentbench.notebook.history.step_rows import (
     warning_rows,
 )
 from agentbench.notebook.look.html import Markup, Page, Table, image
-from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.phrases import count_text, state_text
-from agentbench.notebook.text.redact import fields_of, line_preview
-from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [
-    "checkpoint_bundle",
-    "checkpoint_info_bundle",
-    "event_bundle",
     "report_bundle",
     "result_bundle",
     "run_bundle",
@@ -36,8 +26,6 @@ __all__ = [
 ]
 
 Bundle = dict[str, Any]
-
-_ENGINES = (EXECUTOR_STATE, FAN_IN_BUFFERS)
 
 _LOOK_OF = {
     "running": "running",
@@ -94,48 +82,6 @@ def report_bundle(report: Any) -> Bundle:
     return _page("StepReport", state_text(report.status), facts, tables).bundle()
 
 
-def event_bundle(event: Any) -> Bundle:
-    """One event: type, executor, superstep and a preview of its data."""
-    rows = [(name, value) for name, value in _event_facts(event) if value not in (None, "")]
-    failed = event.type in ("failed", "executor_failed")
-    page = Page(
-        "WorkflowEvent",
-        state=str(event.type),
-        look="failed" if failed else "idle",
-        tables=[Table("Event", ("field", "value"), rows)],
-    )
-    return page.bundle()
-
-
-def checkpoint_info_bundle(info: Any) -> Bundle:
-    """The view of a checkpoint's info, without its content."""
-    return Page("CheckpointInfo", state=str(info.source), facts=_info_facts(info), tables=[_info_table(info)]).bundle()
-
-
-def checkpoint_bundle(checkpoint: Any) -> Bundle:
-    """The view of a checkpoint: waiting messages, open requests, state. Values are previews with secrets masked."""
-    messages = [
-        (source, getattr(message, "target_id", None) or "", line_preview(getattr(message, "data", message)))
-        for source, waiting in checkpoint.messages.items()
-        for message in waiting
-    ]
-    # The engine's own keys are there in each checkpoint, mostly with nothing in them.
-    state = [(key, line_preview(value)) for key, value in fields_of(checkpoint.state) if key not in _ENGINES or value]
-    requests = checkpoint.pending_request_info_events
-    tables = [
-        Table("Messages", ("from", "to", "data"), messages),
-        Table("Open requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
-        Table("State", ("key", "value"), [(key, _mask(key, value)) for key, value in state]),
-    ]
-    facts = [
-        checkpoint.checkpoint_id,
-        f"chain {checkpoint.workflow_name}",
-        f"superstep {checkpoint.iteration_count}",
-        checkpoint.timestamp,
-    ]
-    return Page("WorkflowCheckpoint", facts=facts, tables=tables).bundle()
-
-
 def _page(title: str, state: str, facts: list[str], tables: list[Table], picture: Markup | None = None) -> Page:
     return Page(title, state=state, look=_LOOK_OF.get(state, "idle"), facts=facts, tables=tables, picture=picture)
 
@@ -161,43 +107,6 @@ def _picture(run: Any) -> Markup | None:
         return image(view.svg, view.text)
     except (AgentFrameworkException, TypeError):
         return None
-
-
-def _event_facts(event: Any) -> list[tuple[str, object]]:
-    facts: list[tuple[str, object]] = [("executor", event.source_id), ("superstep", event.superstep)]
-    if event.superstep is None:
-        facts[-1] = ("superstep", event.iteration)
-    if event.state is not None:
-        facts.append(("state", state_text(event.state)))
-    if event.type == "request_info":
-        facts += [("request", event.request_id), ("answer type", request_rows([event])[0][-1])]
-    if event.details is not None:
-        facts += [("error", event.details.error_type), ("message", event.details.message)]
-    elif event.data is not None:
-        facts.append(("data", line_preview(event.data, 400)))
-    return facts
-
-
-def _info_facts(info: Any) -> list[str]:
-    return [str(info.checkpoint_id), f"chain {info.workflow_name}", f"superstep {info.iteration}"]
-
-
-def _info_table(info: Any) -> Table:
-    rows = [
-        ("saved", info.timestamp),
-        ("run", info.run_id),
-        ("went on from", info.previous_checkpoint_id),
-        ("forked from", info.forked_from),
-        ("executors", ", ".join(info.writers)),
-        ("messages", info.n_messages),
-        ("requests", info.n_requests),
-        ("size", f"{info.size_bytes:,} bytes" if info.size_bytes else ""),
-    ]
-    return Table("Checkpoint", ("field", "value"), [(name, value) for name, value in rows if value not in (None, "")])
-
-
-def _mask(key: str, value: str) -> str:
-    return MASK if is_secret_name(key) else value
 
 
 def _values(requests: Any) -> list[Any]:

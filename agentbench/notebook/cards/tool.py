@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentbench._secrets import is_secret_name
+from agentbench.notebook.forms.fields import help_text
 from agentbench.notebook.look.html import Page, Table, element
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.phrases import count_text
@@ -17,21 +18,6 @@ _HEAD = ("name", "type", "default", "what it is")
 _MOST_LEVELS = 4
 _WORDS_LIMIT = 800
 
-# Constraints of a JSON schema, as signs and words.
-_CONSTRAINTS = {
-    "minimum": "≥ {}",
-    "exclusiveMinimum": "> {}",
-    "maximum": "≤ {}",
-    "exclusiveMaximum": "< {}",
-    "multipleOf": "multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "pattern": "like {}",
-    "format": "{}",
-}
-
 Row = tuple[str, str, str, str]
 
 
@@ -40,7 +26,8 @@ def tool(tool: Any) -> dict[str, str]:
     words = [esc(tool.description, into="text", limit=_WORDS_LIMIT).strip()]
     state, look = _badge(tool)
     try:
-        rows = list(_rows(tool.parameters()))
+        schema = tool.parameters()
+        rows = list(_fields(schema, schema.get("$defs") or {}, "", ()))
     except TypeError as error:
         rows, state, look = [], "no schema", "failed"
         words.append(esc(error, into="text", limit=_WORDS_LIMIT))
@@ -80,10 +67,6 @@ def _facts(tool: Any) -> list[str]:
     return facts
 
 
-def _rows(schema: Mapping[str, Any]) -> Iterator[Row]:
-    yield from _fields(schema, schema.get("$defs") or {}, "", ())
-
-
 def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], path: str, inside: tuple[str, ...]) -> Iterator[Row]:
     """Rows of the properties of an object, each followed by those of the objects in it."""
     required = schema.get("required") or ()
@@ -91,11 +74,16 @@ def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], path: str, insid
         if not isinstance(part, Mapping):
             continue
         where = f"{path}{name}"
-        what = str(part.get("description") or "")
-        yield where, _type(part, defs), _default(name, part, required), what
+        yield where, _type(part, defs), _default(name, part, required), _about(part)
         nested, suffix, ref = _inner_object(part, defs)
         if nested and ref not in inside and len(inside) < _MOST_LEVELS:
             yield from _fields(nested, defs, f"{where}{suffix}.", (*inside, ref))
+
+
+def _about(part: Mapping[str, Any]) -> str:
+    """Return the description and the limits of an argument; those of `int | None` are inside it."""
+    inside = [each for each in part.get("anyOf") or () if isinstance(each, Mapping)]
+    return ". ".join(filter(None, map(help_text, (part, *inside))))
 
 
 def _default(name: str, part: Mapping[str, Any], required: Any) -> str:
@@ -107,7 +95,7 @@ def _default(name: str, part: Mapping[str, Any], required: Any) -> str:
 
 
 def _type(part: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
-    """A type in words: `integer ≥ 0`, `array of string`, `"a" or "b"`, `Place or null`."""
+    """A type in words: `integer`, `array of string`, `"a" or "b"`, `Place or null`."""
     target, name = _follow(part, defs)
     if "enum" in target:
         return " or ".join(map(_json, target["enum"]))
@@ -119,13 +107,12 @@ def _type(part: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     if options:
         words = " or ".join(_type(option, defs) for option in options if isinstance(option, Mapping))
     else:
-        kinds = target.get("type") or "anything"
+        kinds = target.get("format") or target.get("type") or "anything"
         words = kinds if isinstance(kinds, str) else " or ".join(map(str, kinds))
     items = target.get("items")
     if isinstance(items, Mapping) and items:
         words += f" of {_type(items, defs)}"
-    limits = [text.format(target[key]) for key, text in _CONSTRAINTS.items() if key in target]
-    return ", ".join([" ".join([words, *limits[:1]]), *limits[1:]])
+    return words
 
 
 def _inner_object(part: Mapping[str, Any], defs: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:

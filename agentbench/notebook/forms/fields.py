@@ -423,6 +423,8 @@ _LIMITS = {
     "multipleOf": "a multiple of {}",
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
     "pattern": "matching {}",
 }
 _EXAMPLES = {

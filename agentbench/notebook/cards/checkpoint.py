@@ -1,0 +1,52 @@
+"""A checkpoint and its info in a cell: facts, waiting messages, open requests and state. Nothing is loaded or saved."""
+
+from typing import Any
+
+from agentbench.notebook.history.step_rows import request_rows
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets
+from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
+
+__all__ = ["checkpoint_bundle", "checkpoint_info_bundle"]
+
+
+def checkpoint_info_bundle(info: Any) -> dict[str, Any]:
+    """The view of a checkpoint's info, without its content."""
+    rows = [
+        ("saved", info.timestamp),
+        ("run", info.run_id),
+        ("went on from", info.previous_checkpoint_id),
+        ("forked from", info.forked_from),
+        ("executors", ", ".join(info.writers)),
+        ("messages", info.n_messages),
+        ("requests", info.n_requests),
+        ("size", f"{info.size_bytes:,} bytes" if info.size_bytes else ""),
+    ]
+    table = Table("Checkpoint", ("field", "value"), [row for row in rows if row[1] not in (None, "")])
+    facts = [str(info.checkpoint_id), f"chain {info.workflow_name}", f"superstep {info.iteration}"]
+    return Page("CheckpointInfo", state=str(info.source), facts=facts, tables=[table]).bundle()
+
+
+def checkpoint_bundle(checkpoint: Any) -> dict[str, Any]:
+    """The view of a checkpoint: waiting messages, open requests, state. Values are previews with secrets masked."""
+    messages = [
+        (source, getattr(message, "target_id", None) or "", line_preview(getattr(message, "data", message)))
+        for source, waiting in checkpoint.messages.items()
+        for message in waiting
+    ]
+    # The engine's own keys are there in each checkpoint, mostly with nothing in them.
+    engines = (EXECUTOR_STATE, FAN_IN_BUFFERS)
+    state = [(key, value) for key, value in fields_of(checkpoint.state) if key not in engines or value]
+    requests = request_rows(checkpoint.pending_request_info_events.values())
+    tables = [
+        Table("Messages", ("from", "to", "data"), messages),
+        Table("Open requests", ("id", "executor", "question", "answer type"), requests),
+        Table("State", ("key", "value"), [(key, line_preview(mask_secrets(value, key=key))) for key, value in state]),
+    ]
+    facts = [
+        checkpoint.checkpoint_id,
+        f"chain {checkpoint.workflow_name}",
+        f"superstep {checkpoint.iteration_count}",
+        checkpoint.timestamp,
+    ]
+    return Page("WorkflowCheckpoint", facts=facts, tables=tables).bundle()
