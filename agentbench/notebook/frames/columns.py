@@ -3,7 +3,6 @@
 import functools
 import re
 import sys
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,15 +60,13 @@ def build_frame(
         "since": chosen.since,
         "limit": chosen.limit,
     }
-    # A page breaks ids at their hyphens, into five lines. A weak reference: the frame must not hold itself.
-    vars(frame)["_repr_html_"] = functools.partial(_html, weakref.ref(frame))
+    vars(frame)["_repr_html_"] = functools.partial(_html, frame)
     return frame
 
 
-def _html(reference: "weakref.ref[pd.DataFrame]") -> str | None:
-    """Return the HTML of a frame, its ids in one line each."""
-    frame = reference()
-    html = None if frame is None else type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
+def _html(frame: "pd.DataFrame") -> str | None:
+    """Return the HTML of a frame, its ids in one line each: a page breaks them at their hyphens, into five."""
+    html = type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
     return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)
 
 
