@@ -42,8 +42,8 @@ def test_text_that_says_no_value_is_refused():
 
 
 def test_only_what_was_changed_is_in_the_short_form_and_everything_in_the_view():
-    settings = configure(theme="dark", static_png=True)
-    assert repr(settings) == "Settings(theme='dark', static_png=True)"
+    settings = configure(theme="dark", static_png=False)
+    assert repr(settings) == "Settings(theme='dark', static_png=False)"
     assert repr(Settings()) == "Settings()"
     shown = settings._repr_mimebundle_()
     lines = {line.split()[0]: line.split()[1:] for line in shown["text/plain"].splitlines()[2:]}

@@ -100,5 +100,5 @@ def test_prices_are_a_setting_and_none_are_built_in():
     assert current().prices == {}
     assert configure(prices={"m": (1, 2)}).prices == {"m": Price(1, 2)}
     with pytest.raises(ValueError, match="'m'"):
-        configure(prices={"m": "much"}, static_png=True)
-    assert (current().prices, current().static_png) == ({"m": Price(1, 2)}, False)
+        configure(prices={"m": "much"}, static_png=False)
+    assert (current().prices, current().static_png) == ({"m": Price(1, 2)}, True)

@@ -1,5 +1,6 @@
 """`draw`: a graph as a standalone picture, with its text, DOT and Mermaid forms."""
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Collection, Mapping
@@ -26,7 +27,8 @@ from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
 FULL_DETAIL_NODES = 100
-MAX_PNG_BYTES = 200_000
+MAX_PNG_BYTES = 80_000
+MAX_PNG_NODES = 30
 
 WIDE_PX = 1000
 
@@ -169,7 +171,7 @@ class GraphView:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """SVG and text; a PNG too if configured. A failure becomes a line of the text and is never raised here."""
+        """SVG, PNG if it is small, and text. A failure becomes a line of the text and is never raised here."""
         bundle: dict[str, Any] = {}
         remark = ""
         try:
@@ -195,13 +197,9 @@ class GraphView:
         return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
 
     def _small_png(self) -> bytes | None:
-        for scale in (2, 1):
-            try:
-                png = self.png(scale)
-            except RenderFailed:
-                return None
-            if len(png) <= MAX_PNG_BYTES:
-                return png
+        with contextlib.suppress(RenderFailed):
+            pictures = (self.png(scale) for scale in (2, 1) if len(self.shape.nodes) <= MAX_PNG_NODES)
+            return next((png for png in pictures if len(png) <= MAX_PNG_BYTES), None)
         return None
 
 

@@ -46,7 +46,7 @@ class Settings(Displayable):
         renderer: Program or package that turns DOT into pictures; `None` takes the first that is installed.
         theme: Colours of static pictures; `auto` follows the reader's browser.
         live_graph: `False` shows a picture and a text in place of a live panel, as where anywidget is not installed.
-        static_png: Whether stored outputs hold a PNG beside the SVG, for pages that show no SVG.
+        static_png: Whether outputs of graphs hold a small PNG beside the SVG, for notebooks that are not trusted.
         deterministic: Whether times tick from 2024-01-01 and ids count from 1, so that outputs are equal in each run.
         observe: Whether runs emit observation events by default.
         loop: Where steppers run: on the engine thread (`uvloop`: the same, on uvloop), or on the kernel's own loop.
@@ -61,7 +61,7 @@ class Settings(Displayable):
     renderer: RendererName | None = None
     theme: Theme = "auto"
     live_graph: bool = True
-    static_png: bool = False
+    static_png: bool = True
     deterministic: bool = False
     observe: bool = False
     loop: LoopName = "engine"
