@@ -15,6 +15,7 @@ import contextlib
 import fnmatch
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -109,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = list(chosen(given.only, given.nodes))
     if not wanted:
         parser.error(f"no scene is called so; there are {', '.join(scene.name for scene in SCENES)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # JupyterLab and the browser are ended on the way out
     themes = [False] if given.light else [False, True]
     failed = take_all(given.folder, wanted, themes, os.environ.get("CHROMIUM", "/usr/bin/chromium"))
     for line in failed:
