@@ -92,7 +92,7 @@ def _run_tables(events: list[Any], requests: Any) -> list[Table]:
     timed = any(row[-1] for row in rows)
     width = len(_SUPERSTEP_HEAD) if timed else len(_SUPERSTEP_HEAD) - 1
     return [
-        Table("Outputs", ("executor", "kind", "value"), output_rows(events)),
+        Table("Outputs", ("executor", "kind", "value"), output_rows(run)),
         Table("Failures", ("executor", "error", "message"), failure_rows(events)),
         Table("Requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
         Table("Warnings", ("superstep", "warning"), warning_rows(run), limit=WARNING_LIMIT),

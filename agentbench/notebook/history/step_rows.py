@@ -46,13 +46,12 @@ def _warning(data: object) -> str:
     return line_preview(text, WARNING_LIMIT)
 
 
-def output_rows(events: Iterable[Any]) -> list[tuple[str, str, str]]:
+def output_rows(run: RunHistory) -> list[tuple[str, str, str]]:
     """Executor, kind and preview of each output."""
-    kinds = {"output": "output", "intermediate": "intermediate", "data": "intermediate"}
     return [
-        (event.executor_id or "", kinds[event.type], line_preview(event.data))
-        for event in events
-        if event.type in kinds
+        (event.executor_id or "", "output" if event.type == "output" else "intermediate", line_preview(event.data))
+        for step in run.supersteps
+        for event in step.outputs
     ]
 
 
