@@ -9,7 +9,7 @@ import pytest
 SETUP = """
 import asyncio, os
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler
-from agentbench.notebook import progress, stepper
+from agentbench.notebook import progress
 
 os.environ.pop('PYTEST_CURRENT_TEST', None)  # where outputs are compared there is no bar
 

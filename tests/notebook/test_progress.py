@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook import stepper
 from agentbench.notebook.progress_bar import displays as progress_displays
 from agentbench.notebook.progress_bar.displays import Bar, Widget, progress_html
 from agentbench.notebook.progress_bar.progress import Progress, progress
@@ -224,9 +223,9 @@ def test_a_total_that_is_no_number_of_supersteps_is_refused_before_anything_runs
     assert run.events == []
 
 
-def test_what_is_neither_a_run_nor_a_stepper_is_refused() -> None:
+def test_what_is_no_run_is_refused() -> None:
     nothing: Any = None
-    with pytest.raises(TypeError, match=r"drives a run or a stepper; got a NoneType. Make a run: workflow\.start"):
+    with pytest.raises(TypeError, match=r"drives a run; got a NoneType. Make one: workflow\.start"):
         progress(nothing)
 
 
@@ -241,40 +240,8 @@ def test_a_name_is_displayed_in_one_harmless_line_and_one_that_was_made_up_is_no
     assert capsys.readouterr().out.startswith("workflow: done, ")
 
 
-# ---- steppers --------------------------------------------------------------------------------------------------------
-
-
-def test_a_stepper_runs_under_a_bar_as_well(capsys: pytest.CaptureFixture[str]) -> None:
-    panel = stepper(counting(), 4)
-    shown = progress(panel)
-    assert repr(shown) == "Progress(counting, not begun: await it, or call its wait())"
-    assert shown.wait() is WorkflowRunState.IDLE
-    assert panel.status == "done"
-    assert capsys.readouterr().out == "counting: done, 5 supersteps, 5 calls\n"
-    assert repr(shown) == "Progress(counting, 5 supersteps, IDLE)"
-
-
-def test_a_stop_ends_a_stepper_without_waiting() -> None:
-    panel = stepper(counting(), 10**9, max_supersteps=10**9, options=RunOptions(max_iterations=10**9))
-    shown = progress(panel)
-
-    async def stopped_soon() -> WorkflowRunState:
-        running = asyncio.ensure_future(shown._drive())
-        await asyncio.sleep(0)
-        shown.stop()
-        return await running
-
-    assert asyncio.run(stopped_soon()) is WorkflowRunState.CANCELLED
-    assert panel.status == "cancelled"
-
-
-@pytest.mark.parametrize("kind", ["run", "stepper"])
-def test_stop_may_be_pressed_on_a_thread_with_a_loop_of_its_own(kind: str) -> None:
-    forever = RunOptions(max_iterations=10**9)
-    run: Any = counting().start(10**9, options=forever)
-    if kind == "stepper":
-        run = stepper(counting(), 10**9, max_supersteps=10**9, options=forever)
-    shown = progress(run)
+def test_stop_may_be_pressed_on_a_thread_with_a_loop_of_its_own() -> None:
+    shown = progress(counting().start(10**9, options=RunOptions(max_iterations=10**9)))
 
     async def press() -> None:
         shown.stop()

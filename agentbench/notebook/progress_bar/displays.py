@@ -31,13 +31,13 @@ class Display(Protocol):
 
 
 def progress_html(state: ProgressState, name: str) -> Markup:
-    """Two bars: supersteps, and the executors of the present one. Without a total or limit the first one only moves."""
+    """Two bars: supersteps, and the executors of the present one. Without a total the first one only moves."""
     ended, called = state.share_here
     here = f"{ended:,} of {called:,} done"
     spent = " · ".join(state.consumption(times=True))
     return element(
         "div",
-        *_row("Run", "supersteps", state.supersteps, state.most, state.count, spent, elapsed_s=state.elapsed_s),
+        *_row("Run", "supersteps", state.supersteps, state.total, state.count, spent, elapsed_s=state.elapsed_s),
         *_row("Now", "executors", ended, called, here, state.names_at_work, class_=" abp-here"),
         class_="abp",
         role="group",

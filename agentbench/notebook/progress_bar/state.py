@@ -28,7 +28,6 @@ class ProgressState:
 
     Attributes:
         total: Supersteps expected, `None` if unknown.
-        limit: Supersteps after which the run pauses at the latest, if `max_supersteps` was chosen.
         supersteps: Supersteps that have ended, that of the start executors included.
         tokens: Tokens that agents used.
         elapsed_s: Seconds since it began.
@@ -36,7 +35,6 @@ class ProgressState:
     """
 
     total: int | None = None
-    limit: int | None = field(default=None, kw_only=True)
     supersteps: int = 0
     tokens: int = 0
     elapsed_s: float = 0.0
@@ -82,17 +80,11 @@ class ProgressState:
         return f"{', '.join(names[:_NAMES])}{more}"
 
     @property
-    def most(self) -> int | None:
-        """How many supersteps make a full bar."""
-        return self.limit if self.total is None else self.total
-
-    @property
     def count(self) -> str:
         """The supersteps, in words."""
-        if self.most is None:
+        if self.total is None:
             return count_text(self.supersteps, "superstep")
-        at_most = "at most " if self.total is None else ""
-        return f"{self.supersteps:,} of {at_most}{count_text(self.most, 'superstep')}"
+        return f"{self.supersteps:,} of {count_text(self.total, 'superstep')}"
 
     def consumption(self, *, times: bool) -> list[str]:
         """The tokens, if any, and the time that the run has used."""
@@ -109,5 +101,4 @@ class ProgressState:
     def last_words(self, name: str, *, times: bool) -> str:
         """The one line that stays."""
         self._calls_before, self._here = self.calls, Superstep(0)
-        self.limit = None  # what might have been is of no interest any more
         return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
