@@ -105,6 +105,23 @@ def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebo
     assert page.page.evaluate(ACTIVE) == "Step"
 
 
+@pytest.mark.parametrize("width", [600, 1200])
+def test_a_question_is_whole_and_its_node_in_sight(lab: Any, open_notebook: Any, width: int) -> None:
+    page = shown(lab, open_notebook, "whole", SHOW)
+    page.page.set_viewport_size({"width": width, "height": 1400})
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("waiting for an answer")
+    # What lies at the middle of each is it itself: nothing clips or covers it.
+    for part in (page.button("Approve"), page.button("Reject"), node(page, "review")):
+        part.scroll_into_view_if_needed()
+        assert part.evaluate(
+            "el => { const at = el.getBoundingClientRect();"
+            " return el.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)); }"
+        )
+    inner, outer = page.page.locator(".abs-requests .abf").bounding_box(), page.page.locator(".abs-body").bounding_box()
+    assert inner["y"] + inner["height"] <= outer["y"] + outer["height"]
+
+
 def test_a_question_is_answered_beside_its_graph(lab: Any, open_notebook: Any) -> None:
     page = shown(lab, open_notebook, "answer", SHOW)
     page.button("Run").click()

@@ -134,6 +134,29 @@ def test_a_press_on_step_takes_a_superstep_and_the_page_hears_of_it(panel: Stepp
     assert panel.superstep == 0
 
 
+def test_pause_is_confirmed_at_once_even_while_an_executor_keeps_the_loop_busy(wire: Wire) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    class Busy(Executor):
+        @handler
+        async def work(self, topic: str, ctx: WorkflowContext[str]) -> None:
+            entered.set()
+            go_on.wait(WAIT_S)
+            await ctx.send_message(topic)
+
+    busy = Busy(id="busy")
+    panel = stepper(WorkflowBuilder(start_executor=busy, name="busy").add_edge(busy, busy).build(), "cats")
+    _ = panel._screen.widget
+    say(panel, "press", name="run")
+    assert entered.wait(WAIT_S)
+    say(panel, "press", name="pause")
+    pausing = wire.last("top", "view")["banner"]["text"] == "Pausing after this superstep."
+    go_on.set()
+    wire.last("top", "view", status_is("paused"))
+    assert pausing
+    panel.close()
+
+
 def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_reminded(panel: Stepper, wire: Wire) -> None:
     before = len(wire.sent)
     say(panel, "press", name="back")
