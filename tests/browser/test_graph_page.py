@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench.notebook.look.states import STATES
-from tests.notebook.test_states import contrast
+from tests.notebook.look.test_states import contrast
 
 PANEL = """
 import ipywidgets as W

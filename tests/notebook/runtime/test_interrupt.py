@@ -61,7 +61,7 @@ class Kernel:
         os.mkfifo(self.pipe)
         self._manager: Any = jupyter_client.KernelManager(kernel_name="python3")
         environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path[:1]]))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[3]), *sys.path[:1]]))
         environment["IPYTHONDIR"] = str(folder)
         self._manager.start_kernel(env=environment, cwd=str(folder))
         self._client: Any = self._manager.blocking_client()
