@@ -1,7 +1,7 @@
 """agentbench: agent workflows as graphs, to be run, seen, stepped, rewound and forked.
 
 Every public name is found here, `from agentbench import Executor, handler`, and loaded when it is first touched;
-importing the package alone loads nothing. The modules behind the names are an inner matter.
+importing the package alone loads nothing. The modules behind the names are internal.
 
 To add a name, enter it in the table below and run `python -m tests.tools.write_stub`, which keeps `__init__.pyi`,
 the twin that editors and type checkers read, in step.

@@ -87,8 +87,8 @@ def _add_fork(actions: Commands) -> None:
 
 def _add_prune(actions: Commands) -> None:
     about = (
-        "Removes all but the newest checkpoints of a chain, for good, and all that only they need. Asks at a terminal, "
-        "where input is none it does not."
+        "Removes all but the newest checkpoints of a chain, for good, and all that only they need. Asks first, if "
+        "there is a terminal."
     )
     parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
@@ -152,7 +152,7 @@ def _setting(text: str) -> tuple[str, Any]:
             raise ValueError
         return key, json.loads(value)
     except ValueError:
-        msg = f"{text!r} is no setting; expected KEY=JSON, such as limit=3 or topic='\"llamas\"'"
+        msg = f"{text!r} is not a setting; expected KEY=JSON, such as limit=3 or topic='\"llamas\"'"
         raise argparse.ArgumentTypeError(msg) from None
 
 

@@ -21,6 +21,8 @@ from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.request import carry_over, form_of_request
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.history.questions import Request
+from agentbench.notebook.runtime.bundles import with_plain_text
+from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.page import FormPage
@@ -121,7 +123,7 @@ class Form:
         self._request = request
         self._name = content.name if request is None else request.request_id
         self._respond = respond
-        self._listeners: list[Callable[[Any], object]] = []
+        self._listeners = Listeners()
         self._lock = threading.RLock()
         self._page: FormPage | None = None
 
@@ -279,10 +281,9 @@ class Form:
             if self._model.live:
                 self._model.accept(answer, _now_text(), here=False)
 
-    def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
+    def on_submit(self, fn: Callable[[Any], object]) -> Unsubscribe:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""
-        self._listeners.append(fn)
-        return lambda: self._listeners.remove(fn) if fn in self._listeners else None
+        return self._listeners.add("submit", fn)
 
     # ---- for the page -----------------------------------------------------------------------------------------------
 
@@ -336,7 +337,7 @@ class Form:
             if self._respond is not None and self._request is not None:
                 outcomes = [self._respond(self._request.request_id, answer)]
             else:
-                outcomes = [fn(answer) for fn in tuple(self._listeners)]
+                outcomes = self._listeners.emit("submit", answer)
         except Exception as error:  # noqa: BLE001 - every error of the other side is its refusal
             self._end(answer, error)
             return None
@@ -370,8 +371,7 @@ class Form:
             else:
                 self._model.refuse(str(error) or type(error).__name__)
         if error is None and self._respond is not None:
-            for fn in tuple(self._listeners):
-                fn(answer)
+            self._listeners.emit("submit", answer)
 
     # ---- deadline ---------------------------------------------------------------------------------------------------
 
@@ -432,9 +432,7 @@ class Form:
             bundle = self.widget._repr_mimebundle_()
         except WidgetsUnavailable:
             return {"text/plain": self.text}
-        # anywidget adds metadata (a pair) where the front end needs some.
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        return {**data, "text/plain": repr(self)}, metadata
+        return with_plain_text(bundle, repr(self))
 
     def __repr__(self) -> str:
         return f"Form({self._content.name}, {self._model.state})"

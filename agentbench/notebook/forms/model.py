@@ -14,10 +14,10 @@ from agentbench.notebook.forms.json_view import apply_json, json_of_place
 from agentbench.notebook.forms.reading import Problems, read
 from agentbench.notebook.forms.text_values import JsonError, read_json, write_json
 from agentbench.notebook.forms.values import Place, Texts, parent_keys
+from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 
 __all__ = ["JSON", "Change", "FormModel", "FormState"]
 
-Listener = Callable[["Change"], object]
 
 # The path of the text of a form that is edited as JSON.
 JSON = "json"
@@ -96,7 +96,7 @@ class FormModel:
         self._check = check
         self._submitted = False
         self._problems: Problems = []
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self.json_text: str | None = None
         self._json_problem = ""
         self.state = FormState.EDITING
@@ -308,14 +308,12 @@ class FormModel:
 
     # ---- listeners --------------------------------------------------------------------------------------------------
 
-    def on_change(self, fn: Listener) -> Callable[[], None]:
+    def on_change(self, fn: Callable[[Change], object]) -> Unsubscribe:
         """Call `fn` with a `Change` after every change, also of the state alone; returns what ends it."""
-        self._listeners.append(fn)
-        return lambda: self._listeners.remove(fn) if fn in self._listeners else None
+        return self._listeners.add("change", fn)
 
     def _notify(self, change: Change) -> None:
-        for fn in tuple(self._listeners):
-            fn(change)
+        self._listeners.emit("change", change)
 
 
 def _write(place: Place, text: object) -> None:

@@ -12,7 +12,8 @@ from agentbench.notebook.frames.state import state_frame
 from agentbench.notebook.frames.usage import usage_frame
 from agentbench.notebook.history.compare import compare_sides, read_sides
 from agentbench.notebook.history.sources import Chosen, read_checkpoints
-from agentbench.notebook.look.html import Page, Table, is_wanted
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
-from agentbench.notebook.look.html import is_wanted
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]

@@ -12,7 +12,7 @@ from agentbench.notebook.graph_panel.model import PanelModel
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.listeners import Unsubscribe
+from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.text.escape import esc
@@ -64,7 +64,7 @@ class GraphPanel(anywidget.AnyWidget):
         self.model = model
         self._pacer = Pacer(self._send_changes, interval_s=0.05)
         self._watch = PageWatch()
-        self._listeners: dict[str, list[Callable[[Any], object]]] = {"select": [], "breakpoints": []}
+        self._listeners = Listeners()
         name = esc(model.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
         super().__init__(height=height, svg=model.view.live_svg, label=label, note=model.note)
@@ -139,7 +139,7 @@ class GraphPanel(anywidget.AnyWidget):
             self._redraw()
         self._show_marks()
         if changed:
-            self._notify("select", executor_id)
+            self._listeners.emit("select", executor_id)
 
     def set_breakpoints(self, executor_ids: Iterable[str]) -> None:
         """Replace the displayed breakpoints; listeners of `on_breakpoints` are not called.
@@ -152,11 +152,11 @@ class GraphPanel(anywidget.AnyWidget):
 
     def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
         """Call `fn(executor_id or None)` whenever the selection changes."""
-        return self._listen("select", fn)
+        return self._listeners.add("select", fn)
 
     def on_breakpoints(self, fn: Callable[[tuple[str, ...]], object]) -> Unsubscribe:
         """Call `fn(executor_ids)` when the person sets or clears a breakpoint in the picture."""
-        return self._listen("breakpoints", fn)
+        return self._listeners.add("breakpoints", fn)
 
     def set_expanded(self, group_ids: Sequence[str]) -> None:
         """Open these groups and sub-workflows, fold all others."""
@@ -202,15 +202,6 @@ class GraphPanel(anywidget.AnyWidget):
             }
         self.expect_page()
         return super()._repr_mimebundle_(**kwargs)
-
-    def _listen(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        listeners = self._listeners[kind]
-        listeners.append(fn)
-        return lambda: listeners.remove(fn) if fn in listeners else None
-
-    def _notify(self, kind: str, value: object) -> None:
-        for fn in list(self._listeners[kind]):
-            fn(value)
 
     # ---- to the page
 
@@ -272,5 +263,5 @@ class GraphPanel(anywidget.AnyWidget):
         if change["new"] == self.model.breakpoint_elements:
             return
         if self.model.take_breakpoints(change["new"]):
-            self._notify("breakpoints", self.model.breakpoints)
+            self._listeners.emit("breakpoints", self.model.breakpoints)
         self._show_marks()

@@ -2,14 +2,14 @@
 
 import base64
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["Markup", "Page", "Table", "element", "image", "is_wanted", "shorten"]
+__all__ = ["Markup", "Page", "Table", "element", "image", "shorten"]
 
 MAX_ROWS = 60
 
@@ -186,8 +186,3 @@ class Page:
     def bundle(self) -> dict[str, str]:
         """Both forms by media type."""
         return {"text/plain": self.text(), "text/html": self.html()}
-
-
-def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
-    """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
-    return (not include or kind in include) and kind not in (exclude or ())

@@ -7,6 +7,8 @@ import anywidget
 import traitlets
 
 from agentbench.notebook.look.style import read_script
+from agentbench.notebook.runtime.bundles import with_plain_text
+from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PlotPanel"]
@@ -42,7 +44,7 @@ class PlotPanel(anywidget.AnyWidget):
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
         self._keys = list(keys)
-        self._listeners: list[Callable[[str], object]] = []
+        self._listeners = Listeners()
         names = list(forms) if len(forms) > 1 else []
         super().__init__(svg=self._draw[0](), choices=names, label=self._title)
         self.observe(self._show_choice, "choice")
@@ -53,15 +55,9 @@ class PlotPanel(anywidget.AnyWidget):
         """The key of the chosen row, such as the id of a checkpoint; `None` before one is chosen."""
         return self._keys[self.selected] if 0 <= self.selected < len(self._keys) else None
 
-    def on_select(self, fn: Callable[[str], object]) -> Callable[[], None]:
+    def on_select(self, fn: Callable[[str], object]) -> Unsubscribe:
         """Call a function with the key of each chosen row; returns a function that ends that."""
-        self._listeners.append(fn)
-
-        def stop() -> None:
-            if fn in self._listeners:
-                self._listeners.remove(fn)
-
-        return stop
+        return self._listeners.add("select", fn)
 
     def close(self) -> None:
         """Take it off the page and drop its content; may be called twice."""
@@ -75,10 +71,7 @@ class PlotPanel(anywidget.AnyWidget):
         return f"PlotPanel({self._title!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        # anywidget adds metadata (a pair) where the front end needs some.
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**(data or {}), "text/plain": repr(self)}, metadata
+        return with_plain_text(super()._repr_mimebundle_(**kwargs), repr(self))
 
     def _show_choice(self, change: Any) -> None:
         if 0 <= change["new"] < len(self._draw):  # a page may say anything
@@ -86,5 +79,4 @@ class PlotPanel(anywidget.AnyWidget):
 
     def _notify(self, _change: Any) -> None:
         if self.chosen is not None:
-            for fn in list(self._listeners):
-                fn(self.chosen)
+            self._listeners.emit("select", self.chosen)

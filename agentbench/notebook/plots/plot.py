@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._extras import require
-from agentbench.notebook.look.html import is_wanted
+from agentbench.notebook.runtime.bundles import is_wanted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,47 +1,50 @@
-"""Functions that a person hangs on a stepper; what they raise never ends the run that they watch."""
+"""Functions that a person hangs on a panel, a form or a stepper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["StepperListeners", "Unsubscribe"]
+__all__ = ["Listeners", "Unsubscribe"]
 
 Unsubscribe = Callable[[], None]
 
 
-class StepperListeners:
-    """The listeners of one stepper, by the kind of event.
+class Listeners:
+    """The listeners of one object, by the kind of event.
 
     Args:
-        on_error: Gets a line about a listener that raised.
+        on_error: Gets a line about a listener that raised, and the others are called; without it the error goes on to
+            the caller.
     """
 
-    def __init__(self, on_error: Callable[[str], object]) -> None:
-        self._by_kind: dict[str, list[Callable[[Any], object]]] = {}
+    def __init__(self, on_error: Callable[[str], object] | None = None) -> None:
+        self._all: list[tuple[str, Callable[[Any], Any]]] = []
         self._on_error = on_error
 
-    def add(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
+    def add(self, kind: str, fn: Callable[[Any], Any]) -> Unsubscribe:
         """Call `fn` with everything of a kind; returns a function that ends it. `TypeError`: it cannot be called."""
         listener: object = fn
         if not callable(listener):
-            msg = f"fn={listener!r} cannot be called. Expected a function with one argument: on({kind!r}, print)."
+            msg = f"fn={listener!r} cannot be called. Expected a function with one argument, such as print."
             raise TypeError(msg)
-        self._by_kind.setdefault(kind, []).append(fn)
+        added = (kind, fn)
+        self._all.append(added)
+        return lambda: self._all.remove(added) if added in self._all else None
 
-        def stop() -> None:
-            if fn in self._by_kind.get(kind, ()):
-                self._by_kind[kind].remove(fn)
+    def emit(self, kind: str, what: Any) -> list[Any]:
+        """Call those of a kind, in the order in which they were added, and return what they return."""
+        return [self._call(kind, fn, what) for each, fn in tuple(self._all) if each == kind]
 
-        return stop
+    def clear(self) -> None:
+        """Remove all."""
+        self._all.clear()
 
-    def emit(self, kind: str, what: Any) -> None:
-        """Call those of a kind, in the order in which they were added."""
-        for fn in tuple(self._by_kind.get(kind, ())):
-            self._call(kind, fn, what)
-
-    def _call(self, kind: str, fn: Callable[[Any], object], what: Any) -> None:
+    def _call(self, kind: str, fn: Callable[[Any], Any], what: Any) -> Any:
         try:
-            fn(what)
-        except Exception as error:  # noqa: BLE001 - user code must not end the run that it watches
+            return fn(what)
+        except Exception as error:
+            if self._on_error is None:
+                raise
             self._on_error(f"a listener of on({kind!r}) raised {type(error).__name__}: {error}")
+            return None

@@ -93,7 +93,7 @@ def configure(**settings: Any) -> Settings:
         **settings: Attributes of `Settings`. What is not named stays as it is.
 
     Raises:
-        TypeError: For a name that is no setting.
+        TypeError: There is no setting of this name.
         ValueError: For a value that the setting does not take. Nothing is changed then.
         RuntimeError: For another loop while the engine thread runs already.
 
@@ -143,7 +143,7 @@ def parse_setting(name: str, text: str) -> Any:
     """Read the value of a setting from text, as `%agentbench set name=text` has it.
 
     Raises:
-        TypeError: For a name that is no setting.
+        TypeError: There is no setting of this name.
         ValueError: For a text that says no value of this setting.
     """
     word = text.strip().strip("\"'")

@@ -17,7 +17,7 @@ from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUna
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
-from agentbench.notebook.runtime.listeners import StepperListeners, Unsubscribe
+from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
@@ -81,7 +81,7 @@ class Stepper:
         self.workflow = workflow
         self._options = options
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
-        self._listeners = StepperListeners(lambda line: self._session.note_down(line))
+        self._listeners = Listeners(lambda line: self._session.note_down(line))
         self._session = StepperSession(
             StepperModel(self.name, activity, options.limit),
             storage,
