@@ -33,8 +33,8 @@ class Place(NamedTuple):
 def find_place(root: Any, path: str) -> Place:
     """Follow a path such as `draft.title` or `items.0`.
 
-    Keys that contain dots are found too, the longest that fits first. Numbers are positions in lists and tuples, and
-    keys of dicts that have such a number.
+    Keys that contain dots are found too, the longest that leads on first. Numbers are positions in lists and tuples,
+    and keys of dicts that have such a number.
 
     Raises:
         LookupError: The path leads nowhere; the text says where it ends and which names are there.
@@ -64,13 +64,14 @@ def replace_at(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
 
 
 def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
-    """Return the next key and the rest of the path."""
+    """Return the next key, the longest from which the path leads on, and the rest of the path."""
+    steps = list(_steps_from(value, rest))
+    for step, tail in steps:
+        if _leads_on(_item(value, step), tail):
+            return step, tail
+    if steps:
+        return steps[0]
     known = _names_in(value)
-    for head, tail in _heads(rest):
-        if head in known:
-            return head, tail
-        if _NUMBER.fullmatch(head) and int(head) in known:
-            return int(head), tail
     so_far = path[: len(path) - len(rest)].rstrip(".")
     where = f"{so_far!r}, a {type(value).__name__}," if so_far else "the state"
     missing = rest.partition(".")[0]
@@ -83,11 +84,19 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
     raise LookupError(msg)
 
 
-def _heads(rest: str) -> Iterator[tuple[str, str]]:
-    """Return each way to cut a path in two, the longest head first."""
-    parts = rest.split(".")
+def _leads_on(value: Any, rest: str) -> bool:
+    return not rest or any(_leads_on(_item(value, step), tail) for step, tail in _steps_from(value, rest))
+
+
+def _steps_from(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
+    """Return each first step of a path that can be taken, the longest first, with the rest of the path."""
+    known, parts = _names_in(value), rest.split(".")
     for count in range(len(parts), 0, -1):
-        yield ".".join(parts[:count]), ".".join(parts[count:])
+        head, tail = ".".join(parts[:count]), ".".join(parts[count:])
+        if head in known:
+            yield head, tail
+        elif _NUMBER.fullmatch(head) and int(head) in known:
+            yield int(head), tail
 
 
 def _names_in(value: Any) -> Any:

@@ -175,6 +175,10 @@ _VALUES = st.recursive(
 )
 
 
+def test_keys_with_dots_are_found_where_a_longer_one_leads_nowhere() -> None:
+    assert find_place({"a": {".0": 1}, "a.": []}, "a..0").steps == ("a", ".0")
+
+
 @given(st.dictionaries(_KEYS, _VALUES, min_size=1), st.data())
 def test_what_is_put_somewhere_is_found_there_and_the_rest_is_as_it_was(root: dict[str, Any], data: Any) -> None:
     value: Any = root
