@@ -148,6 +148,21 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
     assert backend.ids("flow") == ["one"]
 
 
+def test_tables_of_version_1_are_changed_when_they_are_opened(url: str, make: Make) -> None:
+    backend = make(url)
+    one = put(backend, record("one"))
+    for statement in (
+        "CREATE TABLE agentbench_contents AS SELECT record_id, content FROM agentbench_records",
+        "ALTER TABLE agentbench_records DROP COLUMN content",
+        "UPDATE agentbench_schema SET version = 1",
+    ):
+        backend._database._open_session().cursor.execute(statement)
+    for opened in (make(url), make(url)):
+        assert opened.get("one") == one
+        put(opened, record("two", 2))
+        assert opened.ids("flow") == ["one", "two"]
+
+
 def test_what_the_database_refuses_is_an_error_and_changes_nothing(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))

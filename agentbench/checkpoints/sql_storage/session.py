@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from agentbench._files.private_file import open_private
 from agentbench.checkpoints.sql_storage.address import display_text
-from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, schema, tables
+from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, records, schema, tables
 from agentbench.exceptions import WorkflowCheckpointException
 
 Row: TypeAlias = tuple[Any, ...]
@@ -144,6 +144,9 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
         if not connection.dialect.has_table(connection, schema.name):
             _create_tables(connection, session, statements, begin)
         found = session.rows(statements.schema)
+    if [version for version, _ in found] == [1]:
+        _move_contents(connection, session, begin)
+        found = session.rows(statements.schema)
     if [version for version, _ in found] != [SCHEMA_VERSION]:
         versions = ", ".join(str(version) for version, _ in found) or "none"
         place = display_text(connection.engine.url)
@@ -153,6 +156,27 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
         )
         raise WorkflowCheckpointException(message)
     session.generation = found[0][1]
+
+
+def _move_contents(connection: Connection, session: Session, begin: str) -> None:
+    """Put the contents of checkpoints, which version 1 held in a table of their own, into the records."""
+    execute = session.cursor.execute
+    kind = records.c.content.type.compile(connection.dialect)
+    execute(begin)
+    try:
+        execute("UPDATE agentbench_schema SET version = 2 WHERE version = 1")
+        if session.cursor.rowcount:  # no other process has done it meanwhile
+            execute(f"ALTER TABLE agentbench_records ADD COLUMN content {kind}")
+            execute(
+                "UPDATE agentbench_records SET content = (SELECT t.content FROM agentbench_contents t "
+                "WHERE t.record_id = agentbench_records.record_id)"
+            )
+            execute("DROP TABLE agentbench_contents")
+        execute("COMMIT")
+    except Exception:
+        with suppress(Exception):
+            execute("ROLLBACK")
+        raise
 
 
 def _create_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:

@@ -129,7 +129,6 @@ CELLS = {
     "stepper run": ("panel.run()", "KeyboardInterrupt", "panel"),
     "stepper awaited": ("await panel.arun()", "CancelledError", "panel"),
     "stepper stepped": ("panel.step(9)", "KeyboardInterrupt", "panel"),
-    "stepper under a bar": ("await progress(panel)", "CancelledError", "panel"),
 }
 
 
