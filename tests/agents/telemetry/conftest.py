@@ -84,6 +84,7 @@ def sensitive(monkeypatch: pytest.MonkeyPatch, switches: None) -> None:
 
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> Spans:
+    pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
     from opentelemetry import trace
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor

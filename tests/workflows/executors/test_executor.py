@@ -65,10 +65,10 @@ def test_an_executor_needs_an_id_and_has_a_type():
 
 
 def test_unknown_keywords_are_ignored_with_a_warning(caplog):
-    assert Upper("u", timout=3).id == "u"
+    assert Upper("u", time_limit=3).id == "u"
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    assert "'u' ignores the keyword timout: Executor takes id, type, defer_discovery, timeout" in record.getMessage()
+    assert "'u' ignores the keyword time_limit: Executor takes id, type, defer_discovery, timeout" in record.getMessage()
 
 
 def test_the_mixin_of_older_code_changes_nothing():

@@ -223,5 +223,5 @@ async def test_a_plain_function_whose_iterator_is_exhausted_fails_like_a_corouti
 
 
 def test_a_misspelt_limit_is_refused():
-    with pytest.raises(TypeError, match="'timout'"):
-        executor(timout=3)(lambda text: text)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="'time_limit'"):
+        executor(time_limit=3)(lambda text: text)  # type: ignore[call-overload]
