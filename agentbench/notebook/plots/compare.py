@@ -114,7 +114,7 @@ def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
         for (side, _), view in zip(sides, views, strict=True):
             differ = [each for each in view.shape.element_of if each in found.differing_executors | only_one]
             names = ", ".join(esc(each, into="line", limit=40) for each in differ)
-            picture = _mark(view.svg, {view.shape.element_of[each] for each in differ})
+            picture = _mark(view.svg, dict.fromkeys(view.shape.element_of[each] for each in differ))
             caption = element("figcaption", f"{side.name} ({_DIFFERS} {names})" if names else side.name)
             figures.append(element("figure", caption, image(picture, view.text)))
     except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table
