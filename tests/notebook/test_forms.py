@@ -383,7 +383,8 @@ def test_the_widget_stores_no_text_of_the_request_or_the_person():
 def test_without_anywidget_the_form_is_text(monkeypatch: pytest.MonkeyPatch):
     import sys
 
-    monkeypatch.delitem(sys.modules, "agentbench.notebook.forms.page", raising=False)
+    for module in ("forms.page", "runtime.widgets"):
+        monkeypatch.delitem(sys.modules, f"agentbench.notebook.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
     asked, _ = ask("Publish?", bool)
     assert asked._repr_mimebundle_() == {"text/plain": asked.text}

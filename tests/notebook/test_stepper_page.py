@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -500,7 +501,7 @@ def test_without_a_live_panel_a_cell_shows_a_picture_the_text_and_what_to_instal
     if missing is None:
         settings.configure(live_graph=False)
     else:
-        for module in [name for name in sys.modules if name.startswith("agentbench.notebook.") and "page" in name]:
+        for module in [name for name in sys.modules if re.match(r"agentbench\.notebook\..*(page|widgets)", name)]:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, missing, None)
     panel = stepper(flow(), "<b>cats</b>")

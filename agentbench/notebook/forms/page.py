@@ -11,12 +11,9 @@ path), `json` (text), `status`, `full`, `focus`. The raw of a field is `{"text":
 places: they stay the same when rows move.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-
-import anywidget
-import traitlets
 
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import FormContent
@@ -25,6 +22,7 @@ from agentbench.notebook.forms.form_text import answer_text, problems_text
 from agentbench.notebook.forms.model import Change, FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import Place
+from agentbench.notebook.runtime.widgets import Message, MessageWidget
 from agentbench.notebook.text.escape import esc
 
 if TYPE_CHECKING:
@@ -38,29 +36,12 @@ SCRIPTS = ("parts.js", "controls.js", "boxes.js", "form.js")
 _FULL_LIMIT = 1_000_000
 _LINES = 1000
 
-Message = dict[str, Any]
 
-
-class FormPanel(anywidget.AnyWidget):
-    """The widget: it carries messages both ways and stores none."""
+class FormPanel(MessageWidget):
+    """The widget of a form: messages both ways."""
 
     _esm = "\n".join(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     _css = _STATIC.joinpath("form.css").read_text(encoding="utf-8")
-    # The text of a page without a kernel.
-    name = traitlets.Unicode("Form").tag(sync=True)
-
-    def __init__(self, name: str, on_message: Callable[[Message], object]) -> None:
-        super().__init__(name=name)
-        self._on_message = on_message
-        self.on_msg(self._receive)
-
-    def _receive(self, _widget: object, content: object, buffers: object) -> None:
-        if isinstance(content, dict) and isinstance(content.get("kind"), str):
-            beside = {"buffers": buffers} if isinstance(buffers, list) else {}
-            self._on_message({**content, **beside})
-
-    def __repr__(self) -> str:
-        return f"FormPanel({self.name!r})"
 
 
 class FormPage:
@@ -74,7 +55,7 @@ class FormPage:
 
     def __init__(self, form: "Form", content: FormContent, model: FormModel) -> None:
         self._form, self._content, self._model = form, content, model
-        self.panel = FormPanel(f"Form {content.name}", self._handle)
+        self.panel = FormPanel(self._handle, name=f"Form {content.name}")
         self._stop = model.on_change(self._update)
 
     def close(self) -> None:

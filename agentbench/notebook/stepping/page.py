@@ -14,12 +14,11 @@ To the page: `view`, `side`, `level`, `full`, `draft`, `edited`, `offers`, `prob
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import anywidget
 import ipywidgets
 import traitlets
 
@@ -27,7 +26,7 @@ from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
-from agentbench.notebook.runtime.widgets import close_all
+from agentbench.notebook.runtime.widgets import Message, MessageWidget, close_all
 from agentbench.notebook.stepping.model.commands import Control
 from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.options import Layout
@@ -42,35 +41,20 @@ __all__ = ["StepperPage", "StepperPart"]
 
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
-Message = dict[str, Any]
 _Where = tuple[str | None, str]  # checkpoint id and edit path
 _MOST_SIDES = 4  # a page's message may cross with the next side sent to it
 _AROUND_PICTURE = 18  # pixels on both sides together
 _CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
-class StepperPart(anywidget.AnyWidget):
-    """One part of the panel: it carries messages both ways and stores none."""
+class StepperPart(MessageWidget):
+    """One part of the panel."""
 
     # One module, as a page without a bundler wants it; in several files, as a reader does.
     _esm = "\n".join(map(read_script, _SCRIPTS))
     _css = read_script("stepper.css")
     part = traitlets.Unicode("top").tag(sync=True)
-    # The text of a page without a kernel.
-    name = traitlets.Unicode("Stepper").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
-
-    def __init__(self, part: str, name: str, height: int, on_message: Callable[[Message], object]) -> None:
-        super().__init__(part=part, name=name, height=height)
-        self._on_message = on_message
-        self.on_msg(self._receive)
-
-    def _receive(self, _widget: object, content: object, _buffers: object) -> None:
-        if isinstance(content, dict) and isinstance(content.get("kind"), str):
-            self._on_message(content)
-
-    def __repr__(self) -> str:
-        return f"StepperPart({self.part!r})"
 
 
 @dataclass
@@ -114,7 +98,7 @@ class StepperPage:
         self._drafts: dict[_Where, str] = {}  # typed and not yet staged
         self._focus_view: str | None = None
         self._steps = 0
-        self._parts = {part: StepperPart(part, name, height, self._hear) for part in _parts_of(layout)}
+        self._parts = {part: StepperPart(self._hear, part=part, name=name, height=height) for part in _parts_of(layout)}
         self._requests = RequestForms(stepper.answer)
         self.widget = self._lay_out(layout)
 
