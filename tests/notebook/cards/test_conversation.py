@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
 from html.parser import HTMLParser
@@ -9,17 +10,16 @@ from typing import Any, get_args
 
 import pytest
 
+from agentbench import Call, ScriptedChatClient, tool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.notebook import transcript
 from agentbench.notebook.cards.conversation.model import (
     ApprovalPart,
-    MediaPart,
+    CallPart,
     NotePart,
-    ReasoningPart,
     TextPart,
-    ToolCallPart,
     turns_of,
 )
 from agentbench.notebook.cards.conversation.views import response_bundle
@@ -90,8 +90,8 @@ def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
     user, calls, last = turns_of(answered())
     assert user.parts == (TextPart("How much rain?"),)
     first, second = calls.parts
-    assert isinstance(first, ToolCallPart)
-    assert isinstance(second, ToolCallPart)
+    assert isinstance(first, CallPart)
+    assert isinstance(second, CallPart)
     assert (first.signature, first.outcome, first.failed) == ('rain(day="monday")', '{"mm": 54}', False)
     assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed. broken", True)
     assert (last.role, last.name, last.parts) == ("assistant", "station", (TextPart("54 mm"),))
@@ -112,7 +112,7 @@ def test_a_tool_that_failed_shows_what_it_raised(result: Content, shown: str) ->
     messages = [Message("assistant", [call("rain", "c1")]), Message("tool", [result])]
     (turn,) = turns_of(messages)
     (part,) = turn.parts
-    assert isinstance(part, ToolCallPart)
+    assert isinstance(part, CallPart)
     assert shown.removeprefix("…") in part.result
     assert shown.removeprefix("…") in " ".join(Reader(transcript(messages).html).words.split())
     assert "<b>" not in transcript(messages).html
@@ -127,11 +127,11 @@ def test_an_approval_request_replaces_its_call_until_there_is_a_result() -> None
     (turn,) = turns_of([asked])
     assert turn.parts == (ApprovalPart('May it call delete(path="notes")?', '{\n  "path": "notes"\n}'),)
     assert [t.parts for t in turns_of([asked, no])][1] == (
-        ApprovalPart('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', answer=False),
+        ApprovalPart('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', approved=False),
     )
     done = Message("tool", [Content.from_function_result("c1", result="gone")])
     (turn,) = turns_of([asked, yes, done])
-    assert [type(part) for part in turn.parts] == [ToolCallPart]
+    assert [type(part) for part in turn.parts] == [CallPart]
     assert turn.parts[0].outcome == "gone"  # type: ignore[union-attr]
 
 
@@ -150,16 +150,16 @@ def test_every_kind_of_content_shows_something() -> None:
     ]
     (turn,) = turns_of([Message("assistant", contents)])
     thought, remote, pdf, error, usage, file, store, consent, shell, mcp = turn.parts
-    assert thought == ReasoningPart("hm")
-    assert remote == MediaPart("image/png: https://example.org/a.png")
-    assert pdf == MediaPart("application/pdf, 3 kB")
+    assert thought == TextPart("hm", is_reasoning=True)
+    assert remote == NotePart("image/png: https://example.org/a.png")
+    assert pdf == NotePart("application/pdf, 3 kB")
     assert error == NotePart("Error 7: broken", failed=True)
     assert usage == NotePart("usage: input_token_count 3")
     assert file == NotePart("file report.pdf")
     assert store == NotePart("hosted vector store")
     assert consent == NotePart("Consent is required at https://example.org/consent")
-    assert isinstance(shell, ToolCallPart)
-    assert isinstance(mcp, ToolCallPart)
+    assert isinstance(shell, CallPart)
+    assert isinstance(mcp, CallPart)
     assert (shell.signature, mcp.signature) == ("shell(['ls'])", 'search(q="gull")')
 
 
@@ -172,6 +172,67 @@ def test_secrets_among_arguments_and_results_are_masked() -> None:
     for text in (shown.text, shown.html):
         assert "hunter2" not in text
         assert "•••" in text
+
+
+# ------------------------------------------------------------------------------------------------------------ approvals
+
+
+def warden(*answers: Any) -> tuple[Any, list[str]]:
+    sent: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def warn(text: str) -> str:
+        """Send a warning."""
+        sent.append(text)
+        return "sent"
+
+    return ScriptedChatClient([*answers]).as_agent(name="warden", tools=[warn]), sent
+
+
+async def test_the_answers_to_approval_requests_are_the_message_of_the_next_run() -> None:
+    agent, sent = warden([Call("warn", {"text": "storm"}), Call("warn", {"text": "flood"})], "Done.")
+    session = agent.create_session()
+    shown = transcript(await agent.run("A storm is coming.", session=session))
+    storm, flood = shown.forms
+    assert 'May it call warn(text="storm")?' in storm.text
+    with pytest.raises(ValueError, match=r"0 of 2 calls waiting for approval were answered\. Press"):
+        _ = shown.answer
+    storm.press("approve")
+    flood.press("reject")
+    assert [form.state for form in shown.forms] == ["answered", "answered"]
+    await agent.run(shown.answer, session=session)
+    assert sent == ["storm"]
+    assert transcript(session).forms == ()
+    assert transcript(session)._ipython_display_ is None  # the conversation is the output of the cell
+
+
+async def test_respond_is_called_once_with_all_approvals() -> None:
+    agent, sent = warden([Call("warn", {"text": "storm"}), Call("warn", {"text": "flood"})], "Done.")
+    session = agent.create_session()
+    await agent.run("A storm is coming.", session=session)
+    shown = transcript(session, respond=lambda answer: agent.run(answer, session=session))
+    for form in shown.forms:
+        assert await asyncio.to_thread(form.answer, True)
+    assert sent == ["storm", "flood"]
+
+
+async def test_a_run_that_fails_leaves_the_buttons() -> None:
+    agent, _ = warden(Call("warn", {"text": "storm"}), RuntimeError("no network"))
+    session = agent.create_session()
+    shown = transcript(
+        await agent.run("A storm is coming.", session=session),
+        respond=lambda answer: agent.run(answer, session=session),
+    )
+    (form,) = shown.forms
+    assert not await asyncio.to_thread(form.answer, True)
+    assert "no network" in form.refusal
+
+
+def test_secrets_of_a_call_are_masked_in_its_form() -> None:
+    request = Content.from_function_approval_request("c1", call("login", "c1", password="hunter2"))
+    (form,) = transcript([Message("assistant", [request])]).forms
+    assert "hunter2" not in form.text
+    assert "•••" in form.text
 
 
 # ---------------------------------------------------------------------------------------------------------------- forms
@@ -196,7 +257,7 @@ def test_a_response_displays_model_tokens_and_pending_answers() -> None:
     )
     agent: AgentResponse[Any] = AgentResponse(messages=[Message("assistant", [request])])
     assert response_bundle(chat)["text/plain"].endswith("model m · 1,200 tokens in, 30 out · ended: length")
-    assert response_bundle(agent)["text/plain"].endswith("waits for 1 answer")
+    assert response_bundle(agent)["text/plain"].endswith("waits for 1 answer, transcript(response) has the buttons")
 
 
 def test_only_the_latest_turns_are_displayed_and_the_others_counted() -> None:

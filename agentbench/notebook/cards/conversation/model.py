@@ -14,16 +14,8 @@ if TYPE_CHECKING:
     from agentbench.messages.message import Message
 
 __all__ = [
-    "ApprovalPart",
-    "MediaPart",
-    "NotePart",
-    "Part",
-    "ReasoningPart",
-    "TextPart",
-    "ToolCallPart",
-    "Turn",
-    "parts_of",
-    "turns_of",
+    *("ApprovalPart", "CallPart", "NotePart", "Part", "TextPart", "Turn"),
+    *("approval_part", "parts_of", "pending_requests", "turns_of"),
 ]
 
 _SIGNATURE_LIMIT: Final = 72
@@ -41,29 +33,15 @@ _PICTURE_LIMIT: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A text."""
+    """A text, or a model's reasoning."""
 
     text: str
+    is_reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningPart:
-    """A model's reasoning."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallPart:
-    """A tool call with its result.
-
-    Attributes:
-        signature: The call in one line, `add(a=2, b=3)`.
-        arguments: The arguments in full, as JSON.
-        outcome: The result in one line; `None` while there is none.
-        result: The result in full.
-        failed: Whether the tool failed or was rejected.
-    """
+class CallPart:
+    """A tool call with its result. Signature and outcome are one line each; a call without a result has no outcome."""
 
     signature: str
     arguments: str
@@ -74,52 +52,28 @@ class ToolCallPart:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPart:
-    """An approval request to a person, or the response to one.
-
-    Attributes:
-        text: The question or the answer, in one line.
-        arguments: The arguments of the call it is about, as JSON; may be empty.
-        answer: `None` for a request, else whether it was approved.
-    """
+    """An approval request to a person (`approved` is `None`), or the response to one."""
 
     text: str
     arguments: str = ""
-    answer: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MediaPart:
-    """A picture, a sound, a file.
-
-    Attributes:
-        label: Its kind and size, or its address.
-        uri: A `data:` address of a picture that may be displayed, else `None`. Nothing is ever loaded from elsewhere.
-    """
-
-    label: str
-    uri: str | None = None
+    approved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NotePart:
-    """Anything else, in one line."""
+    """Anything else, in one line; `picture` is the `data:` address of one that may be displayed."""
 
     text: str
     failed: bool = False
+    picture: str | None = None
 
 
-Part = TextPart | ReasoningPart | ToolCallPart | ApprovalPart | MediaPart | NotePart
+Part = TextPart | CallPart | ApprovalPart | NotePart
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message for display.
-
-    Attributes:
-        role: `user`, `assistant`, `system`, `tool` or any other.
-        name: Name of the author; empty if there is none.
-        parts: Texts, calls and other contents, in order.
-    """
+    """One message for display: its role, its author or `""`, and its contents in order."""
 
     role: str
     name: str
@@ -132,54 +86,65 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     A result is a part of its call's turn; the rest of a message of results, if any, is a turn of its own. A call that
     waits for approval appears as the approval request; once it has a result, as the call.
     """
-    results = _results_by_call(messages)
-    calls = {content.call_id for message in messages for content in message.contents if _is_call(content)}
-    requested = {
-        content.id
-        for message in messages
-        for content in message.contents
-        if content.type == "function_approval_request"
-    }
-    waiting = requested - results.keys()
+    contents = [content for message in messages for content in message.contents]
+    results = {content.call_id: content for content in contents if _is_result(content) and content.call_id}
+    calls = {content.call_id for content in contents if _is_call(content)}
+    waiting = {content.id for content in contents if content.type == "function_approval_request"} - results.keys()
+
+    def is_elsewhere(content: Content) -> bool:
+        return content.call_id in calls if _is_result(content) else _is_call(content) and content.call_id in waiting
+
     turns = []
     for message in messages:
-        displayed = [
-            content
-            for content in message.contents
-            if not (_is_result(content) and content.call_id in calls)
-            and not (_is_call(content) and content.call_id in waiting)
-        ]
-        parts = tuple(parts_of(displayed, results))
+        parts = tuple(parts_of([each for each in message.contents if not is_elsewhere(each)], results))
         if parts or all(content.type == "text" for content in message.contents):
             turns.append(Turn(str(message.role), message.author_name or "", parts))
     return turns
 
 
-def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None = None) -> Iterator[Part]:
-    """Return the contents of one message as parts.
+def pending_requests(messages: Sequence[Message]) -> list[tuple[Content, str]]:
+    """Return the approval requests without a response or a result, each with the author of its message."""
+    contents = [content for message in messages for content in message.contents]
+    settled = {content.id for content in contents if content.type == "function_approval_response"}
+    settled |= {content.call_id for content in contents if _is_result(content)}
+    return [
+        (content, message.author_name or "the agent")
+        for message in messages
+        for content in message.contents
+        if content.type == "function_approval_request" and content.function_call and content.id not in settled
+    ]
 
-    Args:
-        contents: The contents.
-        results: The results of calls in this conversation, by call id.
-    """
+
+def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None = None) -> Iterator[Part]:
+    """Yield the contents of one message as parts; `results` are those of the conversation, by call id."""
     known = results or {}
     for content in contents:
         if content.type == "text":
             if content.text:
                 yield TextPart(content.text)
         elif content.type == "text_reasoning":
-            yield ReasoningPart(content.text or "(hidden by the model)")
+            yield TextPart(content.text or "(hidden by the model)", is_reasoning=True)
         elif _is_call(content):
-            yield _tool_call(content, known.get(content.call_id or ""))
+            yield _call(content, known.get(content.call_id or ""))
         elif _is_result(content):
-            yield _orphan(content)
+            text = f"result of {content.call_id or 'a call'}: {line_preview(_result_text(content))}"
+            yield NotePart(text, bool(content.exception))
         elif content.type in ("function_approval_request", "function_approval_response"):
             if (content.id or "") not in known:
-                yield _approval(content)
+                yield approval_part(content)
         elif content.type in ("data", "uri"):
             yield _media(content)
         else:
             yield _note(content)
+
+
+def approval_part(content: Content) -> ApprovalPart:
+    """Return an approval request, or the response to one."""
+    signature, arguments = _signature(content.function_call) if content.function_call is not None else ("a call", "")
+    if content.type == "function_approval_request":
+        return ApprovalPart(f"May it call {signature}?", arguments)
+    approved = bool(content.approved)
+    return ApprovalPart(f"{'Approved' if approved else 'Rejected'}: {signature}", arguments, approved)
 
 
 # ------------------------------------------------------------------------------------------------------ calls, results
@@ -193,40 +158,26 @@ def _is_result(content: Content) -> bool:
     return content.type == "function_result" or content.type.endswith("_tool_result")
 
 
-def _results_by_call(messages: Sequence[Message]) -> dict[str, Content]:
-    return {
-        content.call_id: content
-        for message in messages
-        for content in message.contents
-        if _is_result(content) and content.call_id
-    }
-
-
-def _tool_call(call: Content, result: Content | None) -> ToolCallPart:
+def _call(call: Content, result: Content | None) -> CallPart:
     signature, arguments = _signature(call)
     if result is None:
-        return ToolCallPart(signature, arguments)
+        return CallPart(signature, arguments)
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
-    text = " ".join(filter(None, (text, _reason(result, text))))
-    return ToolCallPart(
-        signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed
-    )
-
-
-def _reason(result: Content, text: str) -> str:
-    """Return the error of a failed call, as far as the text for the model does not contain it."""
-    kind = result.additional_properties.get(_EXCEPTION_TYPE)
+    # The error of a failed call, as far as the text for the model does not contain it.
     error = str(mask_secrets(result.exception or ""))
     if error in text or text.startswith(_UNKNOWN_TOOL):
         error = ""
-    return ": ".join(filter(None, (str(kind or ""), error)))
+    reason = ": ".join(filter(None, (str(result.additional_properties.get(_EXCEPTION_TYPE) or ""), error)))
+    text = " ".join(filter(None, (text, reason)))
+    return CallPart(signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed)
 
 
 def _signature(call: Content) -> tuple[str, str]:
     """Return a call in one line, and its arguments in full."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
-    arguments = _arguments(call)
+    commands = call.commands or call.inputs
+    arguments = list(map(str, commands)) if commands else mask_secrets(call.parse_arguments())
     if isinstance(arguments, Mapping):
         short = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
         full = json.dumps(arguments, ensure_ascii=False, indent=2, default=str) if arguments else ""
@@ -240,65 +191,36 @@ def _short(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if isinstance(value, str) else text
 
 
-def _arguments(call: Content) -> Any:
-    if call.commands or call.inputs:
-        return [str(item) for item in call.commands or call.inputs or ()]
-    return mask_secrets(call.parse_arguments())
-
-
 def _result_text(result: Content) -> str:
     if result.result is not None and not result.items:
         return str(mask_secrets(result.result))
-    texts = [_content_text(item) for item in result.items or result.outputs or _as_list(result.output)]
+    output: Any = result.output
+    items: Any = result.items or result.outputs or (output if isinstance(output, list) else [output])
+    texts = [_item_text(item) for item in items if item is not None]
     return "\n".join(texts) or str(result.exception or "")
 
 
-def _as_list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list) else [value]
-
-
-def _content_text(item: Any) -> str:
+def _item_text(item: Any) -> str:
     kind = getattr(item, "type", None)
     if kind == "text":
         return str(item.text)
-    if kind in ("data", "uri"):
-        return _media(item).label
-    return str(item)
-
-
-def _orphan(result: Content) -> NotePart:
-    failed = bool(result.exception)
-    return NotePart(f"result of {result.call_id or 'a call'}: {line_preview(_result_text(result))}", failed)
-
-
-def _approval(content: Content) -> ApprovalPart:
-    call = content.function_call
-    signature, arguments = _signature(call) if call is not None else ("a call", "")
-    if content.type == "function_approval_request":
-        return ApprovalPart(f"May it call {signature}?", arguments)
-    granted = bool(content.approved)
-    return ApprovalPart(f"{'Approved' if granted else 'Rejected'}: {signature}", arguments, granted)
+    return _media(item).text if kind in ("data", "uri") else str(item)
 
 
 # ---------------------------------------------------------------------------------------------------------- other kinds
 
 
-def _media(content: Content) -> MediaPart:
+def _media(content: Content) -> NotePart:
     uri = content.uri or ""
-    kind = content.media_type or "data"
+    kind = content.media_type
     if content.type == "uri":
-        return MediaPart(f"{kind}: {line_preview(uri)}" if content.media_type else line_preview(uri))
+        return NotePart(f"{kind}: {line_preview(uri)}" if kind else line_preview(uri))
     data = uri.partition(";base64,")[2]
-    label = f"{kind}, {_size(len(data) * 3 // 4)}"
-    return MediaPart(label, uri if kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT else None)
-
-
-def _size(count: int) -> str:
-    if count < 1_000:
-        return f"{count} bytes"
-    return f"{count / 1_000:,.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
+    count = len(data) * 3 // 4
+    size = f"{count / 1_000_000:,.1f} MB" if count >= 1_000_000 else f"{count / 1_000:,.0f} kB"
+    is_picture = kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT
+    text = f"{kind or 'data'}, {f'{count} bytes' if count < 1_000 else size}"
+    return NotePart(text, picture=uri if is_picture else None)
 
 
 def _note(content: Content) -> NotePart:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._display import Displayable
 from agentbench.notebook.cards.conversation.html import conversation_html
-from agentbench.notebook.cards.conversation.model import Turn, parts_of, turns_of
+from agentbench.notebook.cards.conversation.model import Turn, parts_of, pending_requests, turns_of
 from agentbench.notebook.cards.conversation.text import text_lines
 from agentbench.notebook.look.prose import Render
 from agentbench.notebook.text.escape import esc
@@ -17,6 +18,8 @@ from agentbench.notebook.text.phrases import count_text
 if TYPE_CHECKING:
     from agentbench.messages.content.content import Content
     from agentbench.messages.message import Message
+    from agentbench.notebook.cards.conversation.approvals import Approvals
+    from agentbench.notebook.forms.form import Form
 
 __all__ = ["Transcript", "content_bundle", "message_bundle", "response_bundle", "transcript", "update_bundle"]
 
@@ -25,8 +28,16 @@ Bundle = dict[str, Any]
 LIMIT = 60
 
 
-def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMIT) -> Transcript:
+def transcript(
+    conversation: Any,
+    *,
+    render: Render = "plain",
+    limit: int = LIMIT,
+    respond: Callable[[Message], object] | None = None,
+) -> Transcript:
     """Return a view of a conversation for a cell: the text of each speaker, with tool calls and reasoning folded.
+
+    Calls that wait for approval get the buttons Approve and Reject below it.
 
     Args:
         conversation: Messages, or an object with `messages` (a response), or a session whose history is stored in its
@@ -34,6 +45,9 @@ def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMI
         render: How the texts of models are rendered: `plain`, or `markdown` with a small, safe subset of Markdown.
             Texts of users are always plain.
         limit: At most so many turns, the latest ones.
+        respond: Called with the message of all approvals after the last button, such as
+            `lambda answer: agent.run(answer, session=session)`; what it returns goes on below. Without it, pass
+            `Transcript.answer` to the next run.
 
     Raises:
         TypeError: `conversation` has no messages.
@@ -50,7 +64,7 @@ def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMI
     if limit < 1:
         message = f"limit={limit!r} is not possible. Expected 1 or more turns."
         raise ValueError(message)
-    return Transcript(tuple(_messages_of(conversation)), render, limit)
+    return Transcript(tuple(_messages_of(conversation)), render, limit, respond=respond)
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,33 +75,52 @@ class Transcript(Displayable):
         messages: All messages, also those before the displayed turns.
         render: How texts of models are rendered.
         limit: Most turns that are displayed.
-        title: The heading; empty for a bare conversation.
         facts: Facts in one line below the turns.
+        respond: Called with the message of all approvals.
 
     Example:
-        print(transcript(response.messages).text)
+        asked = transcript(session)  # a cell displays it with its buttons
+        await agent.run(asked.answer, session=session)
     """
 
     messages: tuple[Message, ...]
     render: Render = "plain"
     limit: int = LIMIT
-    title: str = ""
-    facts: Sequence[str] = field(default=())
+    facts: Sequence[str] = ()
+    respond: Callable[[Message], object] | None = None
 
     @property
     def text(self) -> str:
         """The conversation as plain text."""
         turns, hidden = self._latest_turns()
-        head = [self.title] if self.title else []
-        head += [f"… {hidden:,} earlier"] if hidden else []
-        return "\n".join([*head, *text_lines(turns), *([self._fact_line()] if self.facts else [])]) or "(no messages)"
+        lines = [f"… {hidden:,} earlier"] if hidden else []
+        return "\n".join([*lines, *text_lines(turns), *filter(None, [self._fact_line])]) or "(no messages)"
 
     @property
     def html(self) -> str:
         """The conversation as HTML."""
         turns, hidden = self._latest_turns()
-        facts = self._fact_line() or ("" if turns else "(no messages)")
-        return conversation_html(self.title, turns, facts, render=self.render, hidden=hidden)
+        facts = self._fact_line or ("" if turns else "(no messages)")
+        return conversation_html(turns, facts=facts, render=self.render, hidden=hidden)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """A form with Approve and Reject for each call that waits for approval."""
+        return self._approvals.forms
+
+    @property
+    def answer(self) -> Message:
+        """The approvals as the message for the next run of the agent; `ValueError` while one is missing."""
+        return self._approvals.answer
+
+    @cached_property
+    def _approvals(self) -> Approvals:
+        from agentbench.notebook.cards.conversation.approvals import Approvals
+
+        def show(messages: Sequence[Message]) -> Bundle:
+            return replace(self, messages=tuple(messages))._repr_mimebundle_()
+
+        return Approvals(self.messages, self.respond, show)
 
     def __str__(self) -> str:
         return self.text
@@ -98,10 +131,16 @@ class Transcript(Displayable):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Bundle:
         return {"text/plain": self.text, "text/html": self.html}
 
+    @property
+    def _ipython_display_(self) -> Callable[[], None] | None:
+        """Displays the buttons in outputs of their own: a saved notebook still has the conversation."""
+        return self._approvals.display if pending_requests(self.messages) else None
+
     def _latest_turns(self) -> tuple[list[Turn], int]:
         turns = turns_of(self.messages)
         return turns[-self.limit :], max(len(turns) - self.limit, 0)
 
+    @property
     def _fact_line(self) -> str:
         return esc(" · ".join(self.facts), into="line", limit=400)
 
@@ -128,26 +167,21 @@ def content_bundle(content: Any) -> Bundle:
 
 def _loose(contents: Iterable[Content], role: str, name: str) -> Bundle:
     turns = [Turn(role, name, tuple(parts_of(contents)))]
-    html = conversation_html("", turns, "", render="plain")
-    return {"text/plain": "\n".join(text_lines(turns)), "text/html": html}
+    return {"text/plain": "\n".join(text_lines(turns)), "text/html": conversation_html(turns)}
 
 
 def _response_facts(response: Any) -> Iterator[str]:
-    model = getattr(response, "model", None)
-    if model:
+    if model := getattr(response, "model", None):
         yield f"model {model}"
-    yield from _token_facts(response.usage_details or {})
-    if response.finish_reason and response.finish_reason != "stop":
-        yield f"ended: {response.finish_reason}"
-    waiting = len(getattr(response, "user_input_requests", ()))
-    if waiting:
-        yield f"waits for {count_text(waiting, 'answer')}"
-
-
-def _token_facts(usage: Mapping[str, Any]) -> Iterator[str]:
+    usage = response.usage_details or {}
     read, written = usage.get("input_token_count"), usage.get("output_token_count")
     if read is not None or written is not None:
         yield f"{read or 0:,} tokens in, {written or 0:,} out"
+    if response.finish_reason and response.finish_reason != "stop":
+        yield f"ended: {response.finish_reason}"
+    if waiting := len(getattr(response, "user_input_requests", ())):
+        buttons = ", transcript(response) has the buttons" if pending_requests(response.messages) else ""
+        yield f"waits for {count_text(waiting, 'answer')}{buttons}"
 
 
 def _messages_of(conversation: Any) -> Iterable[Message]:
@@ -156,8 +190,10 @@ def _messages_of(conversation: Any) -> Iterable[Message]:
     if isinstance(conversation, Message):
         return [conversation]
     found = getattr(conversation, "messages", None)
-    if found is None and isinstance(getattr(conversation, "state", None), Mapping):
-        found = _stored_messages(conversation.state)
+    state = getattr(conversation, "state", None)
+    if found is None and isinstance(state, Mapping):  # a session, with the messages of its history provider
+        stored = (each.get("messages") for each in state.values() if isinstance(each, Mapping))
+        found = next((each for each in stored if isinstance(each, Sequence)), ())
     if found is None:
         found = conversation
     if isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(m, Message) for m in found):
@@ -167,11 +203,3 @@ def _messages_of(conversation: Any) -> Iterable[Message]:
         "history is stored in its state."
     )
     raise TypeError(message)
-
-
-def _stored_messages(state: Mapping[str, Any]) -> Sequence[Message]:
-    """Return the messages that a history provider stores in a session's state."""
-    for stored in state.values():
-        if isinstance(stored, Mapping) and isinstance(stored.get("messages"), Sequence):
-            return stored["messages"]  # type: ignore[no-any-return]
-    return ()
