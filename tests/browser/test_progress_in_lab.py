@@ -45,11 +45,11 @@ def test_a_long_run_shows_two_bars_and_stop_leaves_one_line(lab: Any, open_noteb
     page.run_all(finished=False)
     bars = page.panel.locator(".abp").get_by_role("progressbar")
     page.panel.locator(".abp").get_by_text("7 of 12 supersteps").wait_for()
-    page.panel.locator(".abp").get_by_text("1 of 3 done").wait_for()
+    page.panel.locator(".abp").get_by_text("1 of 3 finished").wait_for()
     assert bars.first.get_attribute("aria-valuenow") == "7"
     assert "review, translate" in page.panel.locator(".abp").inner_text()
     page.shot(f"progress-total-{'dark' if dark else 'light'}", page.panel.locator(".abp-box"))
     page.button("Stop").click()
-    page.panel.get_by_text("nightly: stopped, 7 of 12 supersteps").wait_for()
+    page.panel.get_by_text("nightly: cancelled, 7 of 12 supersteps").wait_for()
     page.panel.get_by_text("cells finished").last.wait_for()
     assert page.panel.locator(".abp").count() == 0

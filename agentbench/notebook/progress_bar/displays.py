@@ -16,7 +16,6 @@ from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 __all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]
 
 _LINE_EVERY_S = 5.0
-_NAMES = 4
 _TURN_S = 2.4  # how long the bar of an unknown total takes from end to end
 
 
@@ -24,54 +23,46 @@ class Display(Protocol):
     """Where progress is drawn."""
 
     def draw(self, state: ProgressState) -> None:
-        """Show how far it is."""
+        """Display how far it is."""
 
     def close(self, last_words: str) -> bool:
-        """Take it away; `True` if the last words took its place."""
+        """Remove the display; `True` if the last words took its place."""
 
 
 def progress_html(state: ProgressState, name: str) -> Markup:
-    """Two bars: supersteps, and the executors of the present one. Without a total the first one only moves."""
+    """Return two bars: supersteps, and the executors of the current one. Without a total the first one only moves."""
     ended, called = state.share_here
-    here = f"{ended:,} of {called:,} done"
-    spent = " · ".join(state.consumption(times=True))
+    here = f"{ended:,} of {called:,} finished"
+    spent = " · ".join(state.consumption())
     return element(
         "div",
-        *_row("Run", "supersteps", state.supersteps, state.total, state.count, spent, elapsed_s=state.elapsed_s),
-        *_row("Now", "executors", ended, called, here, state.names_at_work, class_=" abp-here"),
+        *_row("Run", "supersteps", (state.supersteps, state.total), state.count, spent, state.elapsed_s),
+        *_row("Now", "executors", (ended, called), here, state.names_at_work),
         class_="abp",
         role="group",
         aria_label=f"Progress of {name}",
     )
 
 
-def _row(  # noqa: PLR0913 - the parts of a row
-    label: str,
-    what: str,
-    value: int,
-    total: int | None,
-    text: str,
-    more: str,
-    *,
-    elapsed_s: float = 0.0,
-    class_: str = "",
+def _row(
+    label: str, what: str, share: tuple[int, int | None], text: str, more: str, elapsed_s: float = 0.0
 ) -> list[Markup]:
+    value, total = share
     if total is None:
-        turn = elapsed_s % (2 * _TURN_S) / _TURN_S
-        at = 72 * (turn if turn <= 1 else 2 - turn)
+        at = 72 * (1 - abs(1 - elapsed_s % (2 * _TURN_S) / _TURN_S))
         fill = element("div", class_="abp-fill abp-open", style=f"left:{at:.1f}%")
     else:
-        share = 100 * min(value, total) / total if total else 0
-        fill = element("div", class_="abp-fill", style=f"width:{share:.1f}%")
+        value = min(value, total)
+        fill = element("div", class_="abp-fill", style=f"width:{100 * value / max(total, 1):.1f}%")
     bar = element(
         "div",
         fill,
-        class_=f"abp-rail{class_}",
+        class_="abp-rail",
         role="progressbar",
         aria_label=what,
         aria_valuemin=None if total is None else 0,
         aria_valuemax=total,
-        aria_valuenow=None if total is None else min(value, total),
+        aria_valuenow=None if total is None else value,
         aria_valuetext=text,
     )
     words = element("div", element("b", text), element("span", f" · {more}") if more else None, class_="abp-text")
@@ -79,12 +70,7 @@ def _row(  # noqa: PLR0913 - the parts of a row
 
 
 class Widget:
-    """Two bars and a Stop button.
-
-    Args:
-        name: Name of the run.
-        stop: Called when the button is pressed; must return at once.
-    """
+    """Two bars and a Stop button; `stop` is called when it is pressed, and must return at once."""
 
     def __init__(self, name: str, stop: Callable[[], object]) -> None:
         import ipywidgets
@@ -98,10 +84,10 @@ class Widget:
         self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; its last checkpoint continues it")
         self._button.add_class("abp-stop")
         self._button.on_click(lambda _: self._press(stop))
-        self._style = ipywidgets.HTML(f"<style>{read_static('progress.css')}</style>")
-        for hidden in (self._status, self._style):
+        style = ipywidgets.HTML(f"<style>{read_static('progress.css')}</style>")
+        for hidden in (self._status, style):
             hidden.add_class("abp-side")
-        self._box = ipywidgets.HBox([self._bars, self._button, self._status, self._style])
+        self._box = ipywidgets.HBox([self._bars, self._button, self._status, style])
         self._box.add_class("abp-box")
         self._display: Any = show_in_cell(self._box, display_id=True)
 
@@ -111,23 +97,23 @@ class Widget:
         stop()
 
     def draw(self, state: ProgressState) -> None:
-        """Show how far it is."""
+        """Display how far it is."""
         with TRAIT_LOCK:
             self._bars.value = progress_html(state, self._name)
             if state.elapsed_s >= self._next_status_s:
                 self._next_status_s = state.elapsed_s + _LINE_EVERY_S
-                self._status.value = element("span", state.words(times=True), role="status", class_="abp-quiet")
+                self._status.value = element("span", state.words(), role="status", class_="abp-quiet")
 
     def close(self, last_words: str) -> bool:
         """Put one line of text in the place of the bars, so that nothing of them is stored."""
+        from agentbench.notebook.runtime.widgets import close_all
+
         with TRAIT_LOCK:
             self._bars.value = self._status.value = ""
-            for each in (self._bars, self._button, self._status, self._style, self._box):
-                each.close()
-        if self._display is None:
-            return False
-        self._display.update({"text/plain": last_words}, raw=True)
-        return True
+            close_all(self._box)
+        if self._display is not None:
+            self._display.update({"text/plain": last_words}, raw=True)
+        return self._display is not None
 
 
 class Bar:
@@ -137,15 +123,14 @@ class Bar:
         self._bar = importlib.import_module("tqdm.auto").tqdm(total=total, desc=name, unit="superstep", leave=False)
 
     def draw(self, state: ProgressState) -> None:
-        """Show how far it is."""
-        self._bar.set_postfix_str(
-            ", ".join(filter(None, [*state.consumption(times=False), state.names_at_work])), refresh=False
-        )
+        """Display how far it is."""
+        parts = filter(None, [*state.consumption(times=False), state.names_at_work])
+        self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.update(state.supersteps - self._bar.n)
         self._bar.refresh()
 
     def close(self, last_words: str) -> bool:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.close()
         return False
 
@@ -157,10 +142,10 @@ class Lines:
         self._next_at = _LINE_EVERY_S
 
     def draw(self, state: ProgressState) -> None:
-        """Say how far it is, if it is time."""
+        """Print how far it is, if it is time."""
         if state.elapsed_s >= self._next_at:
             self._next_at = state.elapsed_s + _LINE_EVERY_S
-            print(state.words(times=True), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
+            print(state.words(), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
 
     def close(self, last_words: str) -> bool:
         """Do nothing: the lines stay."""

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,8 +46,8 @@ def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
         continues it.
 
     Raises:
-        TypeError: `run` is no run, or `total` is no number of supersteps.
-        ValueError: `total` is less than 1.
+        TypeError: `run` is no run.
+        ValueError: `total` is no number of supersteps, 1 or more.
 
     Example:
         run = workflow.start("hello")
@@ -70,27 +70,22 @@ class Progress:
         status = progress(workflow.start("hello")).wait()
     """
 
-    def __init__(
-        self,
-        run: WorkflowRun,
-        *,
-        total: int | None = None,
-        open_display: Callable[[Progress], Display | None] | None = None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, run: WorkflowRun, *, total: int | None = None) -> None:
         driven: object = run
+        expected: object = total
         if not isinstance(driven, WorkflowRun):
             msg = f"progress() drives a run; got a {type(run).__name__}. Make one: workflow.start(input)."
             raise TypeError(msg)
-        self.state = ProgressState(_check_total(total))
+        if total is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 1):
+            msg = f"total is {total!r}; expected the number of supersteps, 1 or more, or None if it is not known."
+            raise ValueError(msg)
+        self.state = ProgressState(total)
         self.run = run
-        self._open = open_display or _display_for
-        self._now = now
-        self._began = 0.0
+        self._began: float | None = None
         # A tick may come while the run ends: what is closed stays closed.
         self._lock = threading.Lock()
         self._display: Display | None = None
-        self._begun = self._opened = self._over = False
+        self._over = False
 
     @property
     def name(self) -> str:
@@ -98,7 +93,7 @@ class Progress:
         return esc(workflow_name(self.run.workflow), into="line", limit=60)
 
     def __repr__(self) -> str:
-        if not self._begun:
+        if self._began is None:
             return f"Progress({self.name}, not begun: await it, or call its wait())"
         return f"Progress({self.name}, {self.state.count}, {self.state.state})"
 
@@ -106,7 +101,8 @@ class Progress:
         return self._drive().__await__()
 
     async def _drive(self) -> WorkflowRunState:
-        loop = _home_loop()
+        on_kernel = settings.current().loop == "kernel" or not _bridge.threads_available()
+        loop = asyncio.get_running_loop() if on_kernel else None  # None: the engine's
         with self._drawing(loop):
             await wait(_bridge.submit(self._watch(), loop=loop))
         return self.run.status
@@ -130,8 +126,8 @@ class Progress:
     @contextmanager
     def _drawing(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
         """Draw while the run is driven, and leave one line when it is over."""
-        self._begun, self._began = True, self._now()
-        ticking = _bridge.submit(self._tick(), loop=loop)
+        self._began = began = time.monotonic()
+        ticking = _bridge.submit(self._tick(began), loop=loop)
         try:
             yield
         finally:
@@ -139,49 +135,22 @@ class Progress:
             with self._lock:
                 self._over = True
             self.state.state = str(self.run.status)
-            self.state.elapsed_s = self._now() - self._began
-            text = self.state.last_words(self.name, times=not _is_compared())
+            self.state.elapsed_s = time.monotonic() - began
+            text = f"{self.name}: {self.state.last_words(times=not _is_compared())}"
             if self._display is None or not self._display.close(text):
                 print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
 
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(_TICK_S)
-            self.tick()
-
-    def tick(self) -> None:
-        """Draw how far it is, if it has lasted long enough to be worth a bar."""
+    async def _tick(self, began: float) -> None:
+        await asyncio.sleep(_SHOW_AFTER_S)
         with self._lock:
-            self.state.elapsed_s = self._now() - self._began
-            if self._over or self.state.elapsed_s < _SHOW_AFTER_S:
-                return
-            if not self._opened:
-                self._opened = True
-                self._display = self._open(self)
-            if self._display is not None:
-                self._display.draw(self.state)
-
-
-def _check_total(total: int | None) -> int | None:
-    if total is None:
-        return None
-    if isinstance(total, bool) or not isinstance(total, int):
-        msg = f"total is {total!r}; expected the number of supersteps, or None if it is not known."
-        raise TypeError(msg)
-    if total < 1:
-        msg = f"total is {total}; expected 1 superstep or more, or None if the number is not known."
-        raise ValueError(msg)
-    return total
-
-
-def _home_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop on which runs are driven, `None` for the engine's."""
-    if settings.current().loop == "kernel" or not _bridge.threads_available():
-        return asyncio.get_running_loop()
-    return None
-
-
-# --- where it is drawn ------------------------------------------------------------------------------------------------
+            self._display = display = None if self._over else _display_for(self)
+        while display is not None:
+            with self._lock:
+                if self._over:
+                    return
+                self.state.elapsed_s = time.monotonic() - began
+                display.draw(self.state)
+            await asyncio.sleep(_TICK_S)
 
 
 def _is_compared() -> bool:
@@ -194,6 +163,5 @@ def _display_for(bar: Progress) -> Display | None:
         return None
     if in_kernel() and importlib.util.find_spec("ipywidgets") is not None:
         return Widget(bar.name, bar.stop)
-    if not sys.stderr.isatty():
-        return Lines()
-    return Bar(bar.name, bar.state.total) if importlib.util.find_spec("tqdm") is not None else Lines()
+    has_bar = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    return Bar(bar.name, bar.state.total) if has_bar else Lines()

@@ -8,31 +8,17 @@ from typing import Any
 from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, duration_text
+from agentbench.notebook.text.phrases import count_text, duration_text, state_text
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ProgressState"]
 
 _NAMES = 4
-_ENDS = {
-    "IDLE": "done",
-    "IDLE_WITH_PENDING_REQUESTS": "waits for an answer",
-    "FAILED": "failed",
-    "CANCELLED": "stopped",
-}
 
 
 @dataclass
 class ProgressState:
-    """How far a run is.
-
-    Attributes:
-        total: Supersteps expected, `None` if unknown.
-        supersteps: Supersteps that have ended, that of the start executors included.
-        tokens: Tokens that agents used.
-        elapsed_s: Seconds since it began.
-        state: Of the run, as last reported.
-    """
+    """How far a run is: supersteps that ended of those expected, tokens that agents used, seconds since it began."""
 
     total: int | None = None
     supersteps: int = 0
@@ -45,6 +31,7 @@ class ProgressState:
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Take in one event."""
         if event.type == "superstep_started":
+            # What the start executors do comes before the first of these events, and counts as a superstep.
             self.supersteps += bool(self._here.calls) and self.supersteps == 0
             self._calls_before = self.calls
             self._here = Superstep(event.iteration or 0)
@@ -61,11 +48,6 @@ class ProgressState:
         return self._calls_before + self.share_here[1]
 
     @property
-    def at_work(self) -> tuple[str, ...]:
-        """Executors whose handlers run now."""
-        return tuple(call.executor for call in list(self._here.calls.values()) if call.at_work > 0)
-
-    @property
     def share_here(self) -> tuple[int, int]:
         """Handlers that ended, and handlers that were called, in the current superstep."""
         calls = list(self._here.calls.values())
@@ -74,10 +56,11 @@ class ProgressState:
 
     @property
     def names_at_work(self) -> str:
-        """The executors at work, in words; the first four of many."""
-        names = [esc(name, into="line", limit=32) for name in self.at_work]
-        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-        return f"{', '.join(names[:_NAMES])}{more}"
+        """The executors whose handlers run now; the first four of many."""
+        at_work = [call.executor for call in list(self._here.calls.values()) if call.at_work > 0]
+        names = [esc(name, into="line", limit=32) for name in at_work[:_NAMES]]
+        more = f" and {len(at_work) - _NAMES} more" if len(at_work) > _NAMES else ""
+        return f"{', '.join(names)}{more}"
 
     @property
     def count(self) -> str:
@@ -86,19 +69,17 @@ class ProgressState:
             return count_text(self.supersteps, "superstep")
         return f"{self.supersteps:,} of {count_text(self.total, 'superstep')}"
 
-    def consumption(self, *, times: bool) -> list[str]:
+    def consumption(self, *, times: bool = True) -> list[str]:
         """The tokens, if any, and the time that the run has used."""
         tokens = [count_text(self.tokens, "token")] if self.tokens else []
         return [*tokens, duration_text(self.elapsed_s)] if times else tokens
 
-    def words(self, *, times: bool) -> str:
+    def words(self, *, times: bool = True) -> str:
         """How far it is, in one line."""
         parts = [self.count, count_text(self.calls, "call"), *self.consumption(times=times)]
-        if self.at_work:
-            parts.append(f"at work: {self.names_at_work}")
-        return ", ".join(parts)
+        return ", ".join([*parts, f"at work: {self.names_at_work}"] if self.names_at_work else parts)
 
-    def last_words(self, name: str, *, times: bool) -> str:
-        """The one line that stays."""
-        self._calls_before, self._here = self.calls, Superstep(0)
-        return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
+    def last_words(self, *, times: bool) -> str:
+        """How it ended, in one line."""
+        state = "paused" if self.state.startswith("IN_PROGRESS") else state_text(self.state)
+        return ", ".join([state, self.count, count_text(self.calls, "call"), *self.consumption(times=times)])
