@@ -412,7 +412,7 @@ def test_a_listener_that_raises_disturbs_nothing_and_is_logged(panel: Stepper) -
     panel.on("step", broken)
     panel.step()
     assert panel.status == "paused"
-    assert any("on('step') raised RuntimeError: oh no" in line.text for line in panel._screen.view.log)
+    assert any("on('step') raised RuntimeError: oh no" in line.text for line in panel._screen.state.log)
 
 
 def test_a_listener_that_waits_for_the_stepper_gets_the_await_form(panel: Stepper) -> None:

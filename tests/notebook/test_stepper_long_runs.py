@@ -51,9 +51,9 @@ def test_a_superstep_does_not_copy_the_events_of_those_before_it(monkeypatch: py
 def test_the_stops_of_the_scrubber_are_made_once() -> None:
     panel = counting(3)
     panel.step(3)
-    before = panel._screen.view.scrubber.stops
+    before = panel._screen.state.stops
     panel.run()
-    after = panel._screen.view.scrubber.stops
+    after = panel._screen.state.stops
     assert [label for label, _ in after] == [f"superstep {number}" for number in range(7)]
     assert all(old is new for old, new in zip(before, after[:3], strict=True))
     panel.close()

@@ -27,7 +27,7 @@ from agentbench.notebook.stepping.model.messages import (
     TakeStep,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.view import view_of
+from agentbench.notebook.stepping.view.screen_state import screen_of
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.break_places import Hit
@@ -168,7 +168,7 @@ def test_exactly_the_calls_of_a_state_are_allowed_and_their_buttons_on(
 ) -> None:
     after(status, model)
     assert (status_of(model), model.allowed) == (status, CALLS[status])
-    buttons = view_of(model).buttons
+    buttons = screen_of(model).buttons
     assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(CALLS[status])
 
 
@@ -259,7 +259,7 @@ def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> Non
     engine.model.step()
     engine.model.fail(StepFailed(OSError("disk full"), engine.facts))
     assert status_of(engine.model) is S.PAUSED
-    assert view_of(engine.model).banner.text == "OSError: disk full"
+    assert screen_of(engine.model).banner.text == "OSError: disk full"
 
 
 # --- people in the loop -----------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engi
     engine.saw(INVOKED("review"))
     assert engine.model.take_answer(replace(engine.facts, requests=())) is None
     assert status_of(engine.model) is S.STEPPING
-    assert view_of(engine.model).states["review"] == "running"
-    assert view_of(engine.model).requests == ()
+    assert screen_of(engine.model).states["review"] == "running"
+    assert screen_of(engine.model).requests == ()
 
 
 # --- looking back, and going on from there ----------------------------------------------------------------------------
@@ -379,14 +379,14 @@ def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None
     engine.model.step()
     engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
-    view = view_of(engine.model)
+    view = screen_of(engine.model)
     shown = [view.header.line, view.announcement, view.banner.text, *(line.text for line in view.log)]
     assert not any(character in text for text in shown for character in "\u202e\x00\n")
 
 
 def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
     engine.saw(*(WorkflowEvent("log", f"line {i}", executor_id="plan") for i in range(300)))
-    log = view_of(engine.model).log
+    log = screen_of(engine.model).log
     assert (len(log), log[0].text, log[-1].text) == (200, "plan: line 100", "plan: line 299")
 
 
@@ -427,6 +427,6 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
         elif isinstance(todo, Fork) and model.status is S.STEPPING:
             engine.facts = RunFacts(run_id=f"{engine.facts.run_id}'", superstep=1, planned=GOES_ON)
             model.take_fork(engine.facts)
-        buttons = view_of(model).buttons
+        buttons = screen_of(model).buttons
         assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(model.allowed)
         assert (model.status in (S.STEPPING, S.RUNNING) or model.playing) == ("pause" in model.allowed)

@@ -100,15 +100,14 @@ def panel(wire: Wire) -> Iterator[Stepper]:
 
 def say(panel: Stepper, kind: str, **more: Any) -> None:
     """What the page would say."""
-    page: Any = panel._screen._page
-    page._hear({"kind": kind, "view": "view-1", **more})
+    panel._screen._hear({"kind": kind, "view": "view-1", **more})
 
 
 def settled(panel: Stepper) -> None:
     """Let everything be drawn that has happened so far, where it is always drawn: on the loop of the runs."""
     done = threading.Event()
-    panel._screen.soon(panel._screen._draw)
-    panel._screen.soon(done.set)
+    panel._session.soon(panel._screen._draw)
+    panel._session.soon(done.set)
     assert done.wait(WAIT_S)
 
 
@@ -224,7 +223,7 @@ def test_of_the_line_of_checkpoints_only_what_is_new_is_sent(panel: Stepper, wir
     settled(panel)
     assert [checkpoint_id for _, checkpoint_id in stops_seen(wire)] == [i.checkpoint_id for i in panel.checkpoints]
     settled(panel)
-    assert not any("stops" in m for part, m in wire.sent[-3:] if part == "top")
+    assert not any(m.get("stops") for part, m in wire.sent[-3:] if part == "top")
 
 
 def test_going_to_a_checkpoint_shows_it(panel: Stepper, wire: Wire) -> None:
@@ -441,7 +440,7 @@ def test_nothing_that_a_run_holds_is_in_the_state_of_any_widget(wire: Wire) -> N
     panel.run()
     settled(panel)
     for tab in ("messages", "events", "node"):
-        panel._screen.open_tab(tab)
+        panel._screen._input.open_tab(tab)
         settled(panel)
     panel.respond(panel.pending[0].request_id, False)
     panel.run()

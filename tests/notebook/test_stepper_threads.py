@@ -171,7 +171,7 @@ def test_an_executor_that_exits_has_failed_and_its_superstep_can_be_taken_again(
     panel = stepper(WorkflowBuilder(start_executor=first, name="exits").add_edge(first, last).build(), "x")
     assert panel.run() == "failed"
     assert isinstance(panel.error, SystemExit)
-    assert "SystemExit: 3" in panel._screen.view.banner.text
+    assert "SystemExit: 3" in panel._screen.state.banner.text
     panel.step()
     assert (panel.status, panel.superstep) == ("done", 1)
     panel.close()

@@ -12,7 +12,7 @@ from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepping.model.commands import COMMANDS
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.view import SIGNS, StepperView, view_of
+from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
 from agentbench.workflows.run.break_places import Hit, breakpoint_at, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
@@ -43,7 +43,7 @@ def edited(made: StepperModel, *paths: str) -> StepperModel:
     return made
 
 
-def labels(view: StepperView) -> dict[str, str]:
+def labels(view: ScreenState) -> dict[str, str]:
     return {button.name: button.label for button in view.buttons}
 
 
@@ -67,7 +67,7 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     hits = (Hit(point),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
     made.end_step(StepEnded(StepReport(1, [], None), told, hits=hits))
-    view = view_of(made)
+    view = screen_of(made)
     assert view.header.status == "paused (breakpoint: review)"
     assert view.banner.text == "Breakpoint: review. Superstep 2 is next: review gets 1 message."
     assert [(each.text, each.reached) for each in view.breakpoints] == [("before review", True)]
@@ -81,29 +81,29 @@ def test_a_condition_that_raised_is_reported() -> None:
     hits = (Hit(point, KeyError("x")),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
     made.end_step(StepEnded(StepReport(1, [], None), told, hits=hits))
-    assert "raised KeyError: 'x'" in view_of(made).banner.text
+    assert "raised KeyError: 'x'" in screen_of(made).banner.text
 
 
 def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
     made.go_back()
-    banner = view_of(made).banner
+    banner = screen_of(made).banner
     assert banner.text.startswith("Viewing checkpoint 2 of 3 (superstep 1). Nothing is executed; Step goes on")
     assert banner.actions == (("live", "Back to now"),)
-    assert "2 of 3" in view_of(made).header.status
-    assert [command for command, _ in view_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
+    assert "2 of 3" in screen_of(made).header.status
+    assert [command for command, _ in screen_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
 
 
 def test_a_new_run_is_offered_in_one_line() -> None:
     made = model()
     made.go_back()
     made.step()
-    banner = view_of(made).banner
+    banner = screen_of(made).banner
     assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 stays as it is."
     assert banner.actions == (("confirm", "Start a new run here"), ("cancel", "Keep looking"))
     at_now = edited(model())
     at_now.step()
-    banner = view_of(at_now).banner
+    banner = screen_of(at_now).banner
     assert banner.text == "Going on from here with 1 edit starts a new run; run-1 stays as it is."
 
 
@@ -116,7 +116,7 @@ def test_a_new_run_is_offered_in_one_line() -> None:
     ],
 )
 def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: str) -> None:
-    view = view_of(model(facts(supersteps, status="CANCELLED")))
+    view = screen_of(model(facts(supersteps, status="CANCELLED")))
     assert view.banner.text == f"The run was stopped. {words}"
     offered = {button.name for button in view.buttons if button.enabled}
     assert ("back" in offered, "fork" in offered) == (supersteps > 1, supersteps > 0)
@@ -128,11 +128,11 @@ def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: s
 def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
     made = model()
     made.close()
-    view = view_of(made)
+    view = screen_of(made)
     assert [button.name for button in view.buttons if button.enabled] == []
     assert enabled(view.run_menu) == []
     assert enabled(view.more_menu) == ["help"]
-    assert not view.scrubber.enabled
+    assert not view.scrubbing
 
 
 # --- what the controls ask --------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
     made.go_back()
     edited(made)
     made.step()
-    view = view_of(made)
+    view = screen_of(made)
     shown = {
         *labels(view),
         *enabled(view.run_menu),

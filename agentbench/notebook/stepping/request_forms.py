@@ -10,7 +10,7 @@ import ipywidgets
 from agentbench.notebook.forms.form import Form, request_form
 from agentbench.notebook.history.questions import Request
 from agentbench.notebook.runtime.widgets import close_all
-from agentbench.notebook.stepping.view.view import StepperView
+from agentbench.notebook.stepping.view.screen_state import ScreenState
 
 __all__ = ["RequestForms"]
 
@@ -32,11 +32,11 @@ class RequestForms:
         self._open: dict[str, Form] = {}
         self._moved = -1
 
-    def show(self, view: StepperView, steps: int) -> bool:
+    def show(self, view: ScreenState, steps: int) -> bool:
         """Bring the forms up to date.
 
         Args:
-            view: The view of the stepper.
+            view: What the stepper displays.
             steps: How many supersteps were taken; an answered form goes when that changes.
 
         Returns:

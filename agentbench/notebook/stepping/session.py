@@ -97,6 +97,27 @@ class StepperSession:
         """The present run, `None` until it is open."""
         return None if self._run is None else self._run.handle
 
+    @property
+    def _loop_of_runs(self) -> asyncio.AbstractEventLoop:
+        return self.loop or engine_thread().loop
+
+    @property
+    def on_own_loop(self) -> bool:
+        """Whether the caller runs on the loop of the runs, where waiting for it would never end."""
+        try:
+            return asyncio.get_running_loop() is self._loop_of_runs
+        except RuntimeError:
+            return False
+
+    def soon(self, call: Callable[[], object]) -> None:
+        """Call a function on the loop of the runs, where reading a run races with nothing."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed: the process ends
+            self._loop_of_runs.call_soon_threadsafe(call)
+
+    def call_later(self, delay_s: float, call: Callable[[], object]) -> None:
+        """Call a function on the loop of the runs after some seconds."""
+        self.soon(lambda: self._loop_of_runs.call_later(delay_s, call))
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[StepperModel]:
         """Hold the model still while it is read."""
@@ -116,7 +137,7 @@ class StepperSession:
         if stopped_playing:
             self.cut_rest_short()
         if has_moved:
-            call_on(self.loop or engine_thread().loop, self._emit_statuses)
+            call_on(self._loop_of_runs, self._emit_statuses)
         self._on_change()
         return instruction
 
@@ -277,13 +298,17 @@ class StepperSession:
         finally:
             self._settling = False
 
-    async def answer(self, request_id: str, value: Any) -> None:
-        """Send an answer to the run, and go on if that was requested.
+    def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
+        """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it.
 
         Raises:
-            RequestAlreadyAnswered: The request was answered before.
-            ValueError: There is no such request, or the answer is not of its type.
+            StepperClosed: The stepper was closed.
         """
+        with self._lock:
+            self.model.require_open()
+        return self.start(self._answer(request_id, value))
+
+    async def _answer(self, request_id: str, value: Any) -> None:
         async with self._turn:
             run = self._require_run()
             await run.answer(request_id, value)

@@ -256,7 +256,7 @@ class Stepper:
             ValueError: There is no such request, or the answer is not of its type; it stays open.
             RequestAlreadyAnswered: The request was answered before.
         """
-        self._wait("respond", lambda: self._screen.answer(id_of_request(request), value))
+        self._wait("respond", lambda: self._session.answer(id_of_request(request), value))
 
     # ---- looking back ------------------------------------------------------------------------------------------------
 
@@ -463,7 +463,7 @@ class Stepper:
             NestedLoopError: Waiting here would never end; it names `twin`, to be awaited instead.
         """
         __tracebackhide__ = True  # of IPython
-        if self._screen.on_own_loop:
+        if self._session.on_own_loop:
             raise NestedLoopError(twin, f"stepper.{call} waits for the loop of this very thread")
         _bridge.require_blocking(twin)
         with _bridge.cancelled_with_caller():
@@ -471,7 +471,7 @@ class Stepper:
 
     def _settle(self, future: EngineFuture[Any]) -> None:
         """Wait for work, unless this is the loop that does it."""
-        if not self._screen.on_own_loop:
+        if not self._session.on_own_loop:
             _bridge.wait_sync(future)
 
     def _raise_error(self) -> None:

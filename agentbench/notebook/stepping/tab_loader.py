@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -12,14 +13,14 @@ from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
-from agentbench.notebook.stepping.view.tabs import Content, Sources, content_of
+from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.value_tree import ValueTree
 
 __all__ = ["StepperTabs"]
 
 _MOST_LOADED = 4  # loaded checkpoints
-_LOADING = Content("Loading the checkpoint …", ValueTree())
+_MOST_CONTENTS = 4  # a page's message may cross with the next content sent to it
 
 
 class StepperTabs:
@@ -44,14 +45,38 @@ class StepperTabs:
         self._loaded: dict[str, WorkflowCheckpoint | str] = {}  # by id; a text says why it could not be loaded
         self._loading: set[str] = set()
         self._compared: tuple[list[str], CheckpointDiff | None] = ([], None)
-        self._made: tuple[object, Content] = (None, _LOADING)
+        self._made_of: object = None
+        self._contents: tuple[Content, ...] = (NO_CONTENT,)  # the newest last
 
-    def load(self) -> None:
-        """Start to load the checkpoints that the open tab needs and does not have. On the loop of the runs."""
+    @property
+    def content(self) -> Content:
+        """The newest content."""
+        return self._contents[-1]
+
+    def content_at(self, stamp: int) -> Content:
+        """Return the content with a stamp; `LookupError` if it is no longer stored."""
+        for content in self._contents:
+            if content.stamp == stamp:
+                return content
+        raise LookupError(stamp)
+
+    def update(self) -> None:
+        """Make the content of the open tab again, if something has changed. On the loop of the runs."""
         with self._session.reading() as model:
-            wanted = self._compared_ids(model) if self.open == "diff" else []
-            if model.viewing is not None:
-                wanted.append(model.past[model.viewing].info.checkpoint_id)
+            self._load(model)
+            viewed = None if model.viewing is None else model.line.displayed_id
+            events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
+            made_of = (self.open, self.selected, model.revision, tuple(self._loaded), events)
+            if made_of != self._made_of:
+                self._made_of = made_of
+                content = replace(self._make(model, viewed), stamp=self.content.stamp + 1)
+                self._contents = (*self._contents, content)[-_MOST_CONTENTS:]
+
+    def _load(self, model: StepperModel) -> None:
+        """Start to load the checkpoints that the open tab needs and does not have."""
+        wanted = self._compared_ids(model) if self.open == "diff" else []
+        if model.viewing is not None:
+            wanted.append(model.past[model.viewing].info.checkpoint_id)
         for each in wanted:
             if each not in self._loaded and each not in self._loading:
                 self._loading.add(each)
@@ -73,21 +98,8 @@ class StepperTabs:
             self._loaded.pop(next(iter(self._loaded)))
         self._on_loaded()
 
-    @property
-    def content(self) -> Content:
-        """The content of the open tab; the same object until something changes. On the loop of the runs."""
-        with self._session.reading() as model:
-            viewed = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
-            checkpoint = None if viewed is None else self._loaded.get(viewed)
-            if viewed is not None and checkpoint is None:
-                return _LOADING
-            events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
-            made_of = (self.open, self.selected, model.revision, tuple(self._loaded), events)
-            if self._made[0] != made_of:
-                self._made = (made_of, self._make(model, checkpoint))
-            return self._made[1]
-
-    def _make(self, model: StepperModel, checkpoint: WorkflowCheckpoint | str | None) -> Content:
+    def _make(self, model: StepperModel, viewed: str | None) -> Content:
+        checkpoint = None if viewed is None else self._loaded.get(viewed, "Loading the checkpoint …")
         if isinstance(checkpoint, str):
             return Content(checkpoint, ValueTree())
         handle = self._session.handle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentbench.notebook.history.log import deliveries_text, failures_of, outputs_of
@@ -43,8 +43,20 @@ class Banner:
     actions: Actions = ()
 
 
-def banner_of(model: StepperModel) -> Banner:
-    """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run."""
+def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
+    """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run.
+
+    Args:
+        model: The stepper's model.
+        drafts: How many values of the displayed checkpoint were typed and not staged yet.
+    """
+    banner = _news(model)
+    if not drafts:
+        return banner
+    return replace(banner, text=f"{banner.text} {count_text(drafts, 'typed value')} not staged yet, so not used.")
+
+
+def _news(model: StepperModel) -> Banner:
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
     if model.confirming is not None:

@@ -20,7 +20,7 @@ from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
-__all__ = ["TABS", "Breaks", "Content", "Sources", "content_of"]
+__all__ = ["NO_CONTENT", "TABS", "Breaks", "Content", "Sources", "content_of"]
 
 #: Name and label of each tab.
 TABS = (
@@ -60,6 +60,7 @@ class Content:
         changes: Groups of changes, each with a title.
         displays: Objects as they display themselves.
         checkpoint_id: The displayed checkpoint, to which edits apply. `None` before the first.
+        stamp: Another number for each content of a stepper: a page names it in what it says of the content.
     """
 
     title: str
@@ -69,6 +70,10 @@ class Content:
     changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
     displays: tuple[Display, ...] = ()
     checkpoint_id: str | None = None
+    stamp: int = 0
+
+
+NO_CONTENT = Content("", ValueTree())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Pure: the view of a stepper, as texts and flags. Reads the model, knows no widget."""
+"""Pure: everything that a page displays of a stepper, as texts and flags. Reads the model, knows no widget."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,13 @@ from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_words
+from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 
-__all__ = ["SIGNS", "BreakpointRow", "Header", "Scrubber", "StepperView", "view_of"]
+__all__ = ["SIGNS", "BreakpointRow", "EditPlace", "Header", "ScreenState", "screen_of"]
 
 _S = StepperStatus
 
@@ -39,19 +40,13 @@ _STATUS_WORDS = {_S.WAITING: "waiting for an answer", _S.DONE: "finished"}
 
 _NAMED = 3  # executors in the header
 
+#: The id of a checkpoint, and the path of a value in it that may be edited.
+EditPlace = tuple[str | None, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The one line above everything, in its parts.
-
-    Attributes:
-        name: The workflow.
-        run: Id of the run.
-        superstep: The last finished one, in words.
-        sign: Second sign of the status.
-        status: The status in words, with what is at work or why it rests.
-        figures: Which code is older, elapsed time and tokens, where known.
-    """
+    """The one line above everything, in its parts; `sign` is the second sign of the status."""
 
     name: str
     run: str
@@ -68,31 +63,8 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Scrubber:
-    """The line of checkpoints that leads to now.
-
-    Attributes:
-        stops: (label, checkpoint id), oldest first.
-        index: The displayed one, `None` when there are none.
-        position: `checkpoint 4 of 7`, or `no checkpoint`.
-        enabled: Whether another one may be displayed now.
-    """
-
-    stops: tuple[tuple[str, str], ...]
-    index: int | None
-    position: str
-    enabled: bool
-
-
-@dataclass(frozen=True, slots=True)
 class BreakpointRow:
-    """A breakpoint as it is listed.
-
-    Attributes:
-        id: Its id.
-        text: Where it is, in words.
-        reached: Whether it is what the run pauses at now.
-    """
+    """A breakpoint as it is listed; `reached`: the run pauses at it now."""
 
     id: str
     text: str
@@ -100,7 +72,7 @@ class BreakpointRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StepperView:
+class ScreenState:
     """Everything that a page displays of a stepper, at one time.
 
     Attributes:
@@ -110,14 +82,22 @@ class StepperView:
         buttons: The controls.
         run_menu: Ways to run.
         more_menu: The further commands.
-        banner: The news.
-        scrubber: The line of checkpoints.
+        banner: The most urgent news.
+        stops: (label, id) of the checkpoints that lead to now, oldest first.
+        index: The displayed one of them, `None` when there are none.
+        position: `checkpoint 4 of 7`, or `no checkpoint`.
+        scrubbing: Whether another checkpoint may be displayed now.
         breakpoints: Where the run is to pause.
         states: State of each element of the graph.
         badges: Short texts by executor.
         requests: The open requests, oldest first.
         requests_title: Their number, in words.
+        supersteps: How many supersteps were taken.
         log: The newest lines.
+        log_total: How many lines were ever written.
+        tab: Name of the open tab.
+        content: The content of that tab.
+        drafts: Where values were typed and not staged yet.
     """
 
     status: StepperStatus
@@ -127,41 +107,67 @@ class StepperView:
     run_menu: tuple[Control, ...]
     more_menu: tuple[Control, ...]
     banner: Banner
-    scrubber: Scrubber
+    stops: tuple[tuple[str, str], ...]
+    index: int | None
+    position: str
+    scrubbing: bool
     breakpoints: tuple[BreakpointRow, ...]
     states: dict[Element, str]
     badges: dict[str, str]
     requests: tuple[WorkflowEvent[Any], ...]
     requests_title: str
+    supersteps: int
     log: tuple[LogLine, ...]
+    log_total: int
+    tab: str
+    content: Content
+    drafts: frozenset[EditPlace]
 
 
-def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = ()) -> StepperView:
+def screen_of(
+    model: StepperModel,
+    *,
+    tab: str = "state",
+    content: Content = NO_CONTENT,
+    drafts: Collection[EditPlace] = (),
+    times: bool = True,
+    older: Sequence[str] = (),
+) -> ScreenState:
     """Read the model.
 
     Args:
         model: The stepper's model.
+        tab: Name of the open tab.
+        content: The content of that tab.
+        drafts: Where values were typed and not staged yet.
         times: Whether durations are included; not in notebooks whose outputs are compared.
         older: Ids of the executors whose code was changed since the workflow was built.
     """
-    facts = model.facts
     header = _header(model, times=times, older=older)
-    waiting = facts.requests if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
-    return StepperView(
+    requests = tuple(model.facts.requests) if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
+    return ScreenState(
         status=model.status,
         header=header,
         announcement=_announce(model, header),
         buttons=tuple(each.control(model) for each in BUTTONS),
         run_menu=tuple(each.control(model) for each in RUN_MENU),
         more_menu=tuple(each.control(model) for each in MORE_MENU),
-        banner=banner_of(model),
-        scrubber=_scrubber(model),
+        banner=banner_of(model, sum(place[0] == model.line.displayed_id for place in drafts)),
+        stops=tuple(past.stop for past in model.past),
+        index=model.displayed,
+        position="no checkpoint" if model.displayed is None else f"checkpoint {place_words(model)}",
+        scrubbing=len(model.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
         breakpoints=tuple(_breakpoint(model, each) for each in model.board.all),
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
-        requests=tuple(waiting),
-        requests_title=count_text(len(waiting), "request") if waiting else "",
+        requests=requests,
+        requests_title=count_text(len(requests), "request") if requests else "",
+        supersteps=len(model.reports),
         log=tuple(model.log),
+        log_total=model.log_total,
+        tab=tab,
+        content=content,
+        drafts=frozenset(drafts),
     )
 
 
@@ -218,14 +224,7 @@ def _announce(model: StepperModel, header: Header) -> str:
     return words
 
 
-# --- controls ---------------------------------------------------------------------------------------------------------
-
-
-def _scrubber(model: StepperModel) -> Scrubber:
-    stops = tuple(past.stop for past in model.past)
-    position = "no checkpoint" if model.displayed is None else f"checkpoint {place_words(model)}"
-    enabled = len(stops) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED)
-    return Scrubber(stops, model.displayed, position, enabled)
+# --- breakpoints -----------------------------------------------------------------------------------------------------
 
 
 def _breakpoint(model: StepperModel, each: Breakpoint) -> BreakpointRow:

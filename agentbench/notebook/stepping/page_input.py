@@ -1,0 +1,280 @@
+"""What people do on the pages of a stepper: messages of a page become changes of the model, and answers to the page.
+
+Each message has a `kind`, the fields that `_FIELDS` names, and `view`, the id of the view that sends it; `stamp` is
+that of the content in this view. The answers are `level`, `full`, `draft` and `edited` to the side, `offers` and
+`problem` to the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from agentbench.exceptions import InvalidEdit, NotebookError
+from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
+from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.stepping.model.commands import COMMANDS
+from agentbench.notebook.stepping.session import StepperSession
+from agentbench.notebook.stepping.tab_loader import StepperTabs
+from agentbench.notebook.stepping.view.messages import level_rows
+from agentbench.notebook.stepping.view.screen_state import EditPlace
+from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.value_tree import Entry
+
+__all__ = ["PageInput"]
+
+Message = dict[str, Any]
+
+_FIELDS: dict[str, dict[str, type]] = {
+    "press": {"name": str},  # and `value`: what was typed
+    "goto": {"id": str},
+    "tab": {"name": str},
+    "level": {"stamp": int, "path": list, "start": int},
+    "full": {"stamp": int, "path": list},
+    "draft": {"stamp": int, "path": list},
+    "typed": {"stamp": int, "path": list},  # and `text`, or none when it is given up
+    "edit": {"stamp": int, "path": list, "text": str, "key": str},
+    "discard": {"stamp": int, "path": str},
+    "offers": {},
+    "break": {"sort": str, "choice": int},  # and `value`, `once`
+    "breakNode": {"stamp": int, "when": str, "on": bool},
+    "unbreak": {"id": str},
+}
+_OPENS_TAB = {"edit": "state", "see_edits": "diff", "see_output": "output"}
+
+
+class PageInput:
+    """Takes what people press and type. What is not possible now changes nothing: the page is drawn again.
+
+    Args:
+        session: The session being driven.
+        tabs: The tabs beside the graph.
+        executors: The executors of the workflow, by id.
+        send: Sends a message to a part of the page.
+        redraw: Draws the page soon.
+        show_top: Sends header, controls and news at once.
+
+    Attributes:
+        drafts: The texts that were typed and not staged yet.
+        focus_view: The view in which a person has let the run move, `None` after everything else.
+    """
+
+    def __init__(
+        self,
+        session: StepperSession,
+        tabs: StepperTabs,
+        executors: Any,
+        *,
+        send: Callable[[str, Message], None],
+        redraw: Callable[[], None],
+        show_top: Callable[[], None],
+    ) -> None:
+        self._session = session
+        self._tabs = tabs
+        self._message_types = message_types(executors)
+        self._send = send
+        self._redraw = redraw
+        self._show_top = show_top
+        self._marked: tuple[str, ...] = ()
+        self.drafts: dict[EditPlace, str] = {}
+        self.focus_view: str | None = None
+
+    def hear(self, message: Message) -> None:
+        """Do what a page says; nothing for what no page of ours would say."""
+        handle = {
+            "press": self._press,
+            "goto": lambda message: self._session.dispatch(lambda model: model.go_to(message["id"])),
+            "tab": self._open_tab,
+            "level": self._send_level,
+            "full": self._send_full_text,
+            "draft": self._begin_edit,
+            "typed": self._store_draft,
+            "edit": self._edit,
+            "discard": self._discard,
+            "offers": lambda message: self._session.soon(lambda: self._send_offers(message)),
+            "break": lambda message: self._session.soon(lambda: self._set_breakpoint(message)),
+            "breakNode": self._break_node,
+            "unbreak": self._unbreak,
+        }.get(message["kind"])
+        fields = _FIELDS.get(message["kind"], {})
+        if handle is None or any(type(message.get(name)) is not sort for name, sort in fields.items()):
+            return
+        try:
+            handle(message)
+        except (NotebookError, LookupError, ValueError):
+            self._redraw()
+
+    # ---- controls ----------------------------------------------------------------------------------------------------
+
+    def _press(self, message: Message) -> None:
+        name = message["name"]
+        self.focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
+        if name in _OPENS_TAB:
+            self.open_tab(_OPENS_TAB[name])
+        elif name == "break":
+            if self._tabs.selected is not None:
+                self._toggle_breakpoint(self._tabs.selected, "before")
+        elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
+            self._session.begin(lambda model: act(model, message.get("value")))
+        if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
+            self._show_top()
+
+    def _open_tab(self, message: Message) -> None:
+        if message["name"] in dict(TABS):
+            self.open_tab(message["name"])
+
+    def open_tab(self, name: str) -> None:
+        """Open a tab."""
+        self._tabs.open = name
+        self._redraw()
+
+    def select(self, executor_id: str | None) -> None:
+        """Show a node of the graph in its tab."""
+        self._tabs.selected = executor_id
+        self.open_tab(self._tabs.open if executor_id is None else "node")
+
+    # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
+
+    def _place(self, message: Message) -> tuple[Content, list[int]]:
+        """The content and the path that a message names; `LookupError` if they are not on any page."""
+        content, path = self._tabs.content_at(message["stamp"]), message["path"]
+        if not all(type(each) is int for each in path):
+            raise LookupError(path)
+        return content, path
+
+    def _send_level(self, message: Message) -> None:
+        content, path = self._place(message)
+        level = content.tree.level(path, max(0, message["start"]))
+        self._answer(message, {"kind": "level", "path": path, "level": level_rows(level, content, self.drafts)})
+
+    def _send_full_text(self, message: Message) -> None:
+        content, path = self._place(message)
+        self._answer(message, {"kind": "full", "path": path, "text": content.tree.full_text(path)})
+
+    def _editable(self, message: Message) -> tuple[Entry, EditPlace]:
+        """The value that a page wants to edit, and its place; `LookupError` if it may not."""
+        content, path = self._place(message)
+        entry, where = content.tree.at(path), content.tree.edit_path(path)
+        if where is None:
+            raise LookupError(path)
+        return entry, (content.checkpoint_id, where)
+
+    def _begin_edit(self, message: Message) -> None:
+        entry, where = self._editable(message)
+        answer: Message = {"kind": "draft", "path": message["path"]}
+        try:
+            now = text_of(entry.value)
+            answer |= {"text": now.text, "help": now.help, "draft": self.drafts.get(where)}
+        except ValueError as error:
+            answer["problem"] = str(error)
+        self._answer(message, answer)
+
+    def _store_draft(self, message: Message) -> None:
+        """Store the text being typed, so that it survives a page that is closed or reloaded."""
+        (_, where), text = self._editable(message), message.get("text")
+        before = len(self.drafts)
+        if isinstance(text, str) and len(text) <= LONGEST:
+            self.drafts[where] = text
+        else:
+            self.drafts.pop(where, None)
+        if len(self.drafts) != before:
+            self._redraw()
+
+    def _edit(self, message: Message) -> None:
+        entry, where = self._editable(message)
+        text = message["text"]
+
+        def finish(done: Future[Any]) -> None:
+            error = None if done.cancelled() else done.exception()
+            if error is not None:
+                self.drafts[where] = text
+            problem = "" if error is None else error.problem if isinstance(error, InvalidEdit) else str(error)
+            self._send_edited(message, esc(problem, into="line", limit=400))
+
+        try:
+            value = value_of(text, entry.value)
+        except ValueError as error:
+            self._send_edited(message, str(error))
+            return
+        self.drafts.pop(where, None)
+        checkpoint_id, path = where
+        self._session.start(self._session.stage(path, value, checkpoint_id)).add_done_callback(finish)
+
+    def _send_edited(self, message: Message, problem: str) -> None:
+        self._answer(message, {"kind": "edited", "key": message["key"], "problem": problem})
+
+    def _discard(self, message: Message) -> None:
+        checkpoint_id = self._tabs.content_at(message["stamp"]).checkpoint_id
+        self._session.dispatch(lambda model: model.discard_edits(message["path"], checkpoint_id))
+
+    def _answer(self, message: Message, answer: Message, part: str = "side") -> None:
+        self._send(part, {**answer, "stamp": message.get("stamp"), "view": _view_of(message)})
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------------
+
+    @property
+    def _offers(self) -> tuple[Offer, ...]:
+        """The breakpoints that a person may choose from. On the loop of the runs."""
+        handle = self._session.handle
+        keys = () if handle is None else handle.state
+        return offers_of(self._session.model.activity.nodes, self._message_types, keys)
+
+    def _send_offers(self, message: Message) -> None:
+        offers = [(each.sort, each.label, each.options, each.asks) for each in self._offers]
+        self._answer(message, {"kind": "offers", "offers": offers}, "top")
+
+    def _set_breakpoint(self, message: Message) -> None:
+        try:
+            where = where_of(self._offers, message["sort"], message["choice"], message.get("value"))
+            self._session.break_at(where, once=message.get("once") is True)
+        except (NotebookError, LookupError, ValueError) as error:
+            problem = esc(error.args[0] if error.args else error, into="line", limit=400)
+            self._answer(message, {"kind": "problem", "text": problem}, "top")
+
+    def _break_node(self, message: Message) -> None:
+        breaks = self._tabs.content_at(message["stamp"]).breaks
+        if message["when"] in ("before", "after") and breaks is not None:
+            self._break_at(breaks.executor, message["when"], on=message["on"])
+
+    def _unbreak(self, message: Message) -> None:
+        if any(each.id == message["id"] for each in self._session.model.board.all):
+            self._session.clear(message["id"])
+
+    def _toggle_breakpoint(self, executor_id: str, kind: str) -> None:
+        points = self._session.model.board.all
+        self._break_at(executor_id, kind, on=all((each.kind, each.where) != (kind, executor_id) for each in points))
+
+    def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
+        """Set or remove the breakpoint before or after an executor."""
+        if on:
+            self._session.break_at(f"{kind}:{executor_id}")
+        else:
+            self._session.clear(f"{kind}:{executor_id}")
+
+    def marks_to_show(self) -> tuple[str, ...] | None:
+        """The executors with a breakpoint before or after them, if the picture does not show them yet."""
+        points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
+        marked = tuple(dict.fromkeys(str(each.where) for each in points))
+        if marked == self._marked:
+            return None
+        self._marked = marked
+        return marked
+
+    def take_marks(self, executor_ids: tuple[str, ...]) -> None:
+        """A person has set or removed breakpoints in the picture."""
+        before, self._marked = set(self._marked), executor_ids
+        try:
+            for each in set(executor_ids) - before:
+                self._break_at(each, "before", on=True)
+            for each in before - set(executor_ids):
+                for kind in ("before", "after"):
+                    self._break_at(each, kind, on=False)
+        except (NotebookError, ValueError) as error:
+            self._session.note_down(str(error))
+
+
+def _view_of(message: Message) -> str | None:
+    view = message.get("view")
+    return view if isinstance(view, str) else None

@@ -1,0 +1,93 @@
+"""Pure: a screen as messages to its page, which has three parts: `top`, `side` and `log`.
+
+Any page that has the parts' scripts displays them, with a kernel or without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agentbench.notebook.stepping.model.commands import Control
+from agentbench.notebook.stepping.model.model import LOG_LINES
+from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
+from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.text.value_tree import Level, Row
+
+__all__ = ["level_rows", "log_message", "messages_of", "side_message", "view_message"]
+
+Message = dict[str, Any]
+
+_CHANGE = ("sign", "words", "path", "before", "after", "discards")
+
+
+def messages_of(screen: ScreenState) -> dict[str, Message]:
+    """Return the message of each part of a page that has nothing yet."""
+    return {"top": view_message(screen), "side": side_message(screen), "log": log_message(screen)}
+
+
+def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
+    """Return header, controls and news; of the line of checkpoints only those from `stops_from` on."""
+    return {
+        "kind": "view",
+        "header": asdict(screen.header),
+        "status": str(screen.status),
+        "announcement": screen.announcement,
+        "buttons": _controls(screen.buttons),
+        "banner": asdict(screen.banner),
+        "runMenu": _controls(screen.run_menu),
+        "moreMenu": _controls(screen.more_menu),
+        "breakpoints": [(each.id, each.text, each.reached) for each in screen.breakpoints],
+        "stops": screen.stops[stops_from:],
+        "stopsFrom": stops_from,
+        "index": screen.index,
+        "position": screen.position,
+        "scrubbing": screen.scrubbing,
+    }
+
+
+def log_message(screen: ScreenState, newest: int = LOG_LINES) -> Message:
+    """Return the newest lines of the log, and the last one that is no output of an executor."""
+    return {
+        "kind": "log",
+        "lines": [(line.kind, line.text) for line in screen.log[-newest:]],
+        "headline": next(((line.kind, line.text) for line in reversed(screen.log) if line.kind != "text"), None),
+        "total": screen.log_total,
+        "limit": LOG_LINES,
+    }
+
+
+def side_message(screen: ScreenState) -> Message:
+    """Return the open tab, with the first level of its values."""
+    content = screen.content
+    return {
+        "kind": "side",
+        "tabs": TABS,
+        "tab": screen.tab,
+        "title": content.title,
+        "facts": content.facts,
+        "breaks": None if content.breaks is None else asdict(content.breaks),
+        "changes": [
+            (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows]) for title, rows in content.changes
+        ],
+        "displays": content.displays,
+        "stamp": content.stamp,
+        "checkpoint": content.checkpoint_id,
+        "level": level_rows(content.tree.level(), content, screen.drafts),
+    }
+
+
+def level_rows(level: Level, content: Content, drafts: Collection[EditPlace]) -> Message:
+    """Return a level of values; each row ends with 0 if it cannot be edited, 1 if it can, and 2 if it has a draft."""
+
+    def edits(row: Row) -> int:
+        return 0 if row.path is None else 2 if (content.checkpoint_id, row.path) in drafts else 1
+
+    rows = [(row.name, row.kind, row.text, row.note, row.opens, row.cut, edits(row)) for row in level.rows]
+    return {"rows": rows, "start": level.start, "more": level.more}
+
+
+def _controls(controls: Sequence[Control]) -> list[tuple[object, ...]]:
+    """Controls as the page reads them: a line between the items of a menu is an empty item."""
+    return [(each.name, each.label, each.hint, each.enabled, each.key) if each.name else () for each in controls]
