@@ -4,13 +4,14 @@ import dataclasses
 import re
 import reprlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 
-__all__ = ["fields_of", "line_preview", "mask_secrets", "preview", "tuple_fields"]
+__all__ = ["fields_of", "line_preview", "mask_secrets", "preview"]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
@@ -33,7 +34,7 @@ def mask_secrets(value: object, *, key: object = None) -> object:
         value: Anything.
         key: The name under which the value is stored, if it has one.
     """
-    if key is not None and _hidden(key, value):
+    if value is not None and is_secret_name(key):
         return MASK
     return value if type(value) in _PLAIN else _Masker().mask(value, _DEPTH)
 
@@ -65,24 +66,14 @@ def line_preview(value: object, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _is_short_and_plain(value: object) -> bool:
+def _is_short_and_plain(value: Any) -> bool:
     """Whether a value's `repr` is cheap and shows no secret; most values in tables are like that."""
-    kind = type(value)
-    if kind is dict:
-        items: Iterable[object] = value.values()  # type: ignore[attr-defined]
-        if len(value) > _FEW or any(map(is_secret_name, value)):  # type: ignore[arg-type, call-overload]
-            return False
-    elif kind is list or kind is tuple:
-        items = value  # type: ignore[assignment]
-        if len(value) > _FEW:  # type: ignore[arg-type]
-            return False
-    else:
-        return kind in _PLAIN and kind is not bytes
+    if type(value) not in (dict, list, tuple):
+        return type(value) in _SHORT
+    if len(value) > _FEW or (type(value) is dict and any(map(is_secret_name, value))):
+        return False
+    items = value.values() if type(value) is dict else value
     return all(type(item) in _SHORT or (type(item) is str and len(item) < _SHORT_TEXT) for item in items)
-
-
-def _hidden(key: object, value: object) -> bool:
-    return value is not None and is_secret_name(key)
 
 
 def fields_of(value: object) -> Iterator[tuple[str, object]]:
@@ -93,23 +84,15 @@ def fields_of(value: object) -> Iterator[tuple[str, object]]:
     names = _field_names(value)
     if names is None and hasattr(value, "__dict__") and not isinstance(value, type):
         names = [name for name in vars(value) if not name.startswith("_")]
-    for name in names or ():
-        # A field may be declared and never set.
-        if hasattr(value, name):
-            yield name, getattr(value, name)
+    # A field may be declared and never set.
+    yield from ((name, getattr(value, name)) for name in names or () if hasattr(value, name))
 
 
-def tuple_fields(value: object) -> Sequence[str]:
-    """Names of the items of a named tuple; none for other values."""
-    names = getattr(value, "_fields", ()) if isinstance(value, tuple) else ()
-    return names if isinstance(names, tuple) else ()
-
-
-def _field_names(value: object) -> list[str] | None:
+def _field_names(value: object) -> Sequence[str] | None:
     if isinstance(value, type):
         return None
-    if names := tuple_fields(value):
-        return list(names)
+    if isinstance(value, tuple):
+        return getattr(value, "_fields", None)
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if field.repr]
     declared = getattr(type(value), "model_fields", None)
@@ -147,18 +130,19 @@ class _Masker:
         return f"{type(value).__name__}({', '.join(f'{name}={preview(item)}' for name, item in after.items())})"
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
-        changed = {name: MASK if _hidden(name, item) else self.mask(item, depth) for name, item in value.items()}
+        changed = {
+            name: MASK if item is not None and is_secret_name(name) else self.mask(item, depth)
+            for name, item in value.items()
+        }
         return changed if any(changed[name] is not item for name, item in value.items()) else value
 
     def _items(self, value: "list[object] | tuple[object, ...] | deque[object] | Set[object]", depth: int) -> object:
-        before = list(value)
-        after = [self.mask(item, depth) for item in before]
-        same = [new is old for new, old in zip(after, before, strict=True)]
-        if all(same):
+        pairs = [(item, self.mask(item, depth)) for item in value]
+        if all(old is new for old, new in pairs):
             return value
         if isinstance(value, Set):  # masked parts may be unhashable
-            return {new if same_item else preview(new) for new, same_item in zip(after, same, strict=True)}
-        return next(kind(after) for kind in (list, tuple, deque) if isinstance(value, kind))
+            return {new if new is old else preview(new) for old, new in pairs}
+        return next(kind(new for _, new in pairs) for kind in (list, tuple, deque) if isinstance(value, kind))
 
 
 class _Previewer(reprlib.Repr):
@@ -194,8 +178,9 @@ class _Previewer(reprlib.Repr):
         if level <= 0 and x:
             return "{…}"
         items = [
-            f"{self.repr1(key, level - 1)}: {MASK if _hidden(key, value) else self.repr1(value, level - 1)}"
-            for key, value in list(x.items())[: self.maxdict]
+            f"{self.repr1(key, level - 1)}: "
+            + (MASK if value is not None and is_secret_name(key) else self.repr1(value, level - 1))
+            for key, value in islice(x.items(), self.maxdict)
         ]
         if len(x) > self.maxdict:
             items.append(f"… {len(x) - self.maxdict:,} more")

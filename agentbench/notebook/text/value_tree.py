@@ -7,33 +7,27 @@ reach nothing that was not sent to it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret_name
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
-from agentbench.notebook.text.redact import fields_of, mask_secrets, preview, tuple_fields
+from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 
 __all__ = ["LEVEL_LIMIT", "Entry", "Level", "Row", "ValueTree"]
 
 LEVEL_LIMIT = 200
 FULL_LIMIT = 1_000_000
 _KEY_LIMIT = 120
+_CONTAINERS = (Mapping, Set, list, tuple)
 _ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None), type)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One named value.
-
-    Attributes:
-        name: The key.
-        value: The value.
-        note: A word beside the name, such as `changed`.
-        path: Where the value may be edited, such as `draft.title`; `None` where it may not.
-    """
+    """One named value, with a word beside the name (`changed`) and the path where it may be edited, if it may."""
 
     name: str
     value: object
@@ -43,16 +37,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a tree.
+    """One line of a tree, as text; `kind` is the type and length of the value, empty where the text has it.
 
-    Attributes:
-        name: The key, as text.
-        kind: Type of the value, and its length where it has one; empty where the text has it.
-        text: The value in short.
-        note: A word beside the name.
-        opens: Whether there is a level below.
-        cut: Whether `text` is not all of it.
-        path: Where the value may be edited, `None` where it may not.
+    `opens`: there is a level below; `cut`: `text` is not all of it; `path`: where it may be edited, `None` if masked.
     """
 
     name: str
@@ -74,7 +61,7 @@ class Level:
 
 
 class ValueTree:
-    """Named values, as a tree.
+    """Named values, as a tree. Methods raise `LookupError` for a path that leads nowhere.
 
     Args:
         entries: The first level.
@@ -86,26 +73,17 @@ class ValueTree:
         self.entries = tuple(map(self._as_staged, entries))
 
     def level(self, path: Sequence[int] = (), start: int = 0) -> Level:
-        """The rows below the row at `path`, from the `start`-th on; at most 200.
-
-        Raises:
-            LookupError: There is no such row.
-        """
+        """Return the rows below the row at `path`, from the `start`-th on; at most 200."""
         if path:
             entry = self.at(path)
-            total = _size(entry.value)
-            below: Iterator[Entry] = self._below(entry)
+            total, below = _size(entry.value), self._below(entry)
         else:
             total, below = len(self.entries), iter(self.entries)
         chosen = tuple(_row(each) for each in islice(below, start, start + LEVEL_LIMIT))
         return Level(chosen, start, max(0, total - start - len(chosen)))
 
     def at(self, path: Sequence[int]) -> Entry:
-        """The entry at a place.
-
-        Raises:
-            LookupError: There is none.
-        """
+        """Return the entry at a place."""
         below: Iterator[Entry] = iter(self.entries)
         found: Entry | None = None
         for place in path:
@@ -119,12 +97,14 @@ class ValueTree:
         return found
 
     def edit_path(self, path: Sequence[int]) -> str | None:
-        """Where the value at a place may be edited; `None` where it may not, as for what is masked.
-
-        Raises:
-            LookupError: There is no such place.
-        """
+        """Return where the value at a place may be edited; `None` where it may not, as for what is masked."""
         return _row(self.at(path)).path
+
+    def full_text(self, path: Sequence[int]) -> str:
+        """Return all of the value at a place as text, up to a million characters, secrets masked."""
+        entry = self.at(path)
+        value = mask_secrets(entry.value, key=entry.name)
+        return esc(preview(value, limit=FULL_LIMIT), into="text", limit=FULL_LIMIT)
 
     def _below(self, entry: Entry) -> Iterator[Entry]:
         return map(self._as_staged, _children(entry))
@@ -134,20 +114,10 @@ class ValueTree:
             return entry
         return replace(entry, value=self._staged[entry.path], note="staged")
 
-    def full_text(self, path: Sequence[int]) -> str:
-        """All of the value at a place as text, up to a million characters, secrets masked.
-
-        Raises:
-            LookupError: There is none.
-        """
-        entry = self.at(path)
-        value = mask_secrets(entry.value, key=entry.name)
-        return esc(preview(value, limit=FULL_LIMIT), into="text", limit=FULL_LIMIT)
-
 
 def _row(entry: Entry) -> Row:
     value = mask_secrets(entry.value, key=entry.name)
-    hidden = value == MASK if isinstance(value, str) else False
+    hidden = isinstance(value, str) and value == MASK
     text = preview(value, limit=PREVIEW_LIMIT)
     return Row(
         name=esc(entry.name, into="line", limit=_KEY_LIMIT),
@@ -164,13 +134,11 @@ def _kind(value: object) -> str:
     if value is None or isinstance(value, str):
         return ""
     name = type(value).__name__
-    if isinstance(value, (Mapping, Set, list, tuple)):
-        return f"{name} ({len(value):,})"
-    return name
+    return f"{name} ({len(value):,})" if isinstance(value, _CONTAINERS) else name
 
 
 def _size(value: object) -> int:
-    if isinstance(value, (Mapping, Set, list, tuple)):
+    if isinstance(value, _CONTAINERS):
         return len(value)
     return 0 if isinstance(value, _ATOMS) else sum(1 for _ in fields_of(value))
 
@@ -179,26 +147,22 @@ def _children(entry: Entry) -> Iterator[Entry]:
     value: Any = entry.value
     if is_secret_name(entry.name) or isinstance(value, _ATOMS):
         return
+    editable = True
+    children: Iterable[tuple[Any, object]]
     if isinstance(value, Mapping):
-        # The key itself is never masked; its name decides whether its value is.
-        yield from (
-            Entry(key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT), v, path=_below_path(entry, key))
-            for key, v in value.items()
-        )
-    elif isinstance(value, (Set, list, tuple)):
-        yield from (
-            Entry(str(key), item, path=None if isinstance(value, Set) else _below_path(entry, key))
-            for key, item in zip(tuple_fields(value) or range(len(value)), value, strict=True)
-        )
+        children = value.items()
+    elif isinstance(value, _CONTAINERS) and not hasattr(value, "_fields"):
+        children, editable = enumerate(value), not isinstance(value, Set)
     else:
-        declared = dataclasses.is_dataclass(value) or hasattr(type(value), "model_fields")
-        yield from (
-            Entry(name, item, path=_below_path(entry, name) if declared else None) for name, item in fields_of(value)
+        children = fields_of(value)
+        editable = isinstance(value, tuple) or dataclasses.is_dataclass(value) or hasattr(type(value), "model_fields")
+    for key, item in children:
+        # The key itself is never masked; its name decides whether its value is.
+        name = key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT)
+        # Without a path where one could mean two places.
+        has_path = (
+            editable
+            and entry.path is not None
+            and (isinstance(key, int) or (isinstance(key, str) and key and "." not in key))
         )
-
-
-def _below_path(entry: Entry, key: object) -> str | None:
-    """Path of a value inside another one; `None` where a path could mean two places."""
-    if entry.path is None or not (isinstance(key, int) or (isinstance(key, str) and key and "." not in key)):
-        return None
-    return f"{entry.path}.{key}"
+        yield Entry(name, item, path=f"{entry.path}.{key}" if has_path else None)
