@@ -13,9 +13,7 @@ Unsubscribe = Callable[[], None]
 class Listeners:
     """The listeners of one object, by the kind of event.
 
-    Args:
-        on_error: Gets a line about a listener that raised, and the others are called; without it the error goes on to
-            the caller.
+    `on_error` gets a line about a listener that raised, and the others are called; without it the error is raised.
     """
 
     def __init__(self, on_error: Callable[[str], object] | None = None) -> None:
@@ -46,5 +44,4 @@ class Listeners:
         except Exception as error:
             if self._on_error is None:
                 raise
-            self._on_error(f"a listener of on({kind!r}) raised {type(error).__name__}: {error}")
-            return None
+            return self._on_error(f"a listener of on({kind!r}) raised {type(error).__name__}: {error}")

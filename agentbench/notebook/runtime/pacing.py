@@ -20,12 +20,7 @@ class Pacer:
 
     The first touch after a pause sends at once, in the caller's thread; those that follow too early share one call
     later, on the engine thread. `send` sends all changes gathered by then.
-
-    Args:
-        send: Sends what has been gathered; must be quick.
-        interval_s: Least time between two calls, in seconds.
-        now: A clock, in seconds.
-        later: Calls a function after some seconds; by default on the engine thread.
+    `send` must be quick. `later` calls a function after some seconds; by default on the engine thread.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Prices and costs of models: prices come from the user and are never guessed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,17 +32,15 @@ class Price:
     cached: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("input", "output", "cached"):
-            value = getattr(self, name)
-            if value is None and name == "cached":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        for name, value in vars(self).items():
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+            if not is_number and (name != "cached" or value is not None):
                 msg = f"The {name} price is {value!r}; expected a number per million tokens, 0 or more."
                 raise ValueError(msg)
 
 
 def read_prices(prices: Any) -> dict[str, Price]:
-    """Bring prices to one form.
+    """Return prices by model name in one form.
 
     Args:
         prices: By model name as in the events: `Price`, or two or three numbers for one. `None` for no prices.
@@ -50,24 +48,17 @@ def read_prices(prices: Any) -> dict[str, Price]:
     Raises:
         ValueError: The prices have another form; the message names the model.
     """
-    if prices is None:
-        return {}
-    if not isinstance(prices, Mapping):
+    if not isinstance(prices, Mapping | None):
         msg = f"prices is {prices!r}; expected a mapping of model names to {_FORMS}."
         raise ValueError(msg)
-    return {str(model): _price(model, each) for model, each in prices.items()}
+    return {str(model): _price(model, each) for model, each in (prices or {}).items()}
 
 
 def _price(model: object, price: Any) -> Price:
-    if isinstance(price, Price):
-        return price
-    if not isinstance(price, Sequence) or isinstance(price, str) or len(price) not in (2, 3):
-        msg = f"The price of {model!r} is {price!r}; expected {_FORMS}."
-        raise ValueError(msg)
     try:
-        return Price(*price)
-    except ValueError as error:
-        msg = f"The price of {model!r} is {price!r}: {error}"
+        return price if isinstance(price, Price) else Price(*price)
+    except (TypeError, ValueError) as error:
+        msg = f"The price of {model!r} is {price!r}; expected {_FORMS}. {error}"
         raise ValueError(msg) from error
 
 
@@ -80,12 +71,7 @@ def cost_of(
 ) -> float | None:
     """Return the cost of one call; `None` without a price, or where tokens that cost something were not counted.
 
-    Args:
-        model: Its name.
-        tokens_in: Input tokens, cached ones included.
-        tokens_out: Output tokens.
-        tokens_cached: The part of `tokens_in` that was cached.
-        prices: By model name.
+    Cached tokens are a part of the input tokens.
     """
     price = prices.get(model or "")
     if price is None or (tokens_in is None and price.input) or (tokens_out is None and price.output):

@@ -5,20 +5,16 @@ for each setting that text can say. (The renderer's variable is read when a pict
 """
 
 import difflib
-import functools
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.runtime.prices import Price, read_prices
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 __all__ = [
     "RendererName",
@@ -120,32 +116,22 @@ def choices_of(name: str) -> list[str]:
 
 
 def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Read settings from environment variables.
-
-    Returns:
-        The settings, and by the names of their variables what is wrong with the others, without the values of the
-        variables.
-    """
+    """Return the settings among environment variables, and what is wrong with the others, by name of the variable."""
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
-    for name in names():
+    for name in _TYPES:
         variable = f"AGENTBENCH_{name.upper()}"
         if name in ("renderer", "prices") or not variables.get(variable):
             continue
         try:
             found[name] = _validate(name, variables[variable], strict=False)
-        except ValueError as error:
+        except ValueError as error:  # without the value, which may be a secret
             wrong[variable] = str(error)
     return found, wrong
 
 
 def parse_setting(name: str, text: str) -> Any:
-    """Read the value of a setting from text, as `%agentbench set name=text` has it.
-
-    Raises:
-        TypeError: There is no setting of this name.
-        ValueError: For a text that says no value of this setting.
-    """
+    """Return the value of a setting from text, as `%agentbench set name=text` has it; raises as `configure`."""
     word = text.strip().strip("\"'")
     if name == "renderer" and word.lower() in ("none", "auto", ""):
         return None
@@ -154,10 +140,9 @@ def parse_setting(name: str, text: str) -> Any:
 
 def _apply(changed: dict[str, Any]) -> None:
     if "deterministic" in changed:
-        if changed["deterministic"]:
-            set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
-        else:
-            set_runtime_defaults(clock=SystemClock(), ids=RandomIds())
+        fixed = changed["deterministic"]
+        clock, ids = (TickingClock(), CountingIds()) if fixed else (SystemClock(), RandomIds())
+        set_runtime_defaults(clock=clock, ids=ids)
     if "observe" in changed:
         set_runtime_defaults(observe=changed["observe"])
     if "loop" in changed and changed["loop"] != "kernel":
@@ -181,19 +166,14 @@ def _check(name: str, value: Any, *, strict: bool = True) -> Any:
 
 def _validate(name: str, value: Any, *, strict: bool) -> Any:
     """Return the value of a setting; the error says what was expected, and nothing of the value."""
-    from pydantic import ValidationError
+    from pydantic import PositiveFloat, TypeAdapter, ValidationError
 
     try:
-        return _adapter(name).validate_python(value, strict=strict)
+        return TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name]).validate_python(
+            value, strict=strict
+        )
     except ValidationError as error:
         raise ValueError(error.errors(include_input=False)[0]["msg"] + ".") from None
-
-
-@functools.cache
-def _adapter(name: str) -> "TypeAdapter[Any]":
-    from pydantic import PositiveFloat, TypeAdapter
-
-    return TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name])
 
 
 def _begin() -> Settings:

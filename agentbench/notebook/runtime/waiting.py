@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import sys
 import warnings
 from collections.abc import Awaitable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TypeVar
 
 from agentbench import _bridge
@@ -118,14 +118,13 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
     Example:
         result = run_sync(workflow.run("hello"))
     """
-    if not nested:
-        return _bridge.run_sync(coro, timeout=timeout)
     try:
-        loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop() if nested else None
     except RuntimeError:
-        return _bridge.run_sync(coro, timeout=timeout)  # nothing to nest into
-    package = _nest_package(coro, loop)
-    _apply(package, loop)
+        loop = None  # nothing to nest into
+    if loop is None:
+        return _bridge.run_sync(coro, timeout=timeout)
+    _nest(coro, loop)
     return loop.run_until_complete(_with_timeout(coro, timeout))
 
 
@@ -139,9 +138,9 @@ async def _with_timeout(awaitable: Awaitable[T], timeout: float | None) -> T:
         raise TimeoutError(msg) from error
 
 
-def _nest_package(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop) -> str:
-    name = getattr(awaitable, "__qualname__", type(awaitable).__name__)
-    problem: str | None = None
+def _nest(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop) -> None:
+    """Patch the running loop so that it can be run inside itself; or close the awaitable and raise why not."""
+    global _applied
     package = next((known for known in _PACKAGES if importlib.util.find_spec(known) is not None), None)
     if not isinstance(loop, asyncio.BaseEventLoop):
         problem = f"the running loop is {type(loop).__module__}.{type(loop).__name__}, which cannot be patched"
@@ -149,18 +148,12 @@ def _nest_package(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop)
         problem = "neither nest-asyncio2 nor nest-asyncio is installed"
     elif package == "nest_asyncio" and sys.version_info >= (3, 14):
         problem = "nest-asyncio does not work on Python 3.14 and newer"
-    if problem is None and package is not None:
-        return package
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()
-    raise NestedLoopError(name, problem)
-
-
-def _apply(package: str, loop: asyncio.AbstractEventLoop) -> None:
-    global _applied
-    module: ModuleType = importlib.import_module(package)
-    if _applied is None:
-        _applied = package
-        warnings.warn(_NEST_COST.format(package=package), RuntimeWarning, stacklevel=3)
-    module.apply(loop)
+    else:
+        if _applied is None:
+            _applied = package
+            warnings.warn(_NEST_COST.format(package=package), RuntimeWarning, stacklevel=3)
+        importlib.import_module(package).apply(loop)
+        return
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
+    raise NestedLoopError(getattr(awaitable, "__qualname__", type(awaitable).__name__), problem)

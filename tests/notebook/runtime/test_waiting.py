@@ -87,9 +87,12 @@ def test_a_loop_that_cannot_be_patched_is_named() -> None:
     class Foreign(asyncio.AbstractEventLoop):
         pass
 
-    work = asyncio.sleep(0)
-    with pytest.raises(NestedLoopError, match=r"Foreign, which cannot be patched.*await sleep"):
-        waiting._nest_package(work, Foreign())  # type: ignore[abstract]
+    asyncio._set_running_loop(Foreign())  # type: ignore[abstract]
+    try:
+        with pytest.raises(NestedLoopError, match=r"Foreign, which cannot be patched.*await sleep"):
+            run_sync(asyncio.sleep(0), nested=True)
+    finally:
+        asyncio._set_running_loop(None)
 
 
 def test_without_a_nest_package_nesting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
