@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,34 +83,28 @@ def define_executor(
     Example:
         define_executor("async def shout(text: str) -> str: return text.upper()", globals())
     """
-    name = _name_of_function(source)
+    functions = [
+        each.name
+        for each in ast.parse(source, "<executor>").body
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    if len(functions) != 1:
+        found = f"There are {len(functions)}: {', '.join(functions)}." if functions else "There is none."
+        msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"
+        raise ValueError(msg)
+    (name,) = functions
     before = namespace.get(name, _NOTHING)
     try:
         _execute(source, name, namespace)
         executor = _as_executor(namespace[name], id, input, output)
     except BaseException:
-        _put_back(namespace, name, before)
+        namespace[name] = before
+        if before is _NOTHING:
+            del namespace[name]
         raise
     namespace[name] = executor
     replaced = workbench().put(executor, f"{source.strip()}\n# {id} {input} {output}")
     return Definition(name, executor, replaced is not None, tuple(_older_variables(namespace, executor.id)))
-
-
-def _put_back(namespace: dict[str, Any], name: str, before: object) -> None:
-    if before is _NOTHING:
-        namespace.pop(name, None)
-    else:
-        namespace[name] = before
-
-
-def _name_of_function(source: str) -> str:
-    body = ast.parse(source, "<executor>").body
-    functions = [each.name for each in body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    if len(functions) != 1:
-        found = f"There are {len(functions)}: {', '.join(functions)}." if functions else "There is none."
-        msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"
-        raise ValueError(msg)
-    return functions[0]
 
 
 def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
@@ -127,26 +121,17 @@ def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -
             msg = "The function makes an executor by itself. Pass id and types to its decorator."
             raise ValueError(msg)
         return made
-    function: Callable[..., Any] = made
-    parameters = inspect.signature(function).parameters
-    returned = function.__annotations__.get("return")
-    sends_result = len(parameters) == 1 and returned not in (None, "None", type(None))
+    returned = made.__annotations__.get("return")
+    sends_result = len(inspect.signature(made).parameters) == 1 and returned not in (None, "None", type(None))
     if sends_result and output is None:
         output = returned
-    return FunctionExecutor(function, executor_id, input=input_, output=output, send_result=sends_result)
+    return FunctionExecutor(made, executor_id, input=input_, output=output, send_result=sends_result)
 
 
-def _older_variables(namespace: Mapping[str, Any], executor_id: str) -> list[tuple[str, str]]:
-    return [
-        (name, repr(value))
-        for name, value in list(namespace.items())
-        if not name.startswith("_") and _holds_workflow(value) and executor_id in older_code(value)
-    ]
-
-
-def _holds_workflow(value: object) -> bool:
-    """Whether a value is a workflow, a run or a stepper; no attributes of foreign objects are read."""
-    if isinstance(value, Workflow):
-        return True
-    ours = type(value).__module__.startswith("agentbench.")
-    return ours and isinstance(getattr(value, "workflow", None), Workflow)
+def _older_variables(namespace: Mapping[str, Any], executor_id: str) -> Iterator[tuple[str, str]]:
+    for name, value in list(namespace.items()):
+        # No attributes of foreign objects are read.
+        ours = not name.startswith("_") and type(value).__module__.startswith("agentbench.")
+        workflow = value if isinstance(value, Workflow) else getattr(value, "workflow", None) if ours else None
+        if not name.startswith("_") and isinstance(workflow, Workflow) and executor_id in older_code(workflow):
+            yield name, repr(value)

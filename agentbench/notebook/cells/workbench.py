@@ -42,15 +42,7 @@ class Workbench:
         return dict(self._executors)
 
     def put(self, executor: Executor, code: str) -> Executor | None:
-        """Add an executor.
-
-        Args:
-            executor: Replaces the one with its id.
-            code: The source from which it was made.
-
-        Returns:
-            The one that it replaces.
-        """
+        """Add an executor with the source from which it was made; returns the one of its id that it replaces."""
         before = self._executors.get(executor.id)
         self._executors[executor.id] = executor
         self._code_of[executor] = code
@@ -67,15 +59,12 @@ class Workbench:
         self._executors.clear()
         self._code_of.clear()
 
-    def _page(self) -> Page:
-        rows = [(name, *ports_of(executor)) for name, executor in self._executors.items()]
-        return Page("Workbench", tables=[Table("Executors", ("id", "takes", "sends", "yields"), rows)])
-
     def __repr__(self) -> str:
         return f"Workbench({', '.join(self._executors) or 'empty'})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return self._page().bundle()
+        rows = [(name, *ports_of(executor)) for name, executor in self._executors.items()]
+        return Page("Workbench", tables=[Table("Executors", ("id", "takes", "sends", "yields"), rows)]).bundle()
 
 
 _workbench = Workbench()

@@ -18,8 +18,6 @@ from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["define_workflow"]
 
-_NOTHING = object()
-
 
 def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "workflow") -> Workflow:
     """Build a workflow from its text form.
@@ -68,9 +66,7 @@ class _Building:
         return workflow
 
     def _add(self, name: Name) -> None:
-        found = self._namespace.get(name.text, workbench().executors.get(name.text, _NOTHING))
-        if found is _NOTHING:
-            self._fail(name, f"there is no executor {name.text!r}{self._neighbour(name, Executor)}")
+        found = self._find("executor", name, Executor, workbench().executors)
         try:
             self._builder.add_executor(found)
         except TypeError:
@@ -78,15 +74,11 @@ class _Building:
             self._fail(name, f"expected an executor; {name.text!r} is a {type(found).__name__}{made}")
         except ValueError as error:  # another variable holds an executor with the same id
             self._fail(name, str(error).rstrip("."))
-        self._used[name.text] = found
 
     def _condition(self, name: Name) -> Callable[[Any], Any]:
-        found = self._namespace.get(name.text, _NOTHING)
-        if found is _NOTHING:
-            self._fail(name, f"there is no condition {name.text!r}{self._neighbour(name, object)}")
+        found = self._find("condition", name, object, {})
         if not callable(found) or isinstance(found, Executor):
             self._fail(name, f"expected a function that takes the message; {name.text!r} is a {type(found).__name__}")
-        self._used[name.text] = found
         function: Callable[[Any], Any] = found
         return function
 
@@ -103,14 +95,16 @@ class _Building:
         elif targets:
             self._builder.connect(sources[0], targets[0], *conditions)
 
-    def _neighbour(self, name: Name, kind: type) -> str:
-        known = [
-            each for each, value in self._namespace.items() if isinstance(value, kind) and not each.startswith("_")
-        ]
-        close = get_close_matches(name.text, [*known, *workbench().executors], n=1)
-        return f". Did you mean {close[0]!r}?" if close else ""
+    def _find(self, what: str, name: Name, kind: type, others: Mapping[str, Any]) -> Any:
+        """Return what a name stands for, in the namespace or among others; the error suggests one of this kind."""
+        if name.text not in self._namespace and name.text not in others:
+            known = [k for k, value in self._namespace.items() if isinstance(value, kind) and not k.startswith("_")]
+            close = get_close_matches(name.text, [*known, *workbench().executors], n=1)
+            self._fail(name, f"there is no {what} {name.text!r}" + (f". Did you mean {close[0]!r}?" if close else ""))
+        found = self._namespace[name.text] if name.text in self._namespace else others[name.text]
+        self._used[name.text] = found
+        return found
 
     def _fail(self, name: Name, problem: str) -> NoReturn:
-        raise WorkflowTextError(
-            problem, line=name.line, column=name.column, source=self._lines[name.line - 1]
-        ) from None
+        source = self._lines[name.line - 1]
+        raise WorkflowTextError(problem, line=name.line, column=name.column, source=source) from None

@@ -44,10 +44,8 @@ class Name:
 class Arrow:
     """One arrow of the text; an executor without edges is an arrow without targets.
 
-    Attributes:
-        sources: Several for a fan-in, else one.
-        targets: Several for a fan-out or a switch.
-        conditions: One for each target; a switch has none for its last.
+    It has several sources for a fan-in, several targets for a fan-out or a switch, and a condition for each target; a
+    switch, which goes to the first target whose condition holds, has none for its last.
     """
 
     sources: tuple[Name, ...]
@@ -126,11 +124,12 @@ class _Line:
             self._fail("one executor after '->'. To reach several write '=>'")
         while self._take("if"):
             conditions.append(self._name(_CONDITION))
-            if not self._take("else"):
-                if len(targets) > 1:
-                    self._fail("'else' and an executor for what no condition lets through")
+            if self._take("else"):
+                targets.append(self._name(_EXECUTOR))
+            elif len(targets) > 1:
+                self._fail("'else' and an executor for what no condition lets through")
+            else:
                 break
-            targets.append(self._name(_EXECUTOR))
         return Arrow(sources, tuple(targets), tuple(conditions))
 
     def _fan(self, sources: tuple[Name, ...], sign: Name) -> Arrow:
