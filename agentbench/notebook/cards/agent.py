@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentbench.agents.agent.raw_agent import RawAgent
@@ -22,81 +22,60 @@ _BASES = (AgentMiddleware, ChatMiddleware, FunctionMiddleware)
 
 def agent_bundle(agent: RawAgent) -> dict[str, str]:
     """Return an agent's views by media type: plain text, and HTML in which all foreign text is escaped."""
-    return _page(agent).bundle()
-
-
-def _page(agent: RawAgent) -> Page:
-    tables = [
-        Table("Instructions", ("for the model",), _instructions(agent), limit=_CUT),
-        Table("Tools", ("name", "what it does", "note"), [*_tools(agent)]),
-        Table("Context providers", ("source", "class", "note"), [*_providers(agent.context_providers)]),
-        Table("Middleware", ("name", "around"), [*_middleware(agent.middleware)]),
-        Table("Options", ("name", "value"), [*_options(agent.default_options)]),
+    options, name = agent.default_options, type(agent).__name__
+    model = options.get("model")
+    facts = [
+        name if agent.name else "",
+        agent.description or "",
+        type(agent.client).__name__ + (f", model {model}" if model else ""),
+        "" if agent.id_is_generated else f"id {agent.id}",
     ]
-    return Page(agent.name or type(agent).__name__, facts=_facts(agent), tables=tables)
+    tools = (*(options.get("tools") or ()), *agent.mcp_tools)
+    providers = [_provider_row(each) for each in agent.context_providers]
+    tables = [
+        Table("Instructions", ("for the model",), [(agent.instructions,)] if agent.instructions else [], limit=_CUT),
+        Table("Tools", ("name", "what it does", "note"), [_tool_row(each) for each in tools]),
+        Table("Context providers", ("source", "class", "note"), providers),
+        Table("Middleware", ("name", "around"), [_middleware_row(each) for each in agent.middleware]),
+        Table("Options", ("name", "value"), [*_option_rows(options)]),
+    ]
+    return Page(agent.name or name, facts=[*filter(None, facts)], tables=tables).bundle()
 
 
-def _facts(agent: RawAgent) -> list[str]:
-    model = agent.default_options.get("model")
-    facts = [type(agent).__name__] if agent.name else []
-    if agent.description:
-        facts.append(agent.description)
-    facts.append(type(agent.client).__name__ + (f", model {model}" if model else ""))
-    return facts if agent.id_is_generated else [*facts, f"id {agent.id}"]
-
-
-def _instructions(agent: RawAgent) -> list[tuple[str]]:
-    return [(agent.instructions,)] if agent.instructions else []
-
-
-def _tools(agent: RawAgent) -> Iterable[tuple[str, str, str]]:
-    for tool in (*(agent.default_options.get("tools") or ()), *agent.mcp_tools):
-        name = tool_name(tool) or (str(tool.get("type", "")) if isinstance(tool, Mapping) else "")
-        yield name or type(tool).__name__, _purpose(tool), _note(tool)
-
-
-def _purpose(tool: Any) -> str:
+def _tool_row(tool: Any) -> tuple[str, str, str]:
     if isinstance(tool, Mapping):
         function = tool.get("function")
-        tool = function if isinstance(function, Mapping) else tool
-        return str(tool.get("description") or "")
-    return str(getattr(tool, "description", None) or "")
-
-
-def _note(tool: Any) -> str:
-    if isinstance(tool, Mapping):
-        return "run by the service"
+        about = function if isinstance(function, Mapping) else tool
+        name = tool_name(tool) or str(tool.get("type", "")) or "tool"
+        return name, str(about.get("description") or ""), "run by the service"
+    note = ""
     if hasattr(tool, "is_connected"):
-        return "server, connected" if tool.is_connected else "server, not connected yet"
-    if getattr(tool, "approval_mode", None) == "always_require":
-        return "asks for approval"
-    return "answered by the application" if getattr(tool, "declaration_only", False) else ""
+        note = "server, connected" if tool.is_connected else "server, not connected yet"
+    elif getattr(tool, "approval_mode", None) == "always_require":
+        note = "asks for approval"
+    elif getattr(tool, "declaration_only", False):
+        note = "answered by the application"
+    return tool_name(tool) or type(tool).__name__, str(getattr(tool, "description", None) or ""), note
 
 
-def _providers(providers: Iterable[Any]) -> Iterable[tuple[str, str, str]]:
-    for each in providers:
-        note = "stores, does not load" if getattr(each, "load_messages", True) is False else ""
-        yield str(getattr(each, "source_id", "")), type(each).__name__, note
+def _provider_row(provider: Any) -> tuple[str, str, str]:
+    note = "stores, does not load" if getattr(provider, "load_messages", True) is False else ""
+    return str(getattr(provider, "source_id", "")), type(provider).__name__, note
 
 
-def _middleware(middleware: Iterable[Any]) -> Iterable[tuple[str, str]]:
-    for each in middleware:
-        name = type(each).__name__ if isinstance(each, _BASES) else getattr(each, "__name__", type(each).__name__)
-        yield name, _around(each)
-
-
-def _around(each: Any) -> str:
+def _middleware_row(middleware: Any) -> tuple[str, str]:
+    name = type(middleware).__name__
+    name = name if isinstance(middleware, _BASES) else getattr(middleware, "__name__", name)
     try:
-        kinds = sort_middleware(each)
+        kinds = sort_middleware(middleware)
     except MiddlewareException:
-        return "?"
+        return name, "?"
     around = (("the run", kinds.agent), ("each call of the model", kinds.chat), ("each call of a tool", kinds.function))
-    return ", ".join(words for words, chain in around if chain)
+    return name, ", ".join(words for words, chain in around if chain)
 
 
-def _options(options: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _option_rows(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in options.items():
-        if name in _IN_OTHER_TABLES or (name == "tool_choice" and value == "auto"):
-            continue
-        hidden = mask_secrets(value, key=name)
-        yield name, hidden.__name__ if isinstance(hidden, type) else line_preview(hidden)
+        if name not in _IN_OTHER_TABLES and (name, value) != ("tool_choice", "auto"):
+            masked = mask_secrets(value, key=name)
+            yield name, masked.__name__ if isinstance(masked, type) else line_preview(masked)

@@ -23,11 +23,8 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
         (call.number, _use(served[call.number], recorded[call.number]), _prompt_text(call), call.answer or _kind(call))
         for call in calls
     ]
-    facts = [
-        f"mode {client.mode}",
-        *([f"model {client.model}"] if client.model else []),
-        count_text(len(calls), "call"),
-    ]
+    model = [f"model {client.model}"] if client.model else []
+    facts = [f"mode {client.mode}", *model, count_text(len(calls), "call")]
     unused = len(client.unused())
     if unused and len(calls) > unused:
         facts.append(f"{unused} not served yet")
@@ -37,9 +34,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
 
 def _use(served: int, recorded: int) -> str:
     """Return how often a call was served, and whether it was recorded here; short, because the column is narrow."""
-    parts = ["new"] if recorded else []
-    if served:
-        parts.append(f"{served}\N{MULTIPLICATION SIGN}")
+    parts = [*(["new"] if recorded else []), *([f"{served}\N{MULTIPLICATION SIGN}"] if served else [])]
     return ", ".join(parts) or "not yet"
 
 

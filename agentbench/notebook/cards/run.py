@@ -1,11 +1,11 @@
 """A workflow, a run, its result and the report of a superstep in a cell. Displaying reads; it never runs anything."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.cells.workbench import older_code
-from agentbench.notebook.graph.view import GraphView, draw
+from agentbench.notebook.graph.view import draw
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.step_rows import (
     WARNING_LIMIT,
@@ -18,12 +18,7 @@ from agentbench.notebook.history.step_rows import (
 from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.text.phrases import count_text, state_text
 
-__all__ = [
-    "report_bundle",
-    "result_bundle",
-    "run_bundle",
-    "workflow_bundle",
-]
+__all__ = ["report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]
 
 Bundle = dict[str, Any]
 
@@ -66,11 +61,14 @@ def run_bundle(run: Any) -> Bundle:
         count_text(len(run.pending_messages), "message") + " queued",
         count_text(len(run.checkpoints), "checkpoint"),
     ]
-    older = older_code(run)
-    if older:
+    if older := older_code(run):
         facts.append(f"older code: {', '.join(older)}")
-    page = _page("WorkflowRun", state, facts, _run_tables(events, run.pending_requests), picture=_picture(run))
-    return page.bundle()
+    try:
+        view = draw(run, direction="auto")
+        picture = image(view.svg, view.text)
+    except (AgentFrameworkException, TypeError):
+        picture = None
+    return _page("WorkflowRun", state, facts, _run_tables(events, run.pending_requests), picture=picture).bundle()
 
 
 def report_bundle(report: Any) -> Bundle:
@@ -86,28 +84,14 @@ def _page(title: str, state: str, facts: list[str], tables: list[Table], picture
     return Page(title, state=state, look=_LOOK_OF.get(state, "idle"), facts=facts, tables=tables, picture=picture)
 
 
-def _run_tables(events: list[Any], requests: Any) -> list[Table]:
+def _run_tables(events: Sequence[Any], requests: Iterable[Any]) -> list[Table]:
     run = RunHistory(events=events)
     rows = superstep_rows(run)
-    timed = any(row[-1] for row in rows)
-    width = len(_SUPERSTEP_HEAD) if timed else len(_SUPERSTEP_HEAD) - 1
+    width = len(_SUPERSTEP_HEAD) - (not any(row[-1] for row in rows))  # without times, without their column
     return [
         Table("Outputs", ("executor", "kind", "value"), output_rows(run)),
         Table("Failures", ("executor", "error", "message"), failure_rows(events)),
-        Table("Requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
+        Table("Requests", ("id", "executor", "question", "answer type"), request_rows(requests)),
         Table("Warnings", ("superstep", "warning"), warning_rows(run), limit=WARNING_LIMIT),
         Table("Supersteps", _SUPERSTEP_HEAD[:width], [row[:width] for row in rows]),
     ]
-
-
-def _picture(run: Any) -> Markup | None:
-    """The run's graph inside the HTML."""
-    try:
-        view: GraphView = draw(run, direction="auto")
-        return image(view.svg, view.text)
-    except (AgentFrameworkException, TypeError):
-        return None
-
-
-def _values(requests: Any) -> list[Any]:
-    return list(requests.values()) if isinstance(requests, Mapping) else list(requests)

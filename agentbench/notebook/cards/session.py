@@ -24,8 +24,7 @@ def session(session: Any) -> dict[str, Any]:
     if session.service_session_id is not None:
         facts.append(f"stored by the service as {session.service_session_id}")
     facts.append(count_text(sum(len(_messages_in(value)) for value in state.values()), "message"))
-    rows = [(line_preview(str(key)), _size_of(value), _preview_of(key, value)) for key, value in state.items()]
-    table = Table("State", ("key", "holds", "content"), rows, limit=_PREVIEW_LIMIT)
+    table = Table("State", ("key", "holds", "content"), [_row(*each) for each in state.items()], limit=_PREVIEW_LIMIT)
     return Page(type(session).__name__, facts=facts, tables=[table]).bundle()
 
 
@@ -35,21 +34,16 @@ def _messages_in(value: Any) -> list[Message]:
     return [each for each in held if isinstance(each, Message)] if isinstance(held, list) else []
 
 
-def _size_of(value: Any) -> str:
-    if messages := _messages_in(value):
-        return count_text(len(messages), "message")
-    if isinstance(value, Mapping):
-        return count_text(len(value), "key")
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return count_text(len(value), "item")
-    return type(value).__name__
-
-
-def _preview_of(key: Any, value: Any) -> str:
-    if is_secret_name(key):
-        return MASK
-    if messages := _messages_in(value):
-        last = messages[-1]
-        content = last.text or ", ".join(content.type for content in last.contents)
-        return line_preview(f"last by {last.role}: {content}", _PREVIEW_LIMIT)
-    return line_preview(value, _PREVIEW_LIMIT)
+def _row(key: Any, value: Any) -> tuple[str, str, str]:
+    messages = _messages_in(value)
+    content = "" if messages else line_preview(value, _PREVIEW_LIMIT)
+    if messages:
+        size, last = count_text(len(messages), "message"), messages[-1]
+        text = last.text or ", ".join(content.type for content in last.contents)
+        content = line_preview(f"last by {last.role}: {text}", _PREVIEW_LIMIT)
+    elif isinstance(value, Mapping):
+        size = count_text(len(value), "key")
+    else:
+        is_many = isinstance(value, (list, tuple, set, frozenset))
+        size = count_text(len(value), "item") if is_many else type(value).__name__
+    return line_preview(str(key)), size, MASK if is_secret_name(key) else content

@@ -30,24 +30,16 @@ def storage_bundle(storage: Any) -> dict[str, Any]:
 
     Never raises: what cannot be listed now is left out.
     """
-    address = _address(storage)
+    page = Page(repr(storage))
     try:
         if not _can_be_listed(storage):
-            return Page(address).bundle()
+            return page.bundle()
         names, rows = run_sync(_chains(storage), timeout=_PATIENCE_S)
     except Exception:  # noqa: BLE001 - a picture of a storage is no place to learn that it is locked or damaged
-        return Page(address).bundle()
-    facts = [count_text(len(names), "chain")]
-    if len(names) > len(rows):
-        facts.append(f"the first {len(rows)}")
-    return Page(address, facts=facts, tables=[Table("Chains", ("chain", "checkpoints", "last saved"), rows)]).bundle()
-
-
-def _address(storage: Any) -> str:
-    try:
-        return repr(storage)
-    except Exception:  # noqa: BLE001 - a subclass may be anybody's
-        return type(storage).__name__
+        return page.bundle()
+    facts = [count_text(len(names), "chain"), *([f"the first {len(rows)}"] if len(names) > len(rows) else [])]
+    table = Table("Chains", ("chain", "checkpoints", "last saved"), rows)
+    return Page(page.title, facts=facts, tables=[table]).bundle()
 
 
 async def _chains(storage: Any) -> tuple[list[str], list[Row]]:

@@ -69,13 +69,7 @@ async def _beat() -> None:
 
 @dataclass(frozen=True)
 class NestState:
-    """Which nest packages this process has loaded, and which one patched a loop here.
-
-    Attributes:
-        loaded: Names of loaded nest packages; ipykernel loads one, too.
-        applied: The package that `run_sync(..., nested=True)` applied, `None` if it never did.
-        task_is_c: Whether `asyncio.Task` is still the fast one.
-    """
+    """Which nest packages this process has loaded (ipykernel loads one), and which one `run_sync` applied, if any."""
 
     loaded: tuple[str, ...]
     applied: str | None

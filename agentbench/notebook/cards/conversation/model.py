@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
 from agentbench.notebook.text.redact import line_preview, mask_secrets
-
-if TYPE_CHECKING:
-    from agentbench.messages.content.content import Content
-    from agentbench.messages.message import Message
 
 __all__ = [
     *("ApprovalPart", "CallPart", "NotePart", "Part", "TextPart", "Turn"),
@@ -29,6 +28,7 @@ _UNKNOWN_TOOL: Final = "Error: Requested function "
 #: Pictures that a page may display from their own bytes. SVG is a document, and is not among them.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PICTURE_LIMIT: Final = 2_000_000
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +218,10 @@ def _media(content: Content) -> NotePart:
     data = uri.partition(";base64,")[2]
     count = len(data) * 3 // 4
     size = f"{count / 1_000_000:,.1f} MB" if count >= 1_000_000 else f"{count / 1_000:,.0f} kB"
-    is_picture = kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT
+    # Put together of what was checked, so that it can load nothing from elsewhere.
+    is_picture = kind in _PICTURES and len(data) <= _PICTURE_LIMIT and _BASE64.fullmatch(data)
     text = f"{kind or 'data'}, {f'{count} bytes' if count < 1_000 else size}"
-    return NotePart(text, picture=uri if is_picture else None)
+    return NotePart(text, picture=f"data:{kind};base64,{data}" if is_picture else None)
 
 
 def _note(content: Content) -> NotePart:

@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._display import Displayable
+from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.html import conversation_html
-from agentbench.notebook.cards.conversation.model import Turn, parts_of, pending_requests, turns_of
+from agentbench.notebook.cards.conversation.model import Turn, pending_requests, turns_of
 from agentbench.notebook.cards.conversation.text import text_lines
 from agentbench.notebook.look.prose import Render
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
-    from agentbench.messages.content.content import Content
-    from agentbench.messages.message import Message
     from agentbench.notebook.cards.conversation.approvals import Approvals
     from agentbench.notebook.forms.form import Form
 
@@ -157,17 +156,12 @@ def response_bundle(response: Any) -> Bundle:
 
 def update_bundle(update: Any) -> Bundle:
     """Return the views of one streamed update by media type."""
-    return _loose(update.contents, str(update.role or "assistant"), update.author_name or "")
+    return message_bundle(Message(str(update.role or "assistant"), update.contents, author_name=update.author_name))
 
 
 def content_bundle(content: Any) -> Bundle:
     """Return the views of one content by media type."""
-    return _loose([content], content.type.replace("_", " "), "")
-
-
-def _loose(contents: Iterable[Content], role: str, name: str) -> Bundle:
-    turns = [Turn(role, name, tuple(parts_of(contents)))]
-    return {"text/plain": "\n".join(text_lines(turns)), "text/html": conversation_html(turns)}
+    return message_bundle(Message(content.type.replace("_", " "), [content]))
 
 
 def _response_facts(response: Any) -> Iterator[str]:
@@ -185,8 +179,6 @@ def _response_facts(response: Any) -> Iterator[str]:
 
 
 def _messages_of(conversation: Any) -> Iterable[Message]:
-    from agentbench.messages.message import Message
-
     if isinstance(conversation, Message):
         return [conversation]
     found = getattr(conversation, "messages", None)
