@@ -29,7 +29,7 @@ from typing_extensions import NotRequired, TypedDict
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
 from agentbench.notebook.forms.form import Form
-from agentbench.notebook.forms.from_type import field_of_type
+from agentbench.notebook.forms.from_schema import field_of_type
 
 
 class Mood(Enum):

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from agentbench.notebook.history.questions import Option, options_of_type, read_request, request_kind, unwrap_optional
+from agentbench.notebook.forms.questions import Option, options_of_type, read_request, request_kind, unwrap_optional
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 

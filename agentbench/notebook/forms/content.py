@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Checker, Field, Part, Raw, field_for, json_field
-from agentbench.notebook.forms.from_schema import field_of_schema
-from agentbench.notebook.forms.from_type import field_of_type, type_name
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Part, Raw, json_field, text_of
+from agentbench.notebook.forms.from_schema import field_of_schema, field_of_type, type_name
 from agentbench.notebook.forms.model import FormModel
-from agentbench.notebook.forms.text_values import FILE_LIMIT
+from agentbench.notebook.forms.questions import Option, Question, default_prompt, unwrap_optional
+from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError, read_json
 from agentbench.notebook.forms.values import Place
-from agentbench.notebook.history.questions import Option, Question, default_prompt, unwrap_optional
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.workflows.executors.approval import Approval
@@ -179,7 +178,7 @@ class FormContent:
         return {
             "kind": "leaf",
             "control": self._control(place),
-            "inputmode": ("numeric" if field.whole else "decimal") if field.kind == "number" else None,
+            "inputmode": ("numeric" if field.makes is int else "decimal") if field.kind == "number" else None,
             # The page sends back the position, since a label may be cut here.
             "options": [_line(option.label) for option in field.options],
             "other": field.allow_other,
@@ -245,10 +244,7 @@ def _field_of(type_or_schema: Any, *, strict: bool = False, label: str = "Answer
     if isinstance(type_or_schema, Mapping):
         field = field_of_schema(type_or_schema, strict=strict)
         return replace(field, label=field.label or label)
-    field = field_of_type(type_or_schema, label=label)
-    if not field.is_leaf:
-        _ = Checker(type_or_schema).schema  # raises for undefined names, before a person types
-    return field
+    return replace(field_of_type(type_or_schema), label=label)
 
 
 # ---- forms of requests ----------------------------------------------------------------------------------------------
@@ -261,8 +257,7 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     try:
         actions, hidden, model = _request_parts(question)
     except NotebookError as error:  # the run validates the response
-        text = replace(json_field(Any, label="Your answer"), help=f"JSON. {error}")
-        actions, hidden, model = _SEND, frozenset(), FormModel(text)
+        actions, hidden, model = _SEND, frozenset(), FormModel(json_field(f"JSON. {error}", label="Your answer"))
     has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
         name=f"{question.kind} from {question.executor}",
@@ -280,27 +275,30 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
 
 
 def _request_parts(question: Question) -> _Parts:
-    answer = question.response_type
     if question.kind == "approval":
         return _approval(question)
     if question.kind == "choice":
-        field = field_for(answer, label="Your choice", options=question.options, allow_other=question.allow_other)
+        field = replace(
+            _field_of(question.response_type, label="Your choice"),
+            kind="choice", help="", options=question.options, allow_other=question.allow_other,
+        )  # fmt: skip
         if len(field.options) > _BUTTONS or field.allow_other or field.nullable:
             return _SEND, frozenset(), FormModel(field)
         buttons = [Action(f"choose-{at}", each.label, {ROOT: each.label}) for at, each in enumerate(field.options)]
         return tuple(buttons), frozenset({ROOT}), FormModel(field)
-    if question.kind == "text":
-        return _SEND, frozenset(), FormModel(field_for(answer, label="Your answer", multiline=True))
-    return _SEND, frozenset(), FormModel(_field_of(answer, label="Your answer"))
+    field = _field_of(question.response_type, label="Your answer")
+    return _SEND, frozenset(), FormModel(replace(field, multiline=True) if question.kind == "text" else field)
 
 
 def _approval(question: Question) -> _Parts:
     must = question.reason_required
-    # A reason that a rejection needs is not labelled optional, though an approval does not need it.
-    fields = {_APPROVED: field_for(bool, label="Decision", options=(_APPROVE, _REJECT))}
+    fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
     if unwrap_optional(question.response_type)[0] is not bool:
-        reason = replace(field_for(str, label="Reason"), required=must, default="" if must else NO_VALUE)
-        fields[_REASON] = replace(reason, help="Needed when you reject." if must else "")
+        # A reason that a rejection needs is not labelled optional, though an approval does not need it.
+        fields[_REASON] = Field(
+            kind="text", label="Reason", required=must, default="" if must else NO_VALUE,
+            help="Needed when you reject." if must else "",
+        )  # fmt: skip
     editor = _editor(question.arguments)
     if editor is not None and _REASON in fields:
         fields[_EDITED] = editor
@@ -332,12 +330,13 @@ def _editor(arguments: object) -> Field | None:
     """Return the field to edit arguments in; `None` if there are none, or they have no text form."""
     if arguments is None:
         return None
-    annotation: Any = dict[str, Any] if isinstance(arguments, Mapping) else type(arguments)
-    if not isinstance(arguments, Mapping) and (field := field_of_type(annotation)).kind == "group":
-        return replace(field, label="Arguments", required=False, default=arguments)
-    text = json_field(annotation, label="Arguments")
+    field = _field_of(dict[str, Any] if isinstance(arguments, Mapping) else type(arguments), label="Arguments")
+    if field.kind == "group":
+        return replace(field, required=False, default=arguments)
+    text = json_field("JSON", label="Arguments", required=False, validate=field.validate)
+    suggestion = text_of(text, arguments) or ""
     try:
-        suggestion = text.to_text(arguments)
-    except ValueError:  # they contain objects that JSON cannot represent
+        read_json(suggestion)
+    except JsonError:  # they contain objects that JSON cannot represent
         return None
-    return replace(text, required=False, suggestion=suggestion, help="JSON")
+    return replace(text, suggestion=suggestion)

@@ -18,9 +18,9 @@ from agentbench.notebook.forms.content import FormContent, content_for_type
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.questions import Request
 from agentbench.notebook.forms.request import carry_over, form_of_request
 from agentbench.notebook.forms.values import Place
-from agentbench.notebook.history.questions import Request
 from agentbench.notebook.runtime.bundles import with_plain_text
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 

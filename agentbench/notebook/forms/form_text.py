@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench.notebook.forms.content import FormContent
+from agentbench.notebook.forms.fields import text_of
 from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
@@ -65,7 +66,7 @@ def _answer_preview(model: FormModel) -> str:
     if field.kind == "group" and len(field.labels) == 1:  # a decision alone
         field = field.parts()[0].field()
     # The label of an option says more than the repr of its value.
-    label = field.write(answer) if field.kind == "choice" else None
+    label = text_of(field, answer) if field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
 

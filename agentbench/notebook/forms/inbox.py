@@ -9,7 +9,7 @@ from typing import Any
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
-from agentbench.notebook.history.questions import Question, Request, read_request
+from agentbench.notebook.forms.questions import Question, Request, read_request
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.run.execution import id_of_request

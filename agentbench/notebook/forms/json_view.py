@@ -7,8 +7,7 @@ of two types of a text) do not change with others. Secrets and files are not in 
 import json
 from typing import Any
 
-from agentbench.notebook.forms.fields import NO_VALUE, Raw, json_of
-from agentbench.notebook.forms.fit import holds_json, same_json
+from agentbench.notebook.forms.fields import NO_VALUE, Raw, holds, input_of, json_of
 from agentbench.notebook.forms.text_values import FieldError, JsonError, WrittenNumber, read_json, write_json
 from agentbench.notebook.forms.values import Place
 
@@ -21,26 +20,31 @@ def json_of_place(place: Place) -> Any:
     Raises:
         JsonError: Two keys of a dict are the same.
     """
-    kind = place.field.kind
+    field = place.field
     if place.is_none:
         return None
-    if place.field.is_leaf:
+    if field.is_leaf:
         return _leaf_json(place)
-    if kind == "const":
-        return json_of(place.field.options[0].value)
-    if kind == "union":
+    if field.kind == "const":
+        return json_of(field.options[0].value)
+    if field.kind == "union":
         return json_of_place(place.part(place.picked))
-    if kind == "pairs":
-        return _pairs_json(place)
-    if kind == "rows":
-        return [_or_null(row) for row in place.children]
+    if field.kind == "pairs":
+        found: dict[str, Any] = {}
+        for key, value in (row.children for row in place.children):
+            name = "" if key.text is NO_VALUE else str(key.text or "")
+            if name in found:
+                msg = f"The key {name!r} is there twice. Use each key once."
+                raise JsonError(msg)
+            found[name] = _or_null(value)
+        return found
     if place.is_closed:
         return NO_VALUE
-    if place.field.makes is not dict:
+    if field.kind == "rows" or field.positional:
         return [_or_null(child) for child in place.children]
-    parts = zip(place.field.parts(), place.children, strict=True)
-    found = {part.key: item for part, child in parts if (item := json_of_place(child)) is not NO_VALUE}
-    return {**{key: json_of(item) for key, item in place.extra.items()}, **found}
+    parts = zip(field.parts(), place.children, strict=True)
+    known = {part.key: item for part, child in parts if (item := json_of_place(child)) is not NO_VALUE}
+    return {**{key: json_of(item) for key, item in place.extra.items()}, **known}
 
 
 def _or_null(place: Place) -> Any:
@@ -57,23 +61,12 @@ def _leaf_json(place: Place) -> Any:
     if field.kind not in ("number", "json"):
         return text
     try:
-        field.parse(text)
+        input_of(field, text)
         read = read_json(text)
     except FieldError:
         return text  # 1,5 or nan
     # 0.10 is 0.1 to JSON, but not to a decimal.
     return text if field.kind == "number" and isinstance(read, float) and repr(float(read)) != text else read
-
-
-def _pairs_json(place: Place) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for row in place.children:
-        key = str(row.children[0].text or "") if row.children[0].text is not NO_VALUE else ""
-        if key in found:
-            msg = f"The key {key!r} is there twice. Use each key once."
-            raise JsonError(msg)
-        found[key] = _or_null(row.children[1])
-    return found
 
 
 def apply_json(place: Place, new: Any) -> None:
@@ -91,7 +84,7 @@ def apply_json(place: Place, new: Any) -> None:
         place.write(None)
     elif kind == "union":
         order = sorted(place.field.parts(), key=lambda part: part.name != place.picked)
-        place.write(next((part.name for part in order if holds_json(part.field(), new)), place.picked))
+        place.write(next((part.name for part in order if holds(part.field(), new)), place.picked))
         apply_json(place.again().children[0], new)
     elif kind == "rows":
         place.write(str(len(_expect(place, new, list, "a list"))))
@@ -110,7 +103,7 @@ def _apply_item(place: Place, new: Any) -> None:
 
 def _is_same(place: Place, new: Any) -> bool:
     try:
-        return same_json(json_of_place(place), new)
+        return repr(json_of_place(place)) == repr(new)  # types, order and written digits included
     except JsonError:  # two equal keys
         return False
 
@@ -131,7 +124,8 @@ def _apply_pairs(place: Place, new: Any) -> None:
 
 def _apply_group(place: Place, new: Any) -> None:
     keys = [part.key for part in place.field.parts()]
-    if place.field.makes is not dict:
+    positional = place.field.positional
+    if positional:
         if len(_expect(place, new, list, "a list")) != len(keys):
             msg = f"{_name(place)} is a list of {len(keys)}, not of {len(new)}."
             raise JsonError(msg)
@@ -140,17 +134,14 @@ def _apply_group(place: Place, new: Any) -> None:
     if extra and not place.field.open_ended:
         msg = f"{_name(place)} has no field {next(iter(extra))!r}. Its fields are: {', '.join(map(repr, keys))}."
         raise JsonError(msg)
-    if extra != place.extra:
-        place.texts.extra[place.key] = {
-            key: place.extra[key] if key in place.extra and same_json(json_of(place.extra[key]), item) else item
-            for key, item in extra.items()
-        }
+    if repr(extra) != repr(place.extra):
+        place.texts.extra[place.key] = extra
     if place.is_none or place.is_closed:
         place.write("")
         place = place.again()
     for key, child in zip(keys, place.children, strict=True):
         if key in new:
-            (apply_json if place.field.makes is dict else _apply_item)(child, new[key])
+            (_apply_item if positional else apply_json)(child, new[key])
         elif json_of_place(child) is not NO_VALUE:
             child.clear()
 
@@ -169,12 +160,10 @@ def _name(place: Place) -> str:
 
 
 def _leaf_text(place: Place, new: Any) -> Raw:
-    """Return the text of a JSON value in a field."""
     field = place.field
-    if field.kind == "choice":
-        for option in field.options:
-            if same_json(json_of(option.value), new):
-                return option.label
+    for option in field.options:
+        if repr(json_of(option.value)) == repr(new):
+            return option.label
     if field.kind == "json":
         return write_json(new)
     if new is None or isinstance(new, str):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import FormContent
-from agentbench.notebook.forms.fields import NO_VALUE, Field
+from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
 from agentbench.notebook.forms.form_text import answer_text, problems_text
 from agentbench.notebook.forms.model import Change, FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
@@ -134,7 +134,7 @@ class FormPage:
             place = _place(root, message.get("path"))
             if place.field.kind == "file" and isinstance(buffers, list) and buffers:
                 # A file above the limit is cut; the field reports that it is too large.
-                place.write(place.field.to_text(bytes(buffers[0])[: FILE_LIMIT + 1]))
+                place.write(text_of(place.field, bytes(buffers[0])[: FILE_LIMIT + 1]))
 
         self._form.change(put)
 

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.notebook.forms.content import FormContent, content_for_request
 from agentbench.notebook.forms.model import FormModel
-from agentbench.notebook.history.questions import Request, read_request
+from agentbench.notebook.forms.questions import Request, read_request
 
 __all__ = ["RequestForm", "carry_over", "form_of_request"]
 

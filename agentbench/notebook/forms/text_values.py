@@ -1,4 +1,4 @@
-"""Values as text that a person types, and back: JSON, dates and times, files, and values of a state that are edited.
+"""Values as text that a person types, and back: JSON, files, and values of a state that are edited.
 
 Nothing in a typed text is dropped or changed silently.
 """
@@ -8,9 +8,7 @@ import binascii
 import dataclasses
 import json
 import math
-import re
-from datetime import date, datetime, time
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from agentbench.notebook.text.redact import mask_secrets
 
@@ -20,12 +18,10 @@ __all__ = [
     "EditText",
     "FieldError",
     "JsonError",
-    "TimeText",
     "WrittenNumber",
     "bytes_of_text",
     "read_json",
     "text_of",
-    "time_text_of",
     "value_of",
     "write_json",
 ]
@@ -60,6 +56,9 @@ class WrittenNumber(float):
             raise JsonError(msg)
         made.text = text
         return made
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 def read_json(text: str, number: type[float] = WrittenNumber) -> Any:
@@ -98,70 +97,7 @@ def write_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-# ---- dates, times, files --------------------------------------------------------------------------------------------
-
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
-_ZONE = r" ?([Zz]|[+-]\d{2}:?\d{2}(:\d{2})?)?"
-_PATTERNS = {"date": _DAY, "datetime": f"{_DAY}[T ]{_CLOCK}{_ZONE}", "time": f"{_CLOCK}{_ZONE}"}
-_EXAMPLES = {
-    "date": "a date such as 2024-05-17",
-    "datetime": "a date and a time such as 2024-05-17 14:30",
-    "time": "a time such as 14:30",
-}
-_ZONES = {
-    "aware": ", with a zone: Z for UTC, or +02:00",
-    "naive": ", without a zone",
-    "either": "; a zone may follow: Z for UTC, or +02:00",
-}
-
-TimeKind = Literal["date", "datetime", "time"]
-
-
-@dataclasses.dataclass(frozen=True)
-class TimeText:
-    """How a date or time is typed.
-
-    Attributes:
-        kind: The picker of the page.
-        zone: `aware` if a zone is needed, `naive` if none is allowed, else `either`.
-    """
-
-    kind: TimeKind
-    zone: str
-
-    @property
-    def help(self) -> str:
-        """The accepted texts, in words."""
-        text = _EXAMPLES[self.kind] + ("" if self.kind == "date" else _ZONES[self.zone])
-        return text[:1].upper() + text[1:]
-
-    def require(self, text: str) -> None:
-        """Raise `FieldError` for other texts, such as a number, which pydantic reads as seconds since 1970."""
-        if not re.fullmatch(_PATTERNS[self.kind], text):
-            msg = f"Type {_EXAMPLES[self.kind]}."
-            raise FieldError(msg)
-
-
-_TIMES: dict[Any, TimeText] = {
-    date: TimeText("date", "naive"),
-    datetime: TimeText("datetime", "either"),
-    time: TimeText("time", "either"),
-    # Classes of pydantic, by name: looking at a type must not load it.
-    "AwareDatetime": TimeText("datetime", "aware"),
-    "NaiveDatetime": TimeText("datetime", "naive"),
-    "PastDatetime": TimeText("datetime", "either"),
-    "FutureDatetime": TimeText("datetime", "either"),
-    "PastDate": TimeText("date", "naive"),
-    "FutureDate": TimeText("date", "naive"),
-}
-
-
-def time_text_of(base: Any) -> TimeText | None:
-    """Return how values of a type are typed; `None` for types other than dates and times."""
-    if not isinstance(base, type):
-        return None
-    return _TIMES.get(base.__name__ if base.__module__.startswith("pydantic") else base)
+# ---- files --------------------------------------------------------------------------------------------------------
 
 
 def bytes_of_text(text: str) -> bytes:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw
-from agentbench.notebook.forms.fit import fits
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw, holds, text_of
 
-__all__ = ["Place", "Texts", "parent_keys"]
+__all__ = ["Place", "Texts", "is_in", "parent_keys"]
 
 # Most rows that code may add at once; a button adds one.
 _MANY = 1000
@@ -47,10 +46,10 @@ class Texts:
 
     def drop(self, key: str) -> None:
         """Remove all that was typed at a place and below it."""
-        self.typed = {each: text for each, text in self.typed.items() if not _is_in(each, key)}
-        self.rows = {each: rows for each, rows in self.rows.items() if not _is_in(each, key)}
-        self.extra = {each: extra for each, extra in self.extra.items() if not _is_in(each, key)}
-        self.cleared = frozenset(each for each in self.cleared if not _is_in(each, key))
+        self.typed = {each: text for each, text in self.typed.items() if not is_in(each, key)}
+        self.rows = {each: rows for each, rows in self.rows.items() if not is_in(each, key)}
+        self.extra = {each: extra for each, extra in self.extra.items() if not is_in(each, key)}
+        self.cleared = frozenset(each for each in self.cleared if not is_in(each, key))
 
     def changed_keys(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         """Return the keys of places with something typed at or below them, only below them, or cleared there."""
@@ -66,7 +65,8 @@ def parent_keys(key: str) -> Iterator[str]:
         yield key
 
 
-def _is_in(key: str, around: str) -> bool:
+def is_in(key: str, around: str) -> bool:
+    """Whether a key is that of a place or of one below it."""
     return not around or key == around or key.startswith(f"{around}.")
 
 
@@ -98,7 +98,7 @@ class Place:
             # Names of schemas may be any text, and keys go to the page.
             word = name if name.isidentifier() or parent.field.item else f"#{parent.field.labels.index(name)}"
             self.key = f"{parent.key}.{word}" if parent.key else word
-            first = parent.parent is None and parent.field.kind == "group" and parent.field.makes is dict
+            first = parent.parent is None and parent.field.kind == "group" and not parent.field.positional
             self.path = name if first and (name != ROOT or not parent.key) else f"{parent.path}.{name}"
             self.changed = parent.changed
             self.is_cleared = self.key in texts.cleared or (parent.is_cleared and not parent.field.item)
@@ -149,7 +149,9 @@ class Place:
     @property
     def is_unchanged(self) -> bool:
         """Whether the value that the place was filled with is still its value."""
-        return self.is_answer and not self.touched and self.field.accepts(self.value)
+        # Of JSON, the type or the fields inside judge each part.
+        whole = self.field.is_leaf or not isinstance(self.value, (dict, list, str, int, float))
+        return self.is_answer and not self.touched and whole
 
     @property
     def is_closed(self) -> bool:
@@ -165,7 +167,7 @@ class Place:
         if self.typed is not NO_VALUE or self.value is NO_VALUE:
             return self.typed
         hidden = self.field.secret or (self.field.kind == "file" and self.is_answer)
-        return NO_VALUE if hidden and self.field.accepts(self.value) else self.field.write(self.value)
+        return NO_VALUE if hidden else text_of(self.field, self.value)
 
     @property
     def raw(self) -> Any:
@@ -190,7 +192,7 @@ class Place:
     def _fitting(self) -> str:
         if self.value is NO_VALUE or self.value is None:
             return ""
-        return next((part.name for part in self.field.parts() if fits(part.field(), self.value)), self.field.labels[0])
+        return next((part.name for part in self.field.parts() if holds(part.field(), self.value)), self.field.labels[0])
 
     @property
     def row_names(self) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.notebook.forms.questions import request_kind
 from agentbench.notebook.frames.columns import Kind, build_frame
 from agentbench.notebook.frames.usage import Prices, known_prices
-from agentbench.notebook.history.questions import request_kind
 from agentbench.notebook.history.requests import requests_of
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import (

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 
 from agentbench.notebook.forms.form import Form, request_form
-from agentbench.notebook.history.questions import Request
+from agentbench.notebook.forms.questions import Request
 from agentbench.notebook.runtime.widgets import close_all
 from agentbench.notebook.stepping.view.screen_state import ScreenState
 

@@ -30,6 +30,7 @@ __all__ = [
     "Request",
     "RequestKind",
     "default_prompt",
+    "label_options",
     "options_of_type",
     "read_request",
     "request_kind",
@@ -154,7 +155,7 @@ def options_of_type(annotation: Any) -> tuple[Option, ...]:
     """List the options of a `Literal` or an `Enum`; none for other types."""
     base, _ = unwrap_optional(annotation)
     if get_origin(base) is Literal:
-        return _label_options(get_args(base))
+        return label_options(get_args(base))
     if isinstance(base, type) and issubclass(base, Enum):
         return tuple(Option(member.name, member) for member in base)
     return ()
@@ -168,11 +169,12 @@ def _options(data: object, response_type: Any) -> tuple[Option, ...]:
         items = list(found)
         if items and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
             return tuple(Option(label, value) for label, value in items)
-        return _label_options(items)
+        return label_options(items)
     return options_of_type(response_type)
 
 
-def _label_options(values: Iterable[object]) -> tuple[Option, ...]:
+def label_options(values: Iterable[object]) -> tuple[Option, ...]:
+    """Return an option for each value, called by its name or text."""
     items = list(values)
     labels = [value.name if isinstance(value, Enum) else str(value) for value in items]
     if len(set(labels)) < len(labels):
