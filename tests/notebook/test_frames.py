@@ -574,6 +574,7 @@ def test_runs_have_the_same_facts_from_handles_and_from_checkpoints(storage: InM
     assert pd.isna(told["cost"])
     assert pd.isna(told["error"])
     assert len(runs_frame([run, storage, run])) == 1
+    assert timeline_frame(run).index.unique("superstep").size == 3  # 0, 2 and 3: a response was delivered in 1
 
 
 @pytest.mark.parametrize(

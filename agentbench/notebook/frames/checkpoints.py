@@ -1,29 +1,28 @@
 """Checkpoints, and what is in them, as data frames."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.notebook.frames.columns import build_frame
-from agentbench.notebook.history.sources import Chosen, Since, read_checkpoints, read_infos
-from agentbench.notebook.text.redact import line_preview
+from agentbench.notebook.frames.columns import Column, build_frame
+from agentbench.notebook.history.sources import Chosen, Name, Since, read_checkpoints, read_infos
+from agentbench.notebook.history.state import StateAfter, StateHistory
+from agentbench.notebook.text.escape import MASK
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["checkpoints_frame", "depths", "forks", "lineage_frame", "messages_frame"]
+__all__ = ["checkpoints_frame", "depths", "forks", "lineage_frame", "messages_frame", "state_frame"]
 
 
 def checkpoints_frame(
-    source: Any,
-    *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
-    since: Since | None = None,
-    limit: int | None = None,
+    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
 ) -> "pd.DataFrame":
     """Tabulate checkpoints, one row each, in the order of their storage. No content is read.
 
@@ -75,12 +74,7 @@ def checkpoints_frame(
 
 
 def lineage_frame(
-    source: Any,
-    *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
-    since: Since | None = None,
-    limit: int | None = None,
+    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
 ) -> "pd.DataFrame":
     """Tabulate which checkpoint followed which, one row per link to a parent, in the order of the storage.
 
@@ -116,12 +110,7 @@ def lineage_frame(
 
 
 def messages_frame(
-    source: Any,
-    *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
-    since: Since | None = None,
-    limit: int | None = None,
+    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
 ) -> "pd.DataFrame":
     """Tabulate the messages that waited in checkpoints, one row each, in the order of the storage.
 
@@ -176,6 +165,87 @@ def messages_frame(
         index=["superstep", "position"],
         chosen=chosen,
     )
+
+
+def state_frame(
+    source: Any,
+    *,
+    wide: bool = False,
+    internal: bool = False,
+    workflow_name: Name = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
+
+    With `limit`, only as many checkpoints are opened as that takes. Checkpoints that cannot be read are left out, with
+    one warning; their changes appear at the next one that can be read, without an executor.
+
+    Args:
+        source: A storage, a run, an observed result, or a list of those.
+        wide: One row per checkpoint and one column per key, instead of one row per change.
+        internal: Take in the keys that begin with `_`: the engine's own, and what executors saved of themselves.
+        workflow_name: Only this chain.
+        run_id: Only what this run wrote.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Keys are dotted where mappings lie in mappings. Secrets are masked.
+        Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
+        `executor` category, NA where several ran and no event names the one, `checkpoint_id` string, NA where none
+        was saved, `run_id` category.
+        Wide: index `superstep` int64; `run_id` category, NA where no run wrote the checkpoint, as with a fork; a column
+        per key with the dtype that pandas finds best; `state.run_id` for a key that is called `run_id`.
+
+    Example:
+        state_frame(storage, wide=True)["score"].max()
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    history = StateHistory(source, chosen, internal=internal)
+    if wide:
+        entries = chosen.gather(history.newest_first(), lambda entry: [entry])
+        history.warn_about_problems()
+        return _wide(entries, chosen)
+    rows = chosen.gather(history.newest_first(), lambda entry: [(entry, change) for change in entry.changes])
+    history.warn_about_problems()
+    return build_frame(
+        "state",
+        {
+            "superstep": ("int64", [entry.superstep for entry, _ in rows]),
+            "key": ("string", [change.key for _, change in rows]),
+            "value": ("object", [_masked_value(change.key, change.value) for _, change in rows]),
+            "old": ("object", [_masked_value(change.key, change.old) for _, change in rows]),
+            "op": ("category", [change.op for _, change in rows]),
+            "executor": ("category", [change.executor for _, change in rows]),
+            "checkpoint_id": ("string", [entry.checkpoint_id for entry, _ in rows]),
+            "run_id": ("category", [entry.run_id for entry, _ in rows]),
+        },
+        index=["superstep", "key"],
+        chosen=chosen,
+    )
+
+
+def _wide(rows: Sequence[StateAfter], chosen: Chosen) -> "pd.DataFrame":
+    columns: dict[str, Column] = {
+        "superstep": ("int64", [entry.superstep for entry in rows]),
+        "run_id": ("category", [entry.run_id for entry in rows]),
+    }
+    names = {key: f"state.{key}" if key in columns else key for entry in rows for key in entry.state}
+    for key, name in names.items():
+        columns[name] = ("object", [_masked_value(key, entry.state.get(key)) for entry in rows])
+    frame = build_frame("state", columns, index=["superstep"], chosen=chosen)
+    return frame.convert_dtypes()
+
+
+def _masked_value(key: str, value: object) -> object:
+    return MASK if value is not None and _names_secret(key) else mask_secrets(value)
+
+
+@lru_cache(maxsize=2048)
+def _names_secret(key: str) -> bool:
+    return any(map(is_secret_name, key.split(".")))
 
 
 def depths(infos: Sequence[CheckpointInfo]) -> dict[str | None, int]:

@@ -49,9 +49,9 @@ def build_frame(
     if rows > _MANY_ROWS:
         sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
     arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
-    keys = [arrays.pop(name) for name in index]
     frame = pd.DataFrame(arrays, copy=False)
-    frame.index = _index(keys, index, rows)
+    if index:
+        frame = frame.set_index(list(index))
     ids = list(dict.fromkeys(run_id for run_id in run_ids or ids_of_rows if run_id is not None))
     frame.attrs["agentbench"] = {
         "kind": table,
@@ -68,17 +68,6 @@ def _html(frame: "pd.DataFrame") -> str | None:
     """Return the HTML of a frame, its ids in one line each: a page breaks them at their hyphens, into five."""
     html = type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
     return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)
-
-
-def _index(keys: list[Any], names: Sequence[str], rows: int) -> "pd.Index[Any]":
-    import pandas as pd
-
-    if not keys:
-        return pd.RangeIndex(rows)
-    if len(keys) == 1:
-        single: pd.Index[Any] = pd.Index(keys[0], name=names[0])
-        return single
-    return pd.MultiIndex.from_arrays(keys, names=list(names))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Any:

@@ -4,12 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame
+from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame, state_frame
 from agentbench.notebook.frames.differences import Side, comparison_frame, diff_frame
-from agentbench.notebook.frames.events import events_frame, timeline_frame
-from agentbench.notebook.frames.runs import requests_frame, runs_frame
-from agentbench.notebook.frames.state import state_frame
-from agentbench.notebook.frames.usage import usage_frame
+from agentbench.notebook.frames.runs import events_frame, requests_frame, runs_frame, timeline_frame, usage_frame
 from agentbench.notebook.history.compare import compare_sides, read_sides
 from agentbench.notebook.history.sources import Chosen, read_checkpoints
 from agentbench.notebook.look.html import Page, Table

@@ -1,38 +1,189 @@
-"""Runs and their requests to people, as data frames."""
+"""What runs did, as data frames: events, executors, calls of models, requests to people."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.forms.questions import request_kind
-from agentbench.notebook.frames.columns import Kind, build_frame
-from agentbench.notebook.frames.usage import Prices, known_prices
-from agentbench.notebook.history.requests import requests_of
-from agentbench.notebook.history.run_history import RunHistory
-from agentbench.notebook.history.sources import (
-    Chosen,
-    Since,
-    read_infos,
-    read_runs,
-    time_ns,
-)
+from agentbench.notebook.frames.columns import Column, Kind, build_frame
+from agentbench.notebook.history.requests import calls_with_waits, requests_of
+from agentbench.notebook.history.run_history import Event, RunHistory
+from agentbench.notebook.history.sources import Chosen, Name, Since, read_infos, read_runs, time_ns
 from agentbench.notebook.history.usage import calls_of, sum_usages
-from agentbench.notebook.runtime.prices import Price
-from agentbench.notebook.text.redact import mask_secrets
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.prices import Price, read_prices
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["requests_frame", "runs_frame"]
+__all__ = ["Prices", "events_frame", "known_prices", "requests_frame", "runs_frame", "timeline_frame", "usage_frame"]
+
+#: By model name: a `Price`, or two or three numbers for one.
+Prices = Mapping[str, Price | tuple[float, float] | tuple[float, float, float]]
+
+_NAN = float("nan")
+
+
+def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None) -> "pd.DataFrame":
+    """Tabulate the events of runs, one row each, in the order in which they were emitted.
+
+    Args:
+        source: A run, a result, a list of events, or a list of those.
+        run_id: Only this run.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
+        `duration_ms` float64, `attempt` Int64 (from 1, of calls of an executor with retries), `span_id`,
+        `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
+        that were not observed `seq` and `superstep` follow the order of the events, times and attempts are missing.
+
+    Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
+
+    Example:
+        events_frame(run).query("type == 'executor_failed'")
+    """
+    chosen = Chosen(None, run_id, since, limit)
+    rows: list[tuple[Event, int, int, str | None]] = []
+    for run in read_runs(source, chosen, events_wanted=True):
+        rows += zip(run.events, run.numbers, itertools.count(1), itertools.repeat(run.run_id))
+    if since is not None:
+        rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
+    rows = chosen.last(rows)
+    events = [event for event, _, _, _ in rows]
+    return build_frame(
+        "events",
+        {
+            "seq": ("int64", [place if (seq := event.seq) is None else seq for event, _, place, _ in rows]),
+            "time": ("time", [event.time_ns for event in events]),
+            "superstep": ("Int64", [superstep for _, superstep, _, _ in rows]),
+            "type": ("category", [event.type for event in events]),
+            "executor": ("category", [event.source_id for event in events]),
+            "duration_ms": ("float64", [_scaled(event.duration_s, 1e3) for event in events]),
+            "attempt": ("Int64", [event.attempt for event in events]),
+            "span_id": ("string", [event.span_id for event in events]),
+            "parent_span_id": ("string", [event.parent_span_id for event in events]),
+            "preview": ("string", [_preview(event) for event in events]),
+            "run_id": ("category", [run_id for _, _, _, run_id in rows]),
+        },
+        index=["seq"],
+        chosen=chosen,
+    )
+
+
+def timeline_frame(
+    source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """Tabulate what each executor did in each superstep, one row per executor and superstep, in plan order.
+
+    Args:
+        source: A run, a result, a list of events, or a list of those.
+        run_id: Only this run.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
+        `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
+        `messages_in`, `messages_out` int64, `run_id` category. Times are NaT in runs that were not observed.
+
+    Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is the time from the
+    requests of the executor to their responses, NaN without requests or if the time of the response is unknown.
+
+    Example:
+        timeline_frame(run).groupby("executor")["duration_ms"].sum()
+    """
+    chosen = Chosen(None, run_id, since, limit)
+    rows = chosen.last(
+        [
+            (run.run_id, call)
+            for run in read_runs(source, chosen, events_wanted=True)
+            for call in calls_with_waits(run)
+            if chosen.includes(call.superstep, call.start_ns)
+        ]
+    )
+    calls = [call for _, call in rows]
+    return build_frame(
+        "timeline",
+        {
+            "superstep": ("int64", [call.superstep for call in calls]),
+            "executor": ("string", [call.executor for call in calls]),
+            "start": ("time", [call.start_ns for call in calls]),
+            "end": ("time", [call.end_ns for call in calls]),
+            "duration_ms": ("float64", [_scaled(call.duration_ns, 1e-6) for call in calls]),
+            "status": ("category", [call.status for call in calls]),
+            "wait_ms": ("float64", [_scaled(call.wait_ns, 1e-6) for call in calls]),
+            "messages_in": ("int64", [call.messages_in for call in calls]),
+            "messages_out": ("int64", [call.messages_out for call in calls]),
+            "run_id": ("category", [run for run, _ in rows]),
+        },
+        index=["superstep", "executor"],
+        chosen=chosen,
+    )
+
+
+def usage_frame(
+    source: Any, *, prices: Prices | None = None, run_id: Name = None, since: Since = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """Tabulate the calls of models, one row per `model_usage` event, in the order in which they ended.
+
+    Args:
+        source: A run, a result, a list of events, or a list of those.
+        prices: What a million tokens cost, by model name: `{"model": Price(input=2.0, output=8.0)}`, or numbers
+            `(2.0, 8.0)`. They come before those of `configure(prices=...)`; there are no others.
+        run_id: Only this run.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index (`superstep` int64, `executor` string, `call` int64), `call` being the number of the call within executor
+        and superstep, from 1; columns `model` category, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost`
+        Float64, `latency_ms` float64, `run_id` category. `tokens_cached` is a part of `tokens_in`. Counts that the
+        client does not report are NA, and so is `cost` where no price is known.
+
+    Units: `cost` in the currency of the prices, or as reported by the event; `latency_ms` in milliseconds.
+
+    Raises:
+        ValueError: `prices` has another form.
+
+    Example:
+        usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()
+    """
+    chosen = Chosen(None, run_id, since, limit)
+    known = known_prices(prices)
+    rows = chosen.last(
+        [
+            (run.run_id, call)
+            for run in read_runs(source, chosen, events_wanted=True)
+            for call in calls_of(run, known)
+            if chosen.includes(call.superstep, call.at_ns)
+        ]
+    )
+    calls = [call for _, call in rows]
+    return build_frame(
+        "usage",
+        {
+            "superstep": ("int64", [call.superstep for call in calls]),
+            "executor": ("string", [call.executor for call in calls]),
+            "call": ("int64", [call.call for call in calls]),
+            "model": ("category", [call.model for call in calls]),
+            "tokens_in": ("Int64", [call.used.tokens_in for call in calls]),
+            "tokens_out": ("Int64", [call.used.tokens_out for call in calls]),
+            "tokens_cached": ("Int64", [call.used.tokens_cached for call in calls]),
+            "cost": ("Float64", [call.used.cost for call in calls]),
+            "latency_ms": ("float64", [_scaled(call.latency_ms) for call in calls]),
+            "run_id": ("category", [each for each, _ in rows]),
+        },
+        index=["superstep", "executor", "call"],
+        chosen=chosen,
+    )
 
 
 def requests_frame(
-    source: Any,
-    *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
-    since: Since | None = None,
-    limit: int | None = None,
+    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
 ) -> "pd.DataFrame":
     """Tabulate the requests that runs made to people, one row each, in the order in which they were made.
 
@@ -81,10 +232,10 @@ def requests_frame(
 def runs_frame(
     source: Any,
     *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
+    workflow_name: Name = None,
+    run_id: Name = None,
     prices: Prices | None = None,
-    since: Since | None = None,
+    since: Since = None,
     limit: int | None = None,
 ) -> "pd.DataFrame":
     """Tabulate runs, one row each, in the order in which they are met.
@@ -104,8 +255,9 @@ def runs_frame(
     Shapes:
         Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
         `supersteps`, `checkpoints` int64, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost` Float64,
-        `forked_from`, `error` string. Tokens are NA where no model was called, or the run is known from checkpoints
-        alone; `cost` is NA unless it is known of every call. `forked_from` is the checkpoint that was forked.
+        `forked_from`, `error` string. `supersteps` counts that of the start executors, number 0, as well. Tokens are NA
+        where no model was called, or the run is known from checkpoints alone; `cost` is NA unless it is known of every
+        call. `forked_from` is the checkpoint that was forked.
 
     Units: `duration_s` is in seconds, from the first to the last event or checkpoint of the run; `cost` in the currency
         of the prices.
@@ -127,17 +279,33 @@ def runs_frame(
     for run in read_runs(source, chosen):
         if run.run_id is None or run.run_id not in listed:  # a run and its result are one
             listed.add(run.run_id)
-            found.append(_row(run, written.pop(run.run_id, []), infos.by_id, known))
-    found += [
-        _row(RunHistory(each, status=_status_of(own[-1])), own, infos.by_id, known) for each, own in written.items()
-    ]
-    rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
-    return build_frame(
-        "runs",
-        {name: (kind, [row[name] for row in rows]) for name, kind in _KINDS.items()},
-        index=["run_id"],
-        chosen=chosen,
-    )
+            found.append((run, written.pop(run.run_id, [])))
+    found += [(RunHistory(each, status=_status_of(own[-1])), own) for each, own in written.items()]
+    rows = []
+    for run, own in found:
+        times = [event.time_ns for event in run.events if event.time_ns is not None]
+        times = times or [at for info in own if (at := time_ns(info.timestamp)) is not None]
+        numbers = {call.superstep for call in run.calls} or {info.iteration for info in own}
+        if chosen.includes(max(numbers, default=0), times[0] if times else None):
+            used = sum_usages(call.used for call in calls_of(run, known))
+            row = {
+                "run_id": run.run_id,
+                "status": run.status,
+                "started": times[0] if times else None,
+                "duration_s": (times[-1] - times[0]) / 1e9 if times else _NAN,
+                "supersteps": len(numbers),
+                "checkpoints": len(own),
+                "tokens_in": used.tokens_in,
+                "tokens_out": used.tokens_out,
+                "tokens_cached": used.tokens_cached,
+                "cost": used.cost,
+                "forked_from": _origin(own, infos.by_id),
+                "error": run.error,
+            }
+            rows.append(row)
+    rows = chosen.last(rows)
+    columns: dict[str, Column] = {name: (kind, [row[name] for row in rows]) for name, kind in _KINDS.items()}
+    return build_frame("runs", columns, index=["run_id"], chosen=chosen)
 
 
 _KINDS: dict[str, Kind] = {
@@ -145,38 +313,12 @@ _KINDS: dict[str, Kind] = {
     "status": "category",
     "started": "time",
     "duration_s": "float64",
-    "supersteps": "int64",
-    "checkpoints": "int64",
-    "tokens_in": "Int64",
-    "tokens_out": "Int64",
-    "tokens_cached": "Int64",
+    **dict.fromkeys(("supersteps", "checkpoints"), "int64"),
+    **dict.fromkeys(("tokens_in", "tokens_out", "tokens_cached"), "Int64"),
     "cost": "Float64",
     "forked_from": "string",
     "error": "string",
 }
-
-
-def _row(
-    run: RunHistory, own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo], prices: Mapping[str, Price]
-) -> dict[str, Any]:
-    """One row, from the events of a run where it has any, else from its checkpoints."""
-    times = [event.time_ns for event in run.events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
-    started, ended = (times[0], times[-1]) if times else (None, None)
-    used = sum_usages(call.used for call in calls_of(run, prices))
-    return {
-        "run_id": run.run_id,
-        "status": run.status,
-        "started": started,
-        "duration_s": float("nan") if started is None or ended is None else (ended - started) / 1e9,
-        "supersteps": max((*(info.iteration for info in own), *run.numbers), default=0),
-        "checkpoints": len(own),
-        "tokens_in": used.tokens_in,
-        "tokens_out": used.tokens_out,
-        "tokens_cached": used.tokens_cached,
-        "cost": used.cost,
-        "forked_from": _origin(own, by_id),
-        "error": run.error,
-    }
 
 
 def _status_of(last: CheckpointInfo) -> str | None:
@@ -197,3 +339,26 @@ def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) 
     before = by_id.get(own[0].previous_checkpoint_id or "")
     fork = own[0] if before is None or before.run_id is not None else before
     return fork.forked_from
+
+
+def known_prices(prices: Prices | None) -> dict[str, Price]:
+    """Return the prices of `configure`, overridden by those passed.
+
+    Raises:
+        ValueError: They have another form.
+    """
+    return {**settings.current().prices, **read_prices(prices)}
+
+
+def _scaled(number: float | None, factor: float = 1.0) -> float:
+    return _NAN if number is None else number * factor
+
+
+def _preview(event: Event) -> str:
+    if event.details is not None:
+        return line_preview(f"{event.details.error_type}: {event.details.message}")
+    if event.state is not None:
+        return str(event.state)
+    if event.data is None or event.type in ("superstep_started", "superstep_completed"):
+        return ""
+    return line_preview(getattr(event.data, "checkpoint_id", event.data))

@@ -183,7 +183,8 @@ class RunHistory:
         for event in self.events:
             if event.type == "superstep_started" and event.iteration is not None:
                 current = event.iteration
-            found.append(current if event.superstep is None else event.superstep)
+            number = event.superstep
+            found.append(current if number is None else number)
         return found
 
     @cached_property

@@ -22,6 +22,7 @@ from agentbench.workflows.events.events import WorkflowEvent
 __all__ = [
     "Chosen",
     "Contents",
+    "Name",
     "Read",
     "Since",
     "find_storage",
@@ -32,8 +33,10 @@ __all__ = [
     "time_ns",
 ]
 
-# A superstep, or a time as datetime or ISO 8601 text.
-Since = int | datetime | str
+#: A superstep, or a time as datetime or ISO 8601 text; `None` for all.
+Since = int | datetime | str | None
+#: The only name or id that is wanted; `None` for all.
+Name = str | None
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -55,9 +58,9 @@ class Chosen:
         limit: At most so many rows, the last ones.
     """
 
-    workflow_name: str | None = None
-    run_id: str | None = None
-    since: Since | None = None
+    workflow_name: Name = None
+    run_id: Name = None
+    since: Since = None
     limit: int | None = None
 
     def __post_init__(self) -> None:
@@ -292,7 +295,7 @@ def _of_handle(handle: Any) -> RunHistory:
 def _of_events(result: Any) -> RunHistory:
     events: list[Event] = list(result)
     status: list[Event] = list(getattr(result, "status_timeline", list)())
-    known = set(map(id, events))
+    known = set(map(id, events)) if status else set()
     missing = [event for event in status if id(event) not in known]
     # Only stamped events can be put in their places.
     if missing and all(event.seq is not None for event in (*events, *missing)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentbench.notebook.frames.events import timeline_frame
+from agentbench.notebook.frames.runs import timeline_frame
 from agentbench.notebook.history.requests import calls_with_waits
 from agentbench.notebook.history.run_history import ExecutorCall
 from agentbench.notebook.history.sources import Chosen, read_runs

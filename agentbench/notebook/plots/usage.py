@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from agentbench.notebook.frames.usage import Prices, known_prices, usage_frame
+from agentbench.notebook.frames.runs import Prices, known_prices, usage_frame
 from agentbench.notebook.history.sources import Chosen, read_runs
 from agentbench.notebook.history.usage import Usage, calls_of, group_usages, sum_usages
 from agentbench.notebook.look.svg import (
