@@ -19,7 +19,7 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import workflow_name
+from agentbench.notebook.text.phrases import state_text, workflow_name
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 
@@ -95,7 +95,7 @@ class Progress:
     def __repr__(self) -> str:
         if self._began is None:
             return f"Progress({self.name}, not begun: await it, or call its wait())"
-        return f"Progress({self.name}, {self.state.count}, {self.state.state})"
+        return f"Progress({self.name}, {self.state.count}, {state_text(self.run.status)})"
 
     def __await__(self) -> Generator[Any, None, WorkflowRunState]:
         return self._drive().__await__()
@@ -134,9 +134,8 @@ class Progress:
             ticking.cancel()
             with self._lock:
                 self._over = True
-            self.state.state = str(self.run.status)
             self.state.elapsed_s = time.monotonic() - began
-            text = f"{self.name}: {self.state.last_words(times=not _is_compared())}"
+            text = f"{self.name}: {self.state.last_words(self.run.status, times=not _is_compared())}"
             if self._display is None or not self._display.close(text):
                 print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
 

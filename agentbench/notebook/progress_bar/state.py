@@ -24,7 +24,6 @@ class ProgressState:
     supersteps: int = 0
     tokens: int = 0
     elapsed_s: float = 0.0
-    state: str = "STARTED"
     _here: Superstep = field(default_factory=lambda: Superstep(0))
     _calls_before: int = 0
 
@@ -38,8 +37,6 @@ class ProgressState:
         self._here.add(event)
         if event.type == "superstep_completed":
             self.supersteps += 1
-        elif event.type == "status" and event.state is not None:
-            self.state = str(event.state)
         self.tokens += tokens_of(event)
 
     @property
@@ -79,7 +76,7 @@ class ProgressState:
         parts = [self.count, count_text(self.calls, "call"), *self.consumption(times=times)]
         return ", ".join([*parts, f"at work: {self.names_at_work}"] if self.names_at_work else parts)
 
-    def last_words(self, *, times: bool) -> str:
+    def last_words(self, status: object, *, times: bool) -> str:
         """How it ended, in one line."""
-        state = "paused" if self.state.startswith("IN_PROGRESS") else state_text(self.state)
-        return ", ".join([state, self.count, count_text(self.calls, "call"), *self.consumption(times=times)])
+        end = "paused" if str(status).startswith("IN_PROGRESS") else state_text(status)
+        return ", ".join([end, self.count, count_text(self.calls, "call"), *self.consumption(times=times)])

@@ -16,17 +16,7 @@ from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock,
 from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.runtime.prices import Price, read_prices
 
-__all__ = [
-    "RendererName",
-    "Settings",
-    "Theme",
-    "choices_of",
-    "configure",
-    "current",
-    "from_environment",
-    "names",
-    "parse_setting",
-]
+__all__ = ["Settings", "Theme", "choices_of", "configure", "current", "from_environment", "names", "parse_setting"]
 
 RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]

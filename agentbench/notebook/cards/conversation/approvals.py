@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.model import approval_part, pending_requests
 from agentbench.notebook.forms.form import request_form
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.text.phrases import count_text
+
+if TYPE_CHECKING:
+    from agentbench.notebook.cards.conversation.views import Transcript
 
 __all__ = ["Approvals"]
 
@@ -23,27 +27,16 @@ class _CallRequest:
     request_id: str
     source_executor_id: str
     data: Mapping[str, object]
-    response_type: Any = field(default=bool)
+    response_type: Any = bool
 
 
 class Approvals:
-    """The open approval requests of a conversation, with a form for each.
+    """The open approval requests of a transcript, with a form for each."""
 
-    Args:
-        messages: The conversation.
-        respond: Called with the message of answers once each form has one; `None`: the user takes it from `answer`.
-        show: Returns the views of a conversation; displays it again when `respond` has returned a response.
-    """
-
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        respond: Callable[[Message], object] | None,
-        show: Callable[[Sequence[Message]], dict[str, Any]],
-    ) -> None:
-        self._messages, self._respond, self._show = messages, respond, show
-        pending = pending_requests(messages)
-        self._requests = {content.id: content for content, _ in pending}
+    def __init__(self, transcript: Transcript) -> None:
+        pending = pending_requests(transcript.messages)
+        self._transcript = transcript
+        self._requests = {content.id or "": content for content, _ in pending}
         self._answers: dict[str, bool] = {}
         self._display: Any = None
         self.forms = tuple(request_form(_as_request(*each), respond=self._take) for each in pending)
@@ -60,23 +53,24 @@ class Approvals:
 
     def display(self) -> None:
         """Display the conversation, and the forms below it."""
-        self._display = show_in_cell(self._show(self._messages), raw=True, display_id=True)
+        self._display = show_in_cell(self._transcript._repr_mimebundle_(), raw=True, display_id=True)
         for form in self.forms:
             show_in_cell(form)
 
     def _take(self, request_id: str, approved: bool) -> object:
         self._answers[request_id] = approved
-        if self._respond is None or len(self._answers) < len(self._requests):
+        respond = self._transcript.respond
+        if respond is None or len(self._answers) < len(self._requests):
             return None
-        return self._go_on(self.answer, self._respond(self.answer))
+        return self._go_on(self.answer, respond(self.answer))
 
     async def _go_on(self, answer: Message, outcome: Any) -> None:
         response = await outcome if inspect.isawaitable(outcome) else outcome
-        messages = [*self._messages, answer, *getattr(response, "messages", ())]
+        messages = (*self._transcript.messages, answer, *getattr(response, "messages", ()))
         if self._display is not None:
-            self._display.update(self._show(messages), raw=True)
+            self._display.update(replace(self._transcript, messages=messages)._repr_mimebundle_(), raw=True)
 
 
-def _as_request(content: Any, author: str) -> _CallRequest:
+def _as_request(content: Content, author: str) -> _CallRequest:
     part = approval_part(content)
-    return _CallRequest(content.id, author, {"question": part.text, "context": part.arguments})
+    return _CallRequest(content.id or "", author, {"question": part.text, "context": part.arguments})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -116,10 +116,7 @@ class Transcript(Displayable):
     def _approvals(self) -> Approvals:
         from agentbench.notebook.cards.conversation.approvals import Approvals
 
-        def show(messages: Sequence[Message]) -> Bundle:
-            return replace(self, messages=tuple(messages))._repr_mimebundle_()
-
-        return Approvals(self.messages, self.respond, show)
+        return Approvals(self)
 
     def __str__(self) -> str:
         return self.text
