@@ -23,8 +23,7 @@ from agentbench._bridge import (
     submit,
 )
 from agentbench.exceptions import NestedLoopError, NoBlockingError
-
-WAIT_S = 20.0  # only a bound for a test that hangs; no test depends on its value
+from tests.endless import WAIT_S, for_ever
 
 
 @pytest.fixture
@@ -36,14 +35,6 @@ def engine() -> Iterator[EngineThread]:
 
 async def answer() -> int:
     return 42
-
-
-async def for_ever(began: threading.Event, ended: threading.Event) -> None:
-    began.set()
-    try:
-        await asyncio.Event().wait()
-    finally:
-        ended.set()
 
 
 # --- run_sync ---------------------------------------------------------------------------------------------------------

@@ -34,8 +34,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
 
 def _use(served: int, recorded: int) -> str:
     """Return how often a call was served, and whether it was recorded here; short, because the column is narrow."""
-    parts = [*(["new"] if recorded else []), *([f"{served}\N{MULTIPLICATION SIGN}"] if served else [])]
-    return ", ".join(parts) or "not yet"
+    return ", ".join(["new"] * bool(recorded) + [f"{served}\N{MULTIPLICATION SIGN}"] * bool(served)) or "not yet"
 
 
 def _prompt_text(call: RecordedCall) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from agentbench._bridge import run_sync
@@ -18,9 +20,8 @@ __all__ = ["storage_bundle"]
 
 _MOST_CHAINS = 20
 _PATIENCE_S = 2.0
-_SQLITE_HEADER = b"SQLite format 3\0"
 #: The table with the schema version of the others.
-_SCHEMA_TABLE = b"agentbench_schema"
+_SCHEMA_TABLE = "agentbench_schema"
 
 Row = tuple[str, str, str]
 
@@ -63,13 +64,7 @@ def _can_be_listed(storage: Any) -> bool:
 
 
 def _holds_tables(path: str) -> bool:
-    """Whether a file is an SQLite database with the tables; read as it is, because opening a database may write."""
-    for name in (path, f"{path}-wal"):
-        if os.path.isfile(name):
-            with open(name, "rb") as file:
-                start = file.read(1 << 16)
-            if name == path and not start.startswith(_SQLITE_HEADER):
-                return False
-            if _SCHEMA_TABLE in start:
-                return True
-    return False
+    """Whether a file is a database with the tables; read only, because opening a storage may write."""
+    address = f"{Path(path).absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S)) as database:
+        return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_SCHEMA_TABLE]).fetchone())

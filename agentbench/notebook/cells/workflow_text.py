@@ -23,7 +23,7 @@ from agentbench.exceptions import WorkflowTextError
 
 __all__ = ["Arrow", "Name", "parse_workflow"]
 
-_TOKEN = re.compile(r"\s+|#.*|(?P<token>[^\W\d]\w*|->|=>|,)|(?P<other>.)")
+_TOKEN = re.compile(r"#.*|[^\W\d]\w*|->|=>|\S")
 _SLIPS = {">": "'->' or '=>'", "-": "'->'", "=": "'=>'", "→": "'->'", "⇒": "'=>'", ";": "the end of the line"}
 _EXECUTOR, _CONDITION = "the name of an executor", "the name of a condition"
 
@@ -91,7 +91,12 @@ class _Line:
 
     def __init__(self, text: str, number: int) -> None:
         self._text, self._number, self._at = text, number, 0
-        self._tokens = list(self._split())
+        self._tokens = [Name(m[0], number, m.start() + 1) for m in _TOKEN.finditer(text) if m[0][0] != "#"]
+        for token in self._tokens:
+            if token.text not in ("->", "=>", ",") and not token.text.isidentifier():
+                self._fail(_SLIPS.get(token.text, "a name, '->', '=>', ',' or '#'"), token)
+        last = self._tokens[-1] if self._tokens else Name("")
+        self._tokens.append(Name("", number, last.column + len(last.text) + 1))  # the end of the line
 
     def arrows(self) -> Iterator[Arrow]:
         if not self._next.text:
@@ -154,25 +159,11 @@ class _Line:
 
     def _name(self, expected: str) -> Name:
         token = self._next
-        if not token.text.isidentifier() or token.text in ("if", "else"):
-            self._fail(expected)
-        if keyword.iskeyword(token.text):
-            self._fail(f"{expected}, which cannot be a keyword of Python")
+        if not token.text.isidentifier() or keyword.iskeyword(token.text):
+            is_odd = token.text.isidentifier() and token.text not in ("if", "else")
+            self._fail(f"{expected}, which cannot be a keyword of Python" if is_odd else expected)
         self._at += 1
         return token
-
-    # ---- the line as words and signs, the last one empty -------------------------------------------------------------
-
-    def _split(self) -> Iterator[Name]:
-        end = 0
-        for match in _TOKEN.finditer(self._text):
-            token = Name(match[0], self._number, match.start() + 1)
-            if match["other"]:
-                self._fail(_SLIPS.get(token.text, "a name, '->', '=>', ',' or '#'"), token)
-            if match["token"]:
-                end = match.end()
-                yield token
-        yield Name("", self._number, end + 2)
 
     @property
     def _next(self) -> Name:

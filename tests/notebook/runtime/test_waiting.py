@@ -15,16 +15,7 @@ from agentbench._bridge import submit
 from agentbench.exceptions import NestedLoopError
 from agentbench.notebook.runtime import waiting
 from agentbench.notebook.runtime.waiting import run_sync, wait
-
-WAIT_S = 20.0  # only a bound for a test that hangs
-
-
-async def for_ever(began: threading.Event, ended: threading.Event) -> None:
-    began.set()
-    try:
-        await asyncio.Event().wait()
-    finally:
-        ended.set()
+from tests.endless import WAIT_S, for_ever
 
 
 def test_a_cell_gets_the_result_of_engine_work() -> None:
