@@ -244,6 +244,7 @@ _NAMES_OF = {
         "USER_AGENT_TELEMETRY_DISABLED_ENV_VAR",
         "prepend_agent_framework_to_user_agent",
     ),
+    "agentbench.orchestrations.agent_executor": ("AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"),
     "agentbench.serialization.mixin": ("SerializationMixin", "SerializationProtocol"),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
@@ -300,7 +301,7 @@ _NAMES_OF = {
 _ALIASES = {"StreamingRun": "WorkflowRun"}
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
-_SUBMODULES = ("exceptions", "notebook", "observability", "openai", "testing")
+_SUBMODULES = ("exceptions", "notebook", "observability", "openai", "orchestrations", "testing")
 
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 

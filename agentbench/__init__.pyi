@@ -6,6 +6,7 @@ from agentbench import exceptions as exceptions
 from agentbench import notebook as notebook
 from agentbench import observability as observability
 from agentbench import openai as openai
+from agentbench import orchestrations as orchestrations
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
 from agentbench._clock import Clock as Clock
@@ -253,6 +254,9 @@ from agentbench.observability.user_agent import (
 from agentbench.observability.user_agent import (
     prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
 )
+from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
+from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value

@@ -19,7 +19,7 @@ NAMES = (
     *("FanOutEdgeGroup", "FanInEdgeGroup", "SwitchCaseEdgeGroup", "SwitchCaseEdgeGroupCase", "InternalEdgeGroup"),
     *("SwitchCaseEdgeGroupDefault", "WorkflowGraphValidator", "validate_workflow_graph", "WorkflowViz"),
     *("WorkflowEvent", "WorkflowEventType", "WorkflowEventSource", "WorkflowRunState", "WorkflowErrorDetails"),
-    "SuperstepCompletionInfo",
+    *("SuperstepCompletionInfo", "AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"),
 )
 # What the examples speak of without making it.
 NODES = "classify upper show reader archive inbox question search database report read summarise publish a b"

@@ -25,15 +25,19 @@ def with_conversation(
     requests: Iterable[Content], messages: Sequence[Message], response: AgentResponse[Any]
 ) -> list[Content]:
     """Return copies of requests that hold the conversation of an agent: its input for the model, and its answer."""
-    replaced = getattr(response.raw_representation, "_resolved_inputs", None)
-    conversation = [*replace_messages(messages, replaced), *response.messages]
-    written = [message.to_dict() for message in conversation]
+    written = [message.to_dict() for message in conversation_of(messages, response)]
     copies = []
     for request in requests:
         copied = changed(request)
         copied.additional_properties[_KEY] = written
         copies.append(copied)
     return copies
+
+
+def conversation_of(messages: Sequence[Message], response: AgentResponse[Any]) -> list[Message]:
+    """Return what an agent was given, with results in the place of answers to its requests, and what it answered."""
+    replaced = getattr(response.raw_representation, "_resolved_inputs", None)
+    return [*replace_messages(messages, replaced), *response.messages]
 
 
 def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
@@ -65,7 +69,8 @@ async def run_streamed(
     finally:
         if hasattr(stream, "aclose"):
             await stream.aclose()
-    return AgentResponse.from_updates(updates)
+    response_format = (getattr(agent, "default_options", None) or {}).get("response_format")
+    return AgentResponse.from_updates(updates, output_format_type=response_format)
 
 
 def tool_name_of(agent: Any) -> str:

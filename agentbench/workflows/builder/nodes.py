@@ -23,6 +23,9 @@ _factories: dict[type, Callable[..., Executor]] = {}
 #: The module that registers the adapter of a class, by the class's module and qualified name.
 _MODULE_OF_CLASS: dict[str, str] = {}
 
+#: The adapter, as "module:function", of objects of any class that have these methods: agents, also of other libraries.
+_ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.adapters:agent_node"}
+
 
 def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:
     """Let `factory(obj, agent_mode=...)` make the nodes of a class and its subclasses, once per object and builder."""
@@ -33,13 +36,9 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
     """Return the executor that represents an object in a graph: itself, or what its adapter makes, else `TypeError`."""
     if isinstance(obj, Executor):
         return obj
-    for cls in type(obj).__mro__:
-        if cls not in _factories:
-            module = _MODULE_OF_CLASS.get(f"{cls.__module__}.{cls.__qualname__}")
-            if module is not None:
-                import_module(module)
-        if cls in _factories:
-            return _factories[cls](obj, agent_mode=agent_mode)
+    factory = _find_factory(obj)
+    if factory is not None:
+        return factory(obj, agent_mode=agent_mode)
     if isinstance(obj, type) and issubclass(obj, Executor):
         hint = f"It is a class: pass an instance, such as {obj.__name__}(id=...)."
     elif isinstance(obj, str):
@@ -50,6 +49,22 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
         hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that calls it."
     msg = f"{obj!r} is of type {type(obj).__name__}, not a node. Expected an Executor. {hint}"
     raise TypeError(msg)
+
+
+def _find_factory(obj: Any) -> Callable[..., Executor] | None:
+    for cls in type(obj).__mro__:
+        if cls not in _factories:
+            module = _MODULE_OF_CLASS.get(f"{cls.__module__}.{cls.__qualname__}")
+            if module is not None:
+                import_module(module)
+        if cls in _factories:
+            return _factories[cls]
+    for methods, adapter in _ADAPTER_OF_METHODS.items():
+        if not isinstance(obj, type) and all(callable(getattr(obj, name, None)) for name in methods):
+            module, _, function = adapter.partition(":")
+            factory: Callable[..., Executor] = getattr(import_module(module), function)
+            return factory
+    return None
 
 
 def each_of(name: str, objects: Any, make: Callable[[Any], _MadeT]) -> list[_MadeT]:

@@ -178,6 +178,12 @@ class Executor(JsonForm):
         """
         return self
 
+    def on_fresh(self, executors: Mapping[str, Executor]) -> None:
+        """Called on every executor of a new run, with all of them by id, when `fresh()` has made them.
+
+        Executors that share an object find here the others with which they go on sharing.
+        """
+
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the state of this executor for a checkpoint; override together with `on_checkpoint_restore`."""
         return {}

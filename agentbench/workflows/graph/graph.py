@@ -94,6 +94,8 @@ class Graph:
             if getattr(executor, "id", None) != key:
                 msg = f"fresh() of executor {key!r} returned {executor!r}; expected an executor with the same id."
                 raise TypeError(msg)
+        for executor in executors.values():
+            executor.on_fresh(executors)
         return self.with_executors(executors)
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:

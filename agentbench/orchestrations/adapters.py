@@ -1,0 +1,13 @@
+"""What the engine asks for when it is handed something that is no executor."""
+
+from __future__ import annotations
+
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.orchestrations.agent_executor import AgentExecutor
+from agentbench.workflows.builder.nodes import AgentMode
+from agentbench.workflows.executors.executor import Executor
+
+
+def agent_node(agent: SupportsAgentRun, *, agent_mode: AgentMode = "respond") -> Executor:
+    """Return the node of an agent."""
+    return AgentExecutor(agent)

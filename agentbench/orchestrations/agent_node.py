@@ -1,0 +1,193 @@
+"""What nodes that run an agent have in common: its conversation, its calls, and its requests to a person."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from agentbench.agents.agent.as_tool import run_streamed
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun, resolve_agent_id
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+logger = logging.getLogger("agentbench")
+
+OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
+
+
+class AgentReply(NamedTuple):
+    """What one call of an agent returned: its response, the requests to a person in it, by id."""
+
+    response: AgentResponse
+    requests: dict[str, Content]
+    #: The agent raised its requests, so the response was made here of these alone.
+    was_raised: bool = False
+
+
+class AgentNode(Executor):
+    """The base of nodes that run an agent.
+
+    The session, the messages that wait for the agent, and the requests that wait for an answer are fields of the node:
+    checkpoints hold them, and each started run and each clone has its own. The agent itself is shared by all of them.
+
+    Args:
+        agent: Any object that is an agent, see `SupportsAgentRun`.
+        session: Its conversation. Nodes that get one session share the conversation.
+        id: Id of the node; by default the name of the agent, or the id that its author chose.
+
+    Raises:
+        ValueError: There is neither an id, nor a name or an id of the agent.
+    """
+
+    serialize = True  # a conversation has one turn at a time
+
+    def __init__(
+        self,
+        agent: SupportsAgentRun,
+        *,
+        session: AgentSession | None = None,
+        id: str | None = None,  # noqa: A002 - the public name
+    ) -> None:
+        super().__init__(resolve_agent_id(agent) if id is None else id)
+        self.agent = agent
+        self.session = agent.create_session() if session is None else session
+        #: One object in all nodes that share a session, and in what `fresh()` made of them.
+        self.shares_with = self.session
+        self.reset()
+
+    @property
+    def description(self) -> str | None:
+        """The description of the agent."""
+        return self.agent.description
+
+    def reset(self) -> None:
+        """Drop the messages that wait for the agent, and its open requests; the session stays."""
+        self._cache: list[Message] = []
+        self._pending: dict[str, Content] = {}
+        self._answers: list[Content] = []
+
+    # ---- calls and requests ----------------------------------------------------------------------
+
+    async def _call_agent(
+        self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
+    ) -> AgentReply:
+        """Run the agent; with `on_update` streamed, and each update passed to it."""
+        if not messages:
+            logger.warning("Agent node %r runs its agent without a message.", self.id)
+        stored = ctx.get_state(RUN_KWARGS)
+        kwargs: dict[str, Any] = {"session": self.session}
+        for kind in get_args(RunKwargsKind):
+            if own := kwargs_for(stored, self.id, kind):
+                kwargs[kind] = own
+        requests: dict[str, Content] = {}
+
+        async def take(update: AgentResponseUpdate) -> None:
+            requests.update(_by_id(update.user_input_requests))
+            if on_update is not None:
+                await on_update(update)
+
+        try:
+            if on_update is None:
+                found: AgentResponse | None = await self.agent.run(messages, stream=False, **kwargs)
+                response = found or AgentResponse()  # none where a middleware ended the run without one
+            else:
+                response = await run_streamed(self.agent, messages, take, **kwargs)
+        except UserInputRequiredException as raised:
+            asked = Message("assistant", raised.contents, author_name=self.agent.name)
+            return AgentReply(AgentResponse(messages=[asked]), _by_id(raised.contents), was_raised=True)
+        requests.update(_by_id(response.user_input_requests))
+        return AgentReply(response, requests)
+
+    def _add_answer(self, request_id: str, answer: Content) -> Message | None:
+        """Store the answer to a request; return the message of all answers, once this is the last one."""
+        pending = {key: request for key, request in self._pending.items() if key != request_id}
+        answers = [*self._answers, answer]
+        if pending:
+            self._pending, self._answers = pending, answers
+            return None
+        # Stored until the agent has taken them: if it fails, the requests are open again.
+        return Message("tool" if all(one.type == "function_result" for one in answers) else "user", answers)
+
+    # ---- one node, several runs ------------------------------------------------------------------
+
+    def fresh(self) -> Self:
+        """Return the node with the same agent, and with a session and a cache of its own."""
+        twin = copy.copy(self)
+        twin.session = self.agent.create_session()
+        twin.reset()
+        return twin
+
+    def on_fresh(self, executors: Mapping[str, Executor]) -> None:
+        """Share one session with the nodes whose originals share one."""
+        nodes = [one for one in executors.values() if isinstance(one, AgentNode)]
+        self.session = next(one.session for one in nodes if one.shares_with is self.shares_with)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self.agent)] = self.agent  # it has no state of runs, and its client may hold connections
+        twin = memo[id(self)] = copy.copy(self)
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return the session, the messages that wait, the open requests, and the answers to others of them."""
+        session = self.session
+        return {
+            "cache": [*self._cache],
+            # As in `session.to_dict()`, but for the state: checkpoints store values, and what only grew but once.
+            "agent_session": {
+                "session_id": session.session_id,
+                "service_session_id": session.service_session_id,
+                "state": session.state,
+            },
+            "pending_agent_requests": {**self._pending},
+            "pending_responses_to_agent": [*self._answers],
+        }
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        self._cache = [*state.get("cache", ())]
+        self._pending = {**state.get("pending_agent_requests", {})}
+        self._answers = [*state.get("pending_responses_to_agent", ())]
+        session = self._restored_session(state.get("agent_session"))
+        # In place: other nodes may share it.
+        vars(self.session).clear()
+        vars(self.session).update(vars(session))
+
+    def _restored_session(self, saved: Any) -> AgentSession:
+        try:
+            if saved is None or "type" in saved:  # what to_dict() returns
+                return self.agent.create_session() if saved is None else AgentSession.from_dict(saved)
+            session = AgentSession(session_id=saved["session_id"], service_session_id=saved["service_session_id"])
+            session.state = {**saved["state"]}
+        except (KeyError, TypeError, ValueError) as error:
+            logger.warning(
+                "The session of agent node %r cannot be restored (%s: %s); its conversation begins anew.",
+                self.id,
+                type(error).__name__,
+                error,
+            )
+            return self.agent.create_session()
+        return session
+
+
+def request_id_of(request: Content) -> str:
+    """Return the id by which an answer finds its request."""
+    return request.id or request.call_id or ""
+
+
+def _by_id(requests: Sequence[Content]) -> dict[str, Content]:
+    return {request_id_of(request): request for request in requests}

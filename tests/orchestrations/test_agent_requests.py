@@ -1,0 +1,235 @@
+"""Requests of an agent to a person: approvals, and tools that only a person can carry out."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentExecutor,
+    AgentResponse,
+    AgentSession,
+    Content,
+    FileCheckpointStorage,
+    FunctionTool,
+    InMemoryCheckpointStorage,
+    Message,
+    UserInputRequiredException,
+    WorkflowBuilder,
+    WorkflowRunState,
+    tool,
+)
+from tests.agents.fake_clients import Model, call
+from tests.orchestrations.nodes import ForeignAgent, agent, asked
+
+SENT: list[str] = []
+
+
+@tool(approval_mode="always_require")
+def send(to: str) -> str:
+    "Send a letter."
+    SENT.append(to)
+    return f"sent to {to}"
+
+
+ASK = FunctionTool(name="ask", description="Asks a person.", parameters={"type": "object", "properties": {}})
+
+
+@pytest.fixture(autouse=True)
+def nothing_sent():
+    SENT.clear()
+
+
+def secretary(*, raises: bool = False) -> Agent:
+    calls = [call("send", "c1", to="Ada"), call("send", "c2", to="Bob")]
+    return Agent(Model(calls, "all sent"), name="secretary", tools=[send], raise_on_user_input=raises)
+
+
+def office(storage: Any = None, *, raises: bool = False) -> tuple[Agent, Agent, Any]:
+    first, clerk = secretary(raises=raises), agent("clerk")
+    return (
+        first,
+        clerk,
+        WorkflowBuilder(first, name="office", checkpoint_storage=storage).add_edge(first, clerk).build(),
+    )
+
+
+async def first_requests(workflow: Any) -> Any:
+    return (await workflow.run("Invite them.")).get_request_info_events()
+
+
+def approve(event: Any, approved: bool = True) -> Any:
+    return event.data.to_function_approval_response(approved)
+
+
+async def ask(workflow: Any, message: Any, *, stream: bool) -> Any:
+    return await (workflow.run(message, stream=True).get_final_response() if stream else workflow.run(message))
+
+
+def kinds(messages: list[Message]) -> list[tuple[str, list[str]]]:
+    return [(message.role, [content.type for content in message.contents]) for message in messages]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_run_waits_for_all_approvals_and_then_goes_on_with_the_whole_conversation(stream, raises):
+    first, clerk, workflow = office(raises=raises)
+    waiting = await ask(workflow, "Invite them.", stream=stream)
+    one, two = waiting.get_request_info_events()
+    assert waiting.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    assert (one.data.type, one.response_type) == ("function_approval_request", Content)
+    assert one.request_id != one.data.id
+    assert bool(waiting.outputs) is (not raises or stream)
+    assert asked(clerk) == []
+
+    still = await workflow.run(responses={one.request_id: approve(one)})
+    assert still.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    assert (len(asked(first)), SENT) == (1, [])
+
+    done = await workflow.run(responses={two.request_id: approve(two)})
+    assert done.get_final_state() is WorkflowRunState.IDLE
+    assert SENT == ["Ada", "Bob"]
+    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
+    # What the next agent's model sees is a conversation that services accept.
+    (seen,) = clerk.client.asked
+    assert kinds(seen.messages) == [
+        ("user", ["text"]),
+        ("assistant", ["function_call", "function_call"]),
+        ("tool", ["function_result", "function_result"]),
+        ("assistant", ["text"]),
+    ]
+    assert (seen.messages[0].text, seen.messages[-1].text) == ("Invite them.", "all sent")
+
+
+async def test_answers_of_one_call_reach_the_agent_as_one_message():
+    first, _, workflow = office()
+    waiting = await workflow.run("Invite them.")
+    await workflow.run(responses={e.request_id: approve(e, approved=False) for e in waiting.get_request_info_events()})
+    assert len(asked(first)) == 2
+    assert SENT == []
+
+
+async def test_results_of_a_person_reach_the_agent_as_results_of_tools():
+    stranger: list[list[Message]] = []
+
+    class Asking(ForeignAgent):
+        async def _respond(self):
+            stranger.append(self.asked[-1])
+            if len(stranger) > 1:
+                return AgentResponse(text="thanks")
+            request = Content("function_call", call_id="c1", name="ask", id="c1", user_input_request=True)
+            return AgentResponse(messages=[Message("assistant", [request])])
+
+    workflow = WorkflowBuilder(Asking()).build()
+    (event,) = await first_requests(workflow)
+    done = await workflow.run(responses={event: Content.from_function_result("c1", result="42")})
+    assert kinds(stranger[1]) == [("tool", ["function_result"])]
+    assert done.outputs[0].text == "thanks"
+
+
+async def test_a_tool_without_a_function_is_carried_out_by_a_person():
+    clerk = agent("clerk")
+    first = Agent(Model(call("ask", "c1"), "It is 42."), name="first", tools=[ASK])
+    workflow = WorkflowBuilder(first).add_edge(first, clerk).build()
+    (event,) = await first_requests(workflow)
+    assert event.data.type == "function_call"
+    done = await workflow.run(responses={event: Content.from_function_result("c1", result="42")})
+    assert [output.text for output in done.outputs] == ["It is 42.", "CLERK"]
+    assert kinds(clerk.client.asked[0].messages)[1:3] == [
+        ("assistant", ["function_call"]),
+        ("tool", ["function_result"]),
+    ]
+
+
+async def test_an_agent_may_raise_its_requests():
+    class Raising(ForeignAgent):
+        async def _respond(self):
+            if len(self.asked) > 1:
+                return AgentResponse(text="done")
+            call_ = Content.from_function_call("c1", "send", arguments={"to": "Ada"})
+            raise UserInputRequiredException([Content.from_function_approval_request("r1", call_)])
+
+    stranger, clerk = Raising(), agent("clerk")
+    workflow = WorkflowBuilder(stranger).add_edge(stranger, clerk).build()
+    waiting = await workflow.run("Invite them.")
+    event: Any = waiting.get_request_info_events()[0]
+    assert waiting.outputs == []
+    await workflow.run(responses={event: approve(event)})
+    assert asked(clerk)[0][0] == "Invite them."
+    assert asked(clerk)[0][-1] == "done"
+
+
+async def test_a_new_message_while_requests_are_open_runs_the_agent_again():
+    first, _, workflow = office()
+    await workflow.run("Invite them.")
+    first.client.answers = ["Later, then."]
+    result = await workflow.run("Wait.")
+    assert [output.text for output in result.outputs] == ["Later, then.", "CLERK"]
+    assert result.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+async def test_requests_are_open_again_when_the_agent_fails_at_the_answer():
+    first, clerk, workflow = office()
+    one, two = await first_requests(workflow)
+    await workflow.run(responses={one: approve(one)})
+    first.client.answers = [ConnectionError("down"), "all sent"]
+    with pytest.raises(ConnectionError):
+        await workflow.run(responses={two: approve(two)})
+    done = await workflow.run(responses={two: approve(two)})
+    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
+    assert asked(clerk)[0][0] == "Invite them."
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+@pytest.mark.parametrize("together", [True, False])
+async def test_answers_may_come_in_another_process(place, together, tmp_path):
+    storage: Any = InMemoryCheckpointStorage() if place == "memory" else FileCheckpointStorage(tmp_path)
+    await office(storage)[2].run("Invite them.")
+    for wanted in (2,) if together else (1, 1):
+        if place == "file":
+            storage = FileCheckpointStorage(tmp_path)
+        saved = await storage.get_latest(workflow_name="office")
+        first, clerk, workflow = office(storage)
+        first.client.answers = ["all sent"]
+        events = list(saved.pending_request_info_events.values())[:wanted]
+        done = await workflow.run(
+            checkpoint_id=saved.checkpoint_id, responses={e.request_id: approve(e) for e in events}
+        )
+    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
+    assert SENT == ["Ada", "Bob"]
+    assert asked(clerk)[0][0] == "Invite them."
+    assert kinds(first.client.asked[0].messages) == [
+        ("user", ["text"]),
+        ("assistant", ["function_call", "function_call"]),
+        ("tool", ["function_result", "function_result"]),
+    ]
+
+
+async def test_a_session_that_cannot_be_read_begins_anew(caplog):
+    node = AgentExecutor(agent("a"))
+    state = {**await node.on_checkpoint_save(), "agent_session": {"state": 1}}
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        await node.on_checkpoint_restore(state)
+    assert "session of agent node 'a' cannot be restored" in caplog.text
+    await node.on_checkpoint_restore({})
+    assert (node.session.state, (await node.on_checkpoint_save())["cache"]) == ({}, [])
+
+
+async def test_a_session_in_its_own_written_form_is_read_too():
+    node, session = AgentExecutor(agent("a")), AgentSession(session_id="s1")
+    session.state["notes"] = [Message("user", "hi")]
+    await node.on_checkpoint_restore({"agent_session": session.to_dict()})
+    assert node.session == session
+    assert AgentSession.from_dict((await node.on_checkpoint_save())["agent_session"]) == session
+
+
+async def test_a_saved_state_does_not_change_with_the_node():
+    node = AgentExecutor(agent("a"))
+    workflow = WorkflowBuilder(node).build()
+    saved = await node.on_checkpoint_save()
+    await workflow.run("hi")
+    assert (saved["cache"], saved["full_conversation"]) == ([], [])
+    assert len((await node.on_checkpoint_save())["full_conversation"]) == 2

@@ -1,0 +1,150 @@
+"""Agents handed to a `WorkflowBuilder`: one node each, recognised by its name."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import pytest
+
+from agentbench import Agent, AgentExecutor, AgentSession, Case, Default, InMemoryCheckpointStorage, WorkflowBuilder
+from agentbench.agents.agent.base_agent import BaseAgent
+from tests.agents.fake_clients import Model
+from tests.orchestrations.nodes import ForeignAgent, agent, asked
+
+
+async def test_agents_are_wrapped_in_both_dialects():
+    for build in (
+        lambda a, b: WorkflowBuilder(start_executor=a).add_edge(a, b),
+        lambda a, b: WorkflowBuilder(a).add_edge(a, b),
+        lambda a, b: WorkflowBuilder().add_executor(a).add_executor(b).connect(a, b).output_from(a).output_from(b),
+        lambda a, b: WorkflowBuilder().set_start(a).add_chain([a, b]),
+        lambda a, b: WorkflowBuilder().switch(a, [Case(lambda _: True, b), Default(ForeignAgent())]),
+        lambda a, b: WorkflowBuilder(output_from=[a, b]).connect(a, b).connect("b", ForeignAgent()),
+    ):
+        a, b = agent("a"), agent("b")
+        workflow = build(a, b).build()
+        result = await workflow.run("hi")
+        assert isinstance(workflow.executors["a"], AgentExecutor)
+        assert [output.text for output in result.outputs][:2] == ["A", "B"]
+        assert asked(b) == [["hi", "A"]]
+
+
+def test_one_agent_is_one_node_however_often_it_is_named():
+    a, b, c = agent("a"), agent("b"), agent("c")
+    workflow = WorkflowBuilder(a).add_edge(a, b).add_edge(a, c).add_edge(b, c).build()
+    assert list(workflow.executors) == ["a", "b", "c"]
+
+
+def test_two_agents_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="Two nodes have the id 'a'"):
+        WorkflowBuilder().add_edge(agent("a"), agent("a"))
+
+
+def test_a_node_is_named_by_the_agents_name_or_by_an_id_that_someone_chose():
+    assert AgentExecutor(Agent(Model(), name="n", id="i")).id == "n"
+    assert AgentExecutor(Agent(Model(), id="i")).id == "i"
+    assert AgentExecutor(Agent(Model(), name="n"), id="own").id == "own"
+    stranger: Any = ForeignAgent(name=None)
+    assert AgentExecutor(stranger).id == "stranger-1"
+    with pytest.raises(ValueError, match="neither a name nor an id"):
+        WorkflowBuilder(Agent(Model()))
+
+
+@pytest.mark.parametrize("thing", [Agent, BaseAgent(name="without run"), AgentSession()])
+def test_what_is_no_agent_is_refused(thing):
+    with pytest.raises(TypeError, match="not a node"):
+        WorkflowBuilder(thing)
+
+
+def test_the_graph_of_agents_is_recognised_when_it_is_built_again():
+    def build() -> str:
+        a, b = agent("a"), agent("b")
+        return WorkflowBuilder(a).add_edge(a, b).build().graph_signature_hash
+
+    assert build() == build()
+
+
+# ---- several runs ----------------------------------------------------------------------------------
+
+
+async def test_runs_of_an_instance_are_one_conversation_and_started_runs_each_their_own():
+    a = agent("a")
+    workflow = WorkflowBuilder(a).build()
+    await workflow.run("one")
+    await workflow.run("two")
+    assert asked(a)[-1] == ["one", "A", "two"]
+    await workflow.start("three").result()
+    assert asked(a)[-1] == ["three"]
+    await workflow.clone().run("four")
+    assert asked(a)[-1] == ["four"]
+    await workflow.run("five")
+    assert asked(a)[-1] == ["one", "A", "two", "A", "five"]
+
+
+@pytest.mark.parametrize("how", ["run", "start", "clone", "copied clone", "copied build"])
+async def test_nodes_with_one_session_share_it_in_every_run(how):
+    a, b, c = agent("a"), agent("b"), agent("c")
+    session = a.create_session()
+    nodes = [AgentExecutor(one, session=session, context_mode="last_agent") for one in (a, b)]
+    builder = WorkflowBuilder(start_executor=nodes[0]).add_chain([*nodes, c])
+    workflow = builder.build(copy_executors=how == "copied build")
+    if how == "start":
+        await workflow.start("hi").result()
+    elif how in ("clone", "copied clone"):
+        await workflow.clone(copy_executors=how == "copied clone").run("hi")
+    else:
+        await workflow.run("hi")
+    assert asked(b) == [["hi", "A", "A"]]  # its history, then the answer of a
+    assert bool(session.state) is (how == "run")
+
+
+async def test_copied_executors_share_the_agent():
+    class Closed(Model):
+        def __deepcopy__(self, memo: object) -> NoReturn:
+            raise TypeError("holds a connection")
+
+    a = Agent(Closed("A"), name="a")
+    assert (await WorkflowBuilder(a).build().clone(copy_executors=True).run("hi")).outputs[0].text == "A"
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------
+
+
+async def test_every_checkpoint_of_a_chain_goes_on_as_the_first_run_did():
+    def build(storage):
+        a, b, c = agent("a"), agent("b"), agent("c")
+        return (a, b, c), WorkflowBuilder(a, name="w", checkpoint_storage=storage).add_chain([a, b, c]).build()
+
+    storage = InMemoryCheckpointStorage()
+    _, workflow = build(storage)
+    await workflow.run("hi")
+    saved = await storage.list_checkpoints(workflow_name="w")
+    for checkpoint, seen in zip(saved, (["b", "c"], ["c"], [], []), strict=True):
+        agents, workflow = build(storage)
+        result = await workflow.run(checkpoint_id=checkpoint.checkpoint_id)
+        assert [output.text for output in result.outputs] == [name.upper() for name in seen]
+        assert [one.name for one in agents if asked(one)] == seen
+        await workflow.run("again")
+        assert asked(agents[0])[-1] == ["hi", "A", "again"]
+
+
+async def test_nodes_with_one_session_share_it_after_a_restore():
+    def build(storage):
+        a, b = agent("a"), agent("b")
+        session = a.create_session()
+        nodes = [AgentExecutor(one, session=session, context_mode="last_agent") for one in (a, b)]
+        return (a, b), WorkflowBuilder(nodes[0], name="w", checkpoint_storage=storage).add_chain(nodes).build()
+
+    storage = InMemoryCheckpointStorage()
+    _, first = build(storage)
+    await first.run("hi")
+    last: Any = await storage.get_latest(workflow_name="w")
+    for drive in ("run", "start"):
+        (a, b), workflow = build(storage)
+        if drive == "run":
+            await workflow.run(checkpoint_id=last.checkpoint_id)
+            await workflow.run("again")
+        else:
+            await workflow.start("again", resume_from=last).result()
+        assert asked(a) == [["hi", "A", "A", "B", "again"]]
+        assert asked(b) == [["hi", "A", "A", "B", "again", "A", "A"]]
