@@ -258,6 +258,24 @@ FRAME_SCENES = (
     _output("plot-compare", "compare(run, other)"),
 )
 
+AGENT = """
+from agentbench import Call, ScriptedChatClient, tool
+
+@tool(approval_mode="always_require")
+def warn(text: str, streets: list[str]) -> str:
+    return "sent"
+
+calls = [Call("warn", {"text": "Storm tonight", "streets": ["Pine", "Pike"]}), Call("warn", {"text": "Flood"})]
+agent = ScriptedChatClient([calls, "Done."]).as_agent(name="warden", tools=[warn])
+session = agent.create_session()
+response = await agent.run("A storm is coming.", session=session)
+"""
+
+AGENT_SCENES = (
+    Scene("response-waiting", AGENT + "response", OUTPUT),
+    Scene("transcript-approval", AGENT + "transcript(session)", OUTPUT),
+)
+
 GRAPH_SCENES = (
     Scene("graph-static", "display(build(NODES))", OUTPUT, sized=True),
     Scene(
@@ -277,4 +295,4 @@ GRAPH_SCENES = (
     ),
 )
 
-SCENES = (*STEPPER_SCENES, *FORM_SCENES, *FRAME_SCENES, *GRAPH_SCENES)
+SCENES = (*STEPPER_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.notebook.cards.conversation.model import approval_part, pending_requests
+from agentbench.notebook.cards.conversation.model import pending_requests
 from agentbench.notebook.forms.form import request_form
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.text.phrases import count_text
@@ -72,5 +72,6 @@ class Approvals:
 
 
 def _as_request(content: Content, author: str) -> _CallRequest:
-    part = approval_part(content)
-    return _CallRequest(content.id or "", author, {"question": part.text, "context": part.arguments})
+    call = content.function_call
+    data = {"question": f"May it call {call.name}?", "context": call.parse_arguments()} if call is not None else {}
+    return _CallRequest(content.id or "", author, data)

@@ -14,7 +14,7 @@ from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 __all__ = [
     *("ApprovalPart", "CallPart", "NotePart", "Part", "TextPart", "Turn"),
-    *("approval_part", "parts_of", "pending_requests", "turns_of"),
+    *("parts_of", "pending_requests", "turns_of"),
 ]
 
 _SIGNATURE_LIMIT: Final = 72
@@ -131,14 +131,14 @@ def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None 
             yield NotePart(text, bool(content.exception))
         elif content.type in ("function_approval_request", "function_approval_response"):
             if (content.id or "") not in known:
-                yield approval_part(content)
+                yield _approval(content)
         elif content.type in ("data", "uri"):
             yield _media(content)
         else:
             yield _note(content)
 
 
-def approval_part(content: Content) -> ApprovalPart:
+def _approval(content: Content) -> ApprovalPart:
     """Return an approval request, or the response to one."""
     signature, arguments = _signature(content.function_call) if content.function_call is not None else ("a call", "")
     if content.type == "function_approval_request":
