@@ -40,6 +40,7 @@ HEAVY = {
     "opentelemetry",
     "pandas",
     "pydantic",
+    "resvg_py",
     "traitlets",
     "typing_extensions",
     "vega_datasets",

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agentbench.exceptions import RenderFailed
+from agentbench.exceptions import MissingExtraError, RenderFailed
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.renderers import Renderer
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
@@ -14,6 +14,7 @@ from agentbench.notebook.runtime import settings
 from tests.notebook import graphs
 
 PURE = renderers._look_for("pure") is not None
+THEMES = ["light", "dark"]
 RENDERERS = ["builtin", *(["pure"] if PURE else [])]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,11 +89,12 @@ def test_wrong_choices_are_refused_with_the_right_ones():
             draw(graphs.research(), **wrong).svg  # type: ignore[arg-type]  # noqa: B018 - rendered when read
 
 
-@pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
-def test_png_grows_with_its_scale_and_shows_states():
-    view = draw(graphs.research())
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_png_grows_with_its_scale_and_shows_states_in_the_theme(renderer: str):
+    view = draw(graphs.research(), renderer=renderer)
     assert len(view.png(1)) < len(view.png(2))
-    assert view.png() != draw(graphs.research(), run={"plan": "failed"}).png()
+    marked = [draw(graphs.research(), run={"plan": "failed"}, theme=theme, renderer=renderer).png() for theme in THEMES]
+    assert len({view.png(), *marked}) == 3
 
 
 def test_files_hold_what_their_suffix_says(tmp_path):
@@ -127,13 +129,20 @@ def test_a_notebook_with_fifty_nodes_in_it_stays_small(renderer: str):
     assert len(json.dumps(stored, indent=1)) < 80_000
 
 
-@pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
-def test_a_small_picture_is_also_a_png_for_notebooks_that_are_not_trusted():
-    assert draw(graphs.research())._repr_mimebundle_()["image/png"].startswith(b"\x89PNG")
-    assert "image/png" not in draw(graphs.layers(40))._repr_mimebundle_()
-    assert "image/png" not in draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_small_picture_is_also_a_png_for_notebooks_that_are_not_trusted(renderer: str):
+    assert draw(graphs.research(), renderer=renderer)._repr_mimebundle_()["image/png"].startswith(b"\x89PNG")
+    assert "image/png" not in draw(graphs.layers(100), renderer=renderer)._repr_mimebundle_()
     settings.configure(static_png=False)
-    assert "image/png" not in draw(graphs.research())._repr_mimebundle_()
+    assert "image/png" not in draw(graphs.research(), renderer=renderer)._repr_mimebundle_()
+
+
+def test_without_resvg_the_svg_is_shown_and_a_file_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    view = draw(graphs.chain(["never", "drawn", "before"]))
+    assert set(view._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    with pytest.raises(MissingExtraError, match=r'pip install "agentbench\[notebook\]"'):
+        view.save(tmp_path / "graph.png")
 
 
 def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypatch: pytest.MonkeyPatch):

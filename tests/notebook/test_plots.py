@@ -141,11 +141,11 @@ def test_text_is_large_enough_and_the_picture_no_wider_than_requested(make: Any)
 
 
 @pytest.mark.parametrize("make", [timeline, lineage])
-def test_a_plot_gives_svg_and_text_to_a_front_end_and_nothing_else(make: Any):
+def test_a_plot_gives_pictures_and_text_to_a_front_end_and_nothing_else(make: Any):
     plot = make(run_sync(reviewed()))
-    assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "image/png", "text/plain"}
     assert set(plot._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
-    assert set(plot._repr_mimebundle_(exclude=["text/plain"])) == {"image/svg+xml"}
+    assert set(plot._repr_mimebundle_(exclude=["text/plain", "image/png"])) == {"image/svg+xml"}
 
 
 def test_a_plot_is_saved_by_its_suffix(tmp_path: Path):

@@ -4,9 +4,11 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 
-from agentbench.notebook.graph.dot import EDGE_STYLE, PAPER, Detail, Direction, edge_label, node_class, node_label
+from agentbench.notebook.graph.dot import EDGE_STYLE, Detail, Direction, edge_label, node_class, node_label
 from agentbench.notebook.graph.layout import FRAME_MARGIN, TITLE_HEIGHT, Box, Point, place
 from agentbench.notebook.graph.shape import GraphShape, ShapeNode
+from agentbench.notebook.look.style import PALETTE
+from agentbench.notebook.look.svg import number as _n
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.text.escape import esc
 
@@ -17,7 +19,7 @@ Frame = tuple[float, float, float, float]
 
 _PAD, _BORDER, _RIM, _ARROW, _ROUNDING = 16.0, 8.0, 6.0, 8.0, 9.0
 _NAME_SIZE, _TEXT_SIZE = 13.0, 12.0
-_INK = PAPER["light"]
+_INK = PALETTE["light"]
 
 
 @functools.lru_cache(maxsize=16)
@@ -31,7 +33,7 @@ def draw_builtin(shape: GraphShape, direction: Direction = "LR", detail: Detail 
     boxes, wires = place(shape, sizes, rooms, direction)
     frames = _frames(shape, boxes)
     parts = [
-        _group(shape, frame, "cluster", _frame(frames[frame.id], node_label(frame, detail)))
+        _group(shape, frame, "cluster ab_frame", _frame(frames[frame.id], node_label(frame, detail)))
         for frame in shape.frames
         if frame.id in frames
     ]
@@ -43,7 +45,7 @@ def draw_builtin(shape: GraphShape, direction: Direction = "LR", detail: Detail 
             drawn += _text(texts[pair], *text, _TEXT_SIZE)
         element = shape.element_of[pair]
         parts.append(f'<g id="{element}" class="edge ab_edge ab_e_{kind}"><title/>{drawn}</g>')
-    parts += [_group(shape, node, "node", _node(node, boxes[node.id], labels[node.id])) for node in shape.nodes]
+    parts += [_group(shape, node, "node ab_node", _node(node, boxes[node.id], labels[node.id])) for node in shape.nodes]
     covered = [*frames.values(), *(_frame_of(*box) for box in boxes.values())]
     covered += [_frame_of(*text, *rooms.get(pair, (0.0, 0.0))) for pair, (points, text) in wires.items()]
     covered += [(*point, *point) for points, _ in wires.values() for point in points]
@@ -56,8 +58,7 @@ def draw_builtin(shape: GraphShape, direction: Direction = "LR", detail: Detail 
 
 
 def _group(shape: GraphShape, node: ShapeNode, kind: str, drawn: str) -> str:
-    classes = node_class(node) if kind == "node" else node_class(node).replace("ab_node", "ab_frame")
-    return f'<g id="{shape.element_of[node.id]}" class="{kind} {classes}"><title/>{drawn}</g>'
+    return f'<g id="{shape.element_of[node.id]}" class="{node_class(node, kind)}"><title/>{drawn}</g>'
 
 
 def _frame_of(x: float, y: float, width: float, height: float) -> Frame:
@@ -189,10 +190,6 @@ def _text(text: str, x: float, y: float, size: float) -> str:
 def _place(frame: Frame) -> str:
     left, top, right, bottom = frame
     return f'rx="{_ROUNDING:g}" x="{_n(left)}" y="{_n(top)}" width="{_n(right - left)}" height="{_n(bottom - top)}"'
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
 
 
 def _at(x: float, y: float) -> str:

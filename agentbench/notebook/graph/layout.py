@@ -83,8 +83,7 @@ class _Grid:
         self.lift = 0.0 if upright else 10.0  # texts stand above lines that lie flat, and across the others
         tie = shape.anchor
         self.ends: dict[Pair, Pair] = {
-            (edge.source, edge.target): (tie(edge.source, leaving=True), tie(edge.target, leaving=False))
-            for edge in shape.edges
+            (edge.source, edge.target): (tie(edge.source, leaving=True), tie(edge.target)) for edge in shape.edges
         }
         self.texts = {pair: texts.get(pair, (0.0, 0.0))[:: -1 if upright else 1] for pair in self.ends}
         marked = {self.ends[edge.source, edge.target] for edge in shape.edges if edge.kind == "loop"}

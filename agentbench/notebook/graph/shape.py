@@ -3,14 +3,14 @@
 Read from public members only, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from agentbench.notebook.graph.lambda_text import lambda_text
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
-from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import find_sub_workflow
 
@@ -46,15 +46,10 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeNode:
-    """One node, or one frame around an opened sub-workflow.
+    """One node, or one frame around an opened sub-workflow; its id is that of the executor.
 
-    Attributes:
-        id: Executor id; inside an opened sub-workflow with the ids on the way, `outer/inner`.
-        name: Its text.
-        kinds: Its kinds, in the order of `KIND_WORDS`; empty for a plain executor.
-        type_name: The executor's own type name.
-        members: Ids of the executors in a folded group.
-        frame: Id of the opened sub-workflow that it lies in.
+    Inside an opened sub-workflow, its `frame`, the id begins with the ids on the way: `outer/inner`. `kinds` are in the
+    order of `KIND_WORDS`, none for a plain executor. `members` are the ids of the executors in a folded group.
     """
 
     id: str
@@ -82,15 +77,10 @@ class ShapeEdge:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphShape:
-    """The nodes, edges and frames of a picture, in builder order.
+    """The nodes, edges and frames of a picture, in builder order; at most one edge for a pair of nodes.
 
-    Attributes:
-        name: Name of the workflow.
-        nodes: The nodes.
-        edges: The edges, at most one for a pair of nodes.
-        frames: Opened sub-workflows; edges that name them end at their frame.
-        hidden: Ids of executors that are left out.
-        note: A line about folded and hidden nodes; empty when everything is drawn.
+    Edges that name a frame end at its border. `hidden` are the ids of executors that are not drawn, and `note` is a
+    line about folded and hidden nodes, empty when everything is drawn.
     """
 
     name: str = "workflow"
@@ -114,10 +104,9 @@ class GraphShape:
 
         Members of a folded group have the element of their group.
         """
-        table: dict[str | tuple[str, str], str] = {}
-        for index, node in enumerate(self.nodes):
-            table.update(dict.fromkeys((node.id, *node.members), f"n{index}"))
-        table.update((frame.id, f"c{index}") for index, frame in enumerate(self.frames))
+        table: dict[Any, str] = {}
+        for element, node in self.node_of.items():
+            table.update(dict.fromkeys((node.id, *node.members), element))
         table.update(((edge.source, edge.target), f"e{index}") for index, edge in enumerate(self.edges))
         return table
 
@@ -140,7 +129,7 @@ class GraphShape:
         table.update((member, node.id) for node in self.nodes for member in node.members)
         return table
 
-    def anchor(self, node_id: str, *, leaving: bool) -> str:
+    def anchor(self, node_id: str, *, leaving: bool = False) -> str:
         """Return the id of the node that an edge is tied to: for a frame one of the nodes inside it."""
         if all(frame.id != node_id for frame in self.frames):
             return node_id
@@ -201,10 +190,7 @@ def back_edges(
 ) -> set[tuple[str, str]]:
     """Return the edges that close a loop: those that lead back to a node the walk came from.
 
-    Args:
-        nodes: All nodes, in order.
-        edges: Pairs of nodes, in order.
-        first: Where the walk begins; afterwards at every node not met yet.
+    The walk begins at the nodes in `first`, then at every node it has not met yet.
     """
     after: dict[str, list[str]] = {node: [] for node in nodes}
     for source, target in edges:
@@ -212,8 +198,20 @@ def back_edges(
     back: set[tuple[str, str]] = set()
     met: set[str] = set()
     for root in [*first, *after]:
-        if root not in met:
-            _walk(root, after, met, back)
+        if root in met:
+            continue
+        met.add(root)
+        path = {root: iter(after.get(root, ()))}  # grows and shrinks at its end
+        while path:
+            node = next(reversed(path))
+            target = next(path[node], None)
+            if target is None:
+                del path[node]
+            elif target in path:
+                back.add((node, target))
+            elif target not in met:
+                met.add(target)
+                path[target] = iter(after.get(target, ()))
     return back
 
 
@@ -244,24 +242,6 @@ def path_lengths(nodes: Iterable[str], edges: Sequence[tuple[str, str]]) -> dict
     return lengths
 
 
-def _walk(root: str, after: Mapping[str, Sequence[str]], met: set[str], back: set[tuple[str, str]]) -> None:
-    met.add(root)
-    on_path = {root}
-    path: list[tuple[str, Iterator[str]]] = [(root, iter(after.get(root, ())))]
-    while path:
-        node, rest = path[-1]
-        target = next(rest, None)
-        if target is None:
-            on_path.discard(node)
-            path.pop()
-        elif target in on_path:
-            back.add((node, target))
-        elif target not in met:
-            met.add(target)
-            on_path.add(target)
-            path.append((target, iter(after.get(target, ()))))
-
-
 class _Reader:
     """Collects nodes, frames and edges over a workflow and the sub-workflows that are to be opened."""
 
@@ -272,98 +252,64 @@ class _Reader:
         self.edges: dict[tuple[str, str], ShapeEdge] = {}
 
     def read(self, workflow: Any, *, prefix: str, frame: str | None, depth: int = 0) -> None:
-        starts = _start_ids(workflow)
-        outputs = _output_ids(workflow)
-        self._read_edges(workflow, starts, prefix)
+        starts = workflow.start_executor_ids
+        edges = [edge for group in workflow.edge_groups for edge in _edges_of(group)]
+        back = back_edges(workflow.executors, [(edge.source_id, edge.target_id) for edge, _, _ in edges], first=starts)
+        for edge, kind, label in edges:
+            source, target = prefix + edge.source_id, prefix + edge.target_id
+            kind = "loop" if (edge.source_id, edge.target_id) in back else kind
+            self.edges.setdefault((source, target), ShapeEdge(source=source, target=target, kind=kind, label=label))
+        outputs = {each.id for each in workflow.get_output_executors() if each.workflow_output_types}
         for executor_id, executor in workflow.executors.items():
-            kinds = _kinds(executor_id, executor, starts, outputs)
+            facts: dict[NodeKind, bool] = {
+                "start": executor_id in starts,
+                "output": executor_id in outputs,
+                "hitl": executor.is_request_response_capable,
+                "subworkflow": find_sub_workflow(executor) is not None,
+            }
             node = ShapeNode(
                 id=prefix + executor_id,
                 name=executor_id,
-                kinds=kinds,
-                type_name=str(getattr(executor, "type", None) or type(executor).__name__),
+                kinds=tuple(kind for kind, holds in facts.items() if holds),
+                type_name=str(executor.type),
                 frame=frame,
             )
-            if "subworkflow" in kinds and depth < _DEEPEST and self._is_open(node.id):
+            is_open = self.expand if isinstance(self.expand, bool) else node.id in self.expand
+            if facts["subworkflow"] and is_open and depth < _DEEPEST:
                 self.frames.append(node)
                 self.read(executor.workflow, prefix=f"{node.id}/", frame=node.id, depth=depth + 1)
             else:
                 self.nodes.append(node)
 
-    def _is_open(self, node_id: str) -> bool:
-        return self.expand if isinstance(self.expand, bool) else node_id in self.expand
 
-    def _read_edges(self, workflow: Any, starts: Sequence[str], prefix: str) -> None:
-        found = [edge for group in workflow.edge_groups for edge in _edges_of(group)]
-        back = back_edges(workflow.executors, [(edge.source, edge.target) for edge in found], first=starts)
-        for edge in found:
-            ends = (prefix + edge.source, prefix + edge.target)
-            kind: EdgeKind = "loop" if (edge.source, edge.target) in back else edge.kind
-            self.edges.setdefault(ends, ShapeEdge(source=ends[0], target=ends[1], kind=kind, label=edge.label))
-
-
-def _start_ids(workflow: Any) -> list[str]:
-    several = getattr(workflow, "start_executor_ids", None)
-    if several:
-        return list(several)
-    one = getattr(workflow, "start_executor_id", None)
-    return [] if one is None else [one]
-
-
-def _output_ids(workflow: Any) -> set[str]:
-    """Ids of the executors whose yields are outputs of the run, among those that yield at all."""
-    found = {getattr(executor, "id", executor): executor for executor in workflow.get_output_executors()}
-    return {
-        executor_id for executor_id, executor in found.items() if getattr(executor, "workflow_output_types", (object,))
-    }
+def _edges_of(group: EdgeGroup) -> Iterator[tuple[Any, EdgeKind, str]]:
+    """Yield the edges of a group, each with its kind and label."""
+    for edge in () if isinstance(group, InternalEdgeGroup) else group.edges:
+        if isinstance(group, SwitchCaseEdgeGroup):
+            yield (
+                edge,
+                "switch",
+                " or ".join(_case_label(case) for case in group.cases if case.target_id == edge.target_id),
+            )
+        elif isinstance(group, FanOutEdgeGroup):
+            name = group.selection_func_name
+            yield edge, "fan_out", f"by {_function_name(name)}" if name else ""
+        elif isinstance(group, FanInEdgeGroup):
+            yield edge, "fan_in", ""
+        elif edge.has_condition or edge.condition_name:
+            yield edge, "conditional", _case_label(edge)
+        else:
+            yield edge, "direct", ""
 
 
-def _kinds(executor_id: str, executor: Any, starts: Collection[str], outputs: Collection[str]) -> tuple[NodeKind, ...]:
-    facts: tuple[tuple[NodeKind, bool], ...] = (
-        ("start", executor_id in starts),
-        ("output", executor_id in outputs),
-        ("hitl", bool(getattr(executor, "is_request_response_capable", False))),
-        ("subworkflow", find_sub_workflow(executor) is not None),
-    )
-    return tuple(kind for kind, holds in facts if holds)
+def _case_label(case: Any) -> str:
+    if isinstance(case, SwitchCaseEdgeGroupDefault):
+        return "default"
+    return f"if {_function_name(case.condition_name, case.condition)}"
 
 
-def _edges_of(group: EdgeGroup) -> list[ShapeEdge]:
-    if isinstance(group, InternalEdgeGroup):
-        return []
-    if isinstance(group, SwitchCaseEdgeGroup):
-        return _switch_edges(group)
-    if isinstance(group, FanOutEdgeGroup):
-        label = f"by {_function_words(group.selection_func_name)}" if group.selection_func_name else ""
-        return [_edge(edge, "fan_out", label) for edge in group.edges]
-    if isinstance(group, FanInEdgeGroup):
-        return [_edge(edge, "fan_in", "") for edge in group.edges]
-    return [
-        _edge(edge, "conditional", f"if {_function_words(edge.condition_name, edge.condition)}")
-        if edge.has_condition or edge.condition_name
-        else _edge(edge, "direct", "")
-        for edge in group.edges
-    ]
-
-
-def _switch_edges(group: SwitchCaseEdgeGroup) -> list[ShapeEdge]:
-    labels: dict[str, list[str]] = {}
-    for case in group.cases:
-        word = (
-            f"if {_function_words(case.condition_name, case.condition)}"
-            if isinstance(case, SwitchCaseEdgeGroupCase)
-            else "default"
-        )
-        labels.setdefault(case.target_id, []).append(word)
-    return [_edge(edge, "switch", " or ".join(labels.get(edge.target_id, ()))) for edge in group.edges]
-
-
-def _edge(edge: Any, kind: EdgeKind, label: str) -> ShapeEdge:
-    return ShapeEdge(source=edge.source_id, target=edge.target_id, kind=kind, label=label)
-
-
-def _function_words(name: str | None, condition: object = None) -> str:
+def _function_name(name: str | None, function: object = None) -> str:
     """The name of a function; of a lambda its expression, since Python's name for it is always the same."""
     if name not in (None, "<lambda>", "<callable>"):
         return str(name)
-    return lambda_text(condition) or "λ"
+    return lambda_text(function) or "λ"

@@ -5,18 +5,19 @@ versions in them, `style` attributes. It is applied to every SVG, of every rende
 """
 
 import hashlib
+import math
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.graph.dot import FONT, PAUSE_SIGN, node_title
+from agentbench.notebook.graph.dot import PAUSE_SIGN
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, running_order
 from agentbench.notebook.look.states import INK, PAUSE, STATES
-from agentbench.notebook.look.style import static_style
-from agentbench.notebook.look.svg import text_width
+from agentbench.notebook.look.style import PALETTE, static_style
+from agentbench.notebook.look.svg import number, text_width
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["clean_svg", "decorate_svg"]
@@ -34,7 +35,6 @@ _ATTRIBUTES = frozenset(
         *("font-family", "font-size", "font-weight", "font-style"),
     ]
 )
-_PAINT = frozenset(["fill", "stroke"])
 _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
 _PLACES = frozenset(["d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height", "font-size"])
 _FRACTION = re.compile(r"-?\d+\.\d+")
@@ -48,6 +48,7 @@ _NOTE_MARGIN, _NOTE_LINE = 14, 16
 _ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
 
 Bounds = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
 
 
 def clean_svg(data: bytes, renderer: str) -> bytes:
@@ -87,7 +88,7 @@ def decorate_svg(
     for element in root.iter():
         element.tag = _local(element.tag)
     root.set("xmlns", SVG_NAMESPACE)
-    root.set("font-family", FONT)
+    root.set("font-family", "Helvetica,Arial,sans-serif")
     body = root.find("g")
     if body is None:
         return ElementTree.tostring(root, encoding="unicode")
@@ -121,12 +122,12 @@ def _scrub(element: Element) -> None:
     """Drop everything but shapes and text; links are replaced by their content."""
     element.tag = _local(element.tag)
     for name, value in list(element.items()):
-        harmless = name in _ATTRIBUTES and (name not in _PAINT or _PLAIN_PAINT.fullmatch(value))
+        harmless = name in _ATTRIBUTES and (name not in ("fill", "stroke") or _PLAIN_PAINT.fullmatch(value))
         if not harmless:
             del element.attrib[name]
         elif name in _PLACES:
             # Saved notebooks hold every digit; a tenth of a pixel is enough.
-            element.set(name, _FRACTION.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), value))
+            element.set(name, _FRACTION.sub(lambda match: number(float(match[0])), value))
     if element.tag not in ("text", "tspan", "title", "desc"):
         element.text = None
     element.tail = None
@@ -140,17 +141,20 @@ def _scrub(element: Element) -> None:
 
 def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
     """Add the name and the signs of a state; without a state, what a panel needs to add them."""
-    _set_title(group, node_title(node))
+    facts = ", ".join(fact for fact in (node.words, node.type_name) if fact)
+    members = f": {', '.join(node.members[:20])}{', …' if len(node.members) > 20 else ''}" if node.members else ""
+    _set_title(group, f"{node.id}{f' ({facts})' if facts else ''}{members}")
     shapes = [child for child in group if child.tag in _SHAPES]
     for index, drawn in enumerate(shapes):
         drawn.set("class", "ab_shape" if index == 0 else "ab_line")
-    bounds = _bounds(shapes)
-    if bounds is None:
+    if not shapes:
         return
     if not _OWN_SHAPE.intersection(node.kinds) or group.get("class", "").startswith("ab_frame"):
         for drawn in shapes:
             _as_rect(drawn)
-    outline = next((drawn for drawn in shapes if _reaches(drawn, bounds)), shapes[0])
+    bounds = _bounds(shapes)
+    # As large as all of them: the outer border of an output, the body below a cylinder's lid.
+    outline = next((each for each in shapes if math.dist(_bounds([each]), bounds) < 1), shapes[0])
     _draw_pause(group)
     if state is None:
         group.set("data-name", esc(node.name, into="line"))
@@ -186,42 +190,37 @@ def _set_title(group: Element, text: str) -> None:
         title.text = esc(text, into="line")  # the serialiser escapes markup
 
 
-def _bounds(shapes: list[Element]) -> Bounds | None:
-    """Left, top, right, bottom of some shapes. Renderers write absolute coordinates only."""
+def _bounds(shapes: Sequence[Element]) -> Bounds:
+    """Return the bounds of some shapes. Renderers write absolute coordinates only."""
     xs: list[float] = []
     ys: list[float] = []
     for shape in shapes:
+        at = {name: float(shape.get(name, "0")) for name in ("x", "y", "width", "height", "cx", "cy", "rx", "ry")}
         if shape.tag == "ellipse":
-            cx, cy, rx, ry = (float(shape.get(name, "0")) for name in ("cx", "cy", "rx", "ry"))
-            xs += [cx - rx, cx + rx]
-            ys += [cy - ry, cy + ry]
+            xs += [at["cx"] - at["rx"], at["cx"] + at["rx"]]
+            ys += [at["cy"] - at["ry"], at["cy"] + at["ry"]]
         elif shape.tag == "rect":
-            x, y, width, height = (float(shape.get(name, "0")) for name in ("x", "y", "width", "height"))
-            xs += [x, x + width]
-            ys += [y, y + height]
+            xs += [at["x"], at["x"] + at["width"]]
+            ys += [at["y"], at["y"] + at["height"]]
         else:
             numbers = [float(each) for each in _NUMBER.findall(shape.get("points", shape.get("d", "")))]
             xs += numbers[::2]
             ys += numbers[1::2]
-    return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 def _as_rect(shape: Element) -> None:
     """Turn a rounded box into a `rect`: Graphviz writes it as eight curves."""
-    bounds = _bounds([shape])
-    if shape.tag != "path" or bounds is None:
-        return
-    left, top, right, bottom = bounds
-    shape.tag = "rect"
-    del shape.attrib["d"]
-    for name, value in (("x", left), ("y", top), ("width", right - left), ("height", bottom - top), ("rx", _ROUNDING)):
-        shape.set(name, f"{value:.1f}".removesuffix(".0"))
+    if shape.tag == "path":
+        left, top, right, bottom = _bounds([shape])
+        shape.tag = "rect"
+        del shape.attrib["d"]
+        _set_numbers(shape, x=left, y=top, width=right - left, height=bottom - top, rx=_ROUNDING)
 
 
-def _reaches(shape: Element, bounds: Bounds) -> bool:
-    """Whether a shape is as large as all of them: the outer border of an output, the body below a cylinder's lid."""
-    own = _bounds([shape])
-    return own is not None and all(abs(mine - all_) < 0.5 for mine, all_ in zip(own, bounds, strict=True))
+def _set_numbers(element: Element, **values: float) -> None:
+    for name, value in values.items():
+        element.set(name, number(value))
 
 
 def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> None:
@@ -256,12 +255,7 @@ def _sort(body: Element, shape: GraphShape) -> None:
     edges = [(edge.source, edge.target) for edge in shape.edges if edge.kind != "loop"]
     nodes = running_order([node.id for node in shape.nodes], [ends for ends in edges if places.issuperset(ends)])
     order = {shape.element_of[node_id]: rank for rank, node_id in enumerate(nodes)}
-
-    def key(group: Element) -> tuple[int, int]:
-        element_id = group.get("id", "")
-        return {"c": 0, "e": 1, "n": 2}.get(element_id[:1], 0), order.get(element_id, 0)
-
-    body[:] = sorted(body, key=key)
+    body[:] = sorted(body, key=lambda each: ("cen".find(each.get("id", "")[:1]), order.get(each.get("id", ""), 0)))
 
 
 def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_states: bool) -> None:
@@ -270,29 +264,23 @@ def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_
     root.set("role", "img")
     root.set("aria-labelledby", f"ab_{digest}_t ab_{digest}_d")
     root.set("class", f"ab_svg ab_{theme}")
-    title = Element("title", {"id": f"ab_{digest}_t"})
-    title.text = f"Graph of {esc(shape.name, into='line', limit=200)}"
-    description = Element("desc", {"id": f"ab_{digest}_d"})
-    description.text = text
-    style = Element("style")
-    style.text = static_style(theme, states=with_states)
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
     # Nothing is left out silently: lines below the picture say what is folded or hidden.
     note = textwrap.wrap(esc(shape.note, into="line", limit=400), max(24, int(width / 7)))
     wider = max([0.0, *(text_width(line, 12) * 1.1 + 2 * _NOTE_MARGIN - width for line in note)])
     left, width = left - wider / 2, width + wider
     for index, line in enumerate(note):
-        y = top + height + 8 + index * _NOTE_LINE
-        place = {"class": "ab_note", "x": f"{left + _NOTE_MARGIN:g}", "y": f"{y:g}", "font-size": "12"}
-        SubElement(root, "text", place).text = line
+        place = {"x": f"{left + _NOTE_MARGIN:g}", "y": f"{top + height + 8 + index * _NOTE_LINE:g}"}
+        SubElement(root, "text", {"class": "ab_note", **place, "font-size": "12"}).text = line
     if note:
         height += 8 + len(note) * _NOTE_LINE
-        root.set("width", f"{width:g}")
-        root.set("height", f"{height:g}")
         root.set("viewBox", f"{left:g} {top:g} {width:g} {height:g}")
-    sides = (("x", left + 0.5), ("y", top + 0.5), ("width", width - 1), ("height", height - 1), ("rx", 8))
-    ground = Element("rect", {"class": "ab_ground", "fill": "#FBFBFC", "stroke": "#D0D7DE"})
-    for name, value in sides:
-        ground.set(name, f"{value:g}")
-    for index, element in enumerate((title, description, style, ground)):
-        root.insert(index, element)
+        _set_numbers(root, width=width, height=height)
+    colours = PALETTE["light"]
+    ground = Element("rect", {"class": "ab_ground", "fill": colours["ground"], "stroke": colours["rim"]})
+    _set_numbers(ground, x=left + 0.5, y=top + 0.5, width=width - 1, height=height - 1, rx=8)
+    parts = [Element("title", {"id": f"ab_{digest}_t"}), Element("desc", {"id": f"ab_{digest}_d"}), Element("style")]
+    texts = (f"Graph of {esc(shape.name, into='line', limit=200)}", text, static_style(theme, states=with_states))
+    for part, content in zip(parts, texts, strict=True):
+        part.text = content
+    root[:0] = [*parts, ground]

@@ -1,6 +1,5 @@
 """`draw`: a graph as a standalone picture, with its text, DOT and Mermaid forms."""
 
-import contextlib
 import functools
 import warnings
 from collections.abc import Collection, Mapping
@@ -18,6 +17,7 @@ from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
+from agentbench.notebook.look.png import small_png, svg_to_png
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
@@ -27,15 +27,14 @@ from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
 FULL_DETAIL_NODES = 100
-MAX_PNG_BYTES = 80_000
-MAX_PNG_NODES = 30
 
 WIDE_PX = 1000
 
-_Items = tuple[tuple[str, str], ...]
-
-_DPI = 72
-_SUFFIXES = {".svg", ".png", ".pdf", ".dot", ".gv", ".txt", ".mmd", ".mermaid"}
+# What a file holds, by its suffix: the name of a text of the view, or None for bytes.
+_SUFFIXES = {
+    ".svg": "svg", ".png": None, ".pdf": None, ".dot": "dot", ".gv": "dot", ".txt": "text", ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +80,8 @@ class GraphView:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: The renderer failed and no other could draw.
         """
-        return _picture(self._rendered[0], self.shape, _items(self.element_states), self.theme, self.text)
+        states = tuple(self.element_states.items())
+        return _decorated(self._rendered[0], self.shape, states, self.theme, self.text)
 
     @cached_property
     def text(self) -> str:
@@ -123,24 +123,15 @@ class GraphView:
         return decorate_svg(self._rendered[0], self.shape, None)
 
     def png(self, scale: float = 2) -> bytes:
-        """The picture as PNG on an opaque ground, states painted in.
-
-        Args:
-            scale: Pixels per point.
+        """The picture as PNG on an opaque ground; `scale` is the number of pixels per point.
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: The renderer failed, or none that is installed writes PNG.
+            RenderFailed: The renderer failed and no other could draw.
+            MissingExtraError: resvg, which comes with the extra `notebook`, is not installed.
+            ValueError: A picture of this scale is not possible.
         """
-        dot = to_dot(
-            self.shape,
-            direction=self.direction,
-            detail=self.detail,
-            states=_items(self.node_states),
-            scheme="dark" if self.theme == "dark" else "light",
-        )
-        sized = dot.replace("{", f"{{\n\tdpi={_DPI * scale:g}", 1)
-        return render_dot(sized, "png", renderer=self.renderer)
+        return svg_to_png(self.svg, scale)
 
     def save(self, path: str | Path) -> Path:
         """Write a file; the suffix says what: .svg, .png, .pdf, .dot, .gv, .txt, .mmd or .mermaid.
@@ -156,12 +147,10 @@ class GraphView:
         if suffix not in _SUFFIXES:
             msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
             raise ValueError(msg)
-        if suffix in (".png", ".pdf"):
-            data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer)
-            path.write_bytes(data)
+        if text := _SUFFIXES[suffix]:
+            path.write_text(getattr(self, text), encoding="utf-8", newline="\n")
         else:
-            texts = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".txt": "text"}
-            path.write_text(getattr(self, texts.get(suffix, "mermaid")), encoding="utf-8", newline="\n")
+            path.write_bytes(self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer))
         return path
 
     def __repr__(self) -> str:
@@ -173,20 +162,15 @@ class GraphView:
     ) -> dict[str, Any]:
         """SVG, PNG if it is small, and text. A failure becomes a line of the text and is never raised here."""
         bundle: dict[str, Any] = {}
-        remark = ""
         try:
             if is_wanted("image/svg+xml", include, exclude):
                 bundle["image/svg+xml"] = self.svg
-            if settings.current().static_png and is_wanted("image/png", include, exclude):
-                png = self._small_png()
-                if png is not None:
-                    bundle["image/png"] = png
-            _, problem = self.__dict__.get("_rendered", (b"", None))
-            remark = str(problem or "")
-        except (AgentFrameworkException, ValueError) as error:
-            remark = f"No picture: {error}"
+            if is_wanted("image/png", include, exclude) and (png := small_png(self.svg)):
+                bundle["image/png"] = png
+            remark = str(self.__dict__.get("_rendered", (b"", None))[1] or "")
         except Exception as error:  # noqa: BLE001 - a cell must show the text even if the picture fails
-            remark = f"No picture: {type(error).__name__}: {error}"
+            expected = isinstance(error, (AgentFrameworkException, ValueError))
+            remark = f"No picture: {error}" if expected else f"No picture: {type(error).__name__}: {error}"
         if is_wanted("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
         return bundle
@@ -196,20 +180,10 @@ class GraphView:
         draw_here = functools.partial(draw_builtin, self.shape, self.direction, self.detail)
         return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
 
-    def _small_png(self) -> bytes | None:
-        with contextlib.suppress(RenderFailed):
-            pictures = (self.png(scale) for scale in (2, 1) if len(self.shape.nodes) <= MAX_PNG_NODES)
-            return next((png for png in pictures if len(png) <= MAX_PNG_BYTES), None)
-        return None
-
 
 @functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
-def _picture(data: bytes, shape: GraphShape, states: _Items, theme: str, text: str) -> str:
+def _decorated(data: bytes, shape: GraphShape, states: tuple[tuple[str, str], ...], theme: str, text: str) -> str:
     return decorate_svg(data, shape, dict(states), theme=theme, text=text)
-
-
-def _items(states: Mapping[str, str]) -> _Items:
-    return tuple(states.items())
 
 
 def draw(  # noqa: PLR0913 - published signature

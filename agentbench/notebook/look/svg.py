@@ -54,7 +54,7 @@ def picture(
     first: Scheme = "dark" if theme == "dark" else "light"
     other = f"@media (prefers-color-scheme:dark){{.ab_plot{{{_variables('dark')}}}}}" if theme == "auto" else ""
     style = (
-        f".ab_plot{{{_variables(first)}font:{FONT_SIZE:g}px Helvetica,Arial,sans-serif;"
+        f".ab_plot{{{_variables(first)}font-size:{FONT_SIZE:g}px;font-family:Helvetica,Arial,sans-serif;"
         f"font-variant-numeric:tabular-nums;max-width:100%;height:auto}}{other}"
         ".ab_plot text{fill:var(--text)}.ab_plot .ab_soft{fill:var(--muted)}"
         f".ab_plot .ab_small{{font-size:{SMALL:g}px}}.ab_plot .ab_strong{{font-weight:bold}}"

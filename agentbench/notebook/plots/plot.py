@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench._extras import require
+from agentbench.notebook.look.png import small_png
 from agentbench.notebook.runtime.bundles import is_wanted
 
 if TYPE_CHECKING:
@@ -129,8 +130,11 @@ class Plot:
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
         kinds = {"image/svg+xml": "svg", "text/html": "html", "text/plain": "text"}
-        return {
+        bundle: dict[str, Any] = {
             media_type: getattr(self, kind)
             for media_type, kind in kinds.items()
             if kind in (*self._make, "text") and is_wanted(media_type, include, exclude)
         }
+        if "svg" in self._make and is_wanted("image/png", include, exclude) and (png := small_png(self.svg)):
+            bundle["image/png"] = png
+        return bundle

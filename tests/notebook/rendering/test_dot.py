@@ -32,18 +32,6 @@ def test_kinds_are_shapes_and_classes():
     assert statements(to_dot(read_shape(graphs.nested())))["n1"]["shape"] == "cylinder"
 
 
-def test_states_are_only_in_pictures_without_a_style_sheet():
-    shape = read_shape(graphs.research())
-    plain = to_dot(shape)
-    painted = to_dot(shape, states=(("plan", "done"),), scheme="dark")
-    assert "done" not in plain
-    assert r'label="plan\ndone"' in painted
-    assert r'label="review\nasks a person"' in painted
-    assert not set("▷⏸✓") & set(painted)
-    assert "#00785A" in painted
-    assert "bgcolor=transparent" not in painted
-
-
 def test_frames_are_clusters_and_edges_end_at_them():
     dot = to_dot(read_shape(graphs.nested(), expand=True))
     assert re.findall(r"subgraph (\w+)", dot) == ["cluster_c0", "cluster_c1"]

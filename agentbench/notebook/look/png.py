@@ -1,0 +1,67 @@
+"""Pictures as PNG, which JupyterLab shows also in notebooks that are not trusted, and pages that take no SVG."""
+
+import functools
+import html
+import importlib.util
+import re
+from pathlib import Path
+
+from agentbench._extras import require
+from agentbench.exceptions import MissingExtraError
+from agentbench.notebook.runtime import settings
+
+__all__ = ["small_png", "svg_to_png"]
+
+# A notebook holds the picture twice then, and its cell waits for it: about 50 ms and 60 KB at most.
+_MOST_PIXELS = 400_000
+
+_STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+_DARK_BLOCK = re.compile(r"@media[^{]*\{[^{}]*\{[^{}]*\}\}")
+_STATE = re.compile(r"\.(ab_s_\w+)\{(--ab-now:[^}]*)\}")
+_ANY_STATE = '[class*=" ab_s_"]'
+_COLOUR = re.compile(r"--([\w-]+):([^;}]+);?")
+_USE = re.compile(r"var\(--([\w-]+)(?:,([^()]*))?\)")
+
+
+def small_png(svg: str) -> bytes | None:
+    """Return a small picture as PNG, to be saved beside its SVG; None for a large one, or by `static_png=False`."""
+    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
+    pixels = float(size[1]) * float(size[2]) if size else 0
+    if not settings.current().static_png or not 0 < pixels <= _MOST_PIXELS:
+        return None
+    try:
+        return svg_to_png(svg, 2 if pixels * 4 <= _MOST_PIXELS else 1)
+    except (MissingExtraError, ValueError):
+        return None  # the SVG is there
+
+
+@functools.lru_cache(maxsize=32)  # the same picture is shown in many cells
+def svg_to_png(svg: str, scale: float) -> bytes:
+    """Return one of our pictures as PNG, in the colours of its own theme.
+
+    Raises:
+        MissingExtraError: resvg is not installed.
+        ValueError: The picture cannot be drawn, for example at this scale.
+    """
+    resvg = require("resvg_py", extra="notebook", purpose="write a PNG")
+    matplotlib = importlib.util.find_spec("matplotlib")  # brings a font, so that pictures are the same everywhere
+    fonts = Path(str(matplotlib.origin)).parent / "mpl-data" / "fonts" / "ttf" if matplotlib else None
+    files = [str(fonts / f"DejaVuSans{weight}.ttf") for weight in ("", "-Bold")] if fonts else []
+    family = dict.fromkeys(("font_family", "sans_serif_family"), "DejaVu Sans") if files else {}
+    plain = _STYLE.sub(lambda match: f"<style>{html.escape(_resolve(html.unescape(match[1])))}</style>", svg)
+    return bytes(resvg.svg_to_bytes(plain, zoom=scale, skip_system_fonts=bool(files), font_files=files, **family))
+
+
+def _resolve(css: str) -> str:
+    """Return a style sheet without variables and without attributes as selectors, which resvg does not know."""
+    css = _DARK_BLOCK.sub("", css)
+    own = {name: dict(_COLOUR.findall(colours)) for name, colours in _STATE.findall(css)}
+    common = dict(_COLOUR.findall(_STATE.sub("", css)))
+    rules = []
+    for rule in _COLOUR.sub("", _STATE.sub("", css)).split("}"):
+        for name in dict.fromkeys(re.findall(r"ab_s_\w+", css)) if _ANY_STATE in rule else [""]:
+            changed, colours = rule.replace(_ANY_STATE, f".{name}"), common | own.get(name, {})
+            while _USE.search(changed):
+                changed = _USE.sub(lambda use, known=colours: known.get(use[1], use[2] or "none"), changed)  # type: ignore[misc]
+            rules.append(changed)
+    return "}".join(rules)
