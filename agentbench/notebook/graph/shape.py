@@ -204,14 +204,14 @@ def back_edges(
         path = {root: iter(after.get(root, ()))}  # grows and shrinks at its end
         while path:
             node = next(reversed(path))
-            target = next(path[node], None)
-            if target is None:
+            ahead = next(path[node], None)
+            if ahead is None:
                 del path[node]
-            elif target in path:
-                back.add((node, target))
-            elif target not in met:
-                met.add(target)
-                path[target] = iter(after.get(target, ()))
+            elif ahead in path:
+                back.add((node, ahead))
+            elif ahead not in met:
+                met.add(ahead)
+                path[ahead] = iter(after.get(ahead, ()))
     return back
 
 
