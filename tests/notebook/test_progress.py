@@ -206,7 +206,7 @@ def test_the_line_takes_the_place_of_the_bar(
     widget = Widget("counting", lambda: None)
     drawn_on(widget, monkeypatch, until=lambda: bool(page[0][0].children[0].value)).wait()
     assert capsys.readouterr().out == ""
-    assert page[1].updates == [{"text/plain": "counting: finished, 2 supersteps, 1 call"}]
+    assert page[1].updates == [{"text/plain": "counting: finished, 1 superstep, 1 call"}]
 
 
 def test_names_in_the_page_are_escaped() -> None:

@@ -36,7 +36,7 @@ class ProgressState:
             self._here = Superstep(event.iteration or 0)
         self._here.add(event)
         if event.type == "superstep_completed":
-            self.supersteps += 1
+            self.supersteps += bool(self._here.calls)  # the last one may only find that no message is left
         self.tokens += tokens_of(event)
 
     @property
