@@ -49,16 +49,7 @@ Pieces = tuple[tuple[bool, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One change, as pages display it.
-
-    Attributes:
-        sign: The kind of change as a sign.
-        words: The kind of change in a word.
-        path: The path of the value.
-        before: The value before, in pieces; empty if there was none.
-        after: The value after, in pieces; empty if there is none.
-        discards: For a staged edit, the path to discard it by; else empty.
-    """
+    """One change as pages display it; a side without a value is empty. A staged edit is discarded by `discards`."""
 
     sign: str
     words: str

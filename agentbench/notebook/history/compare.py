@@ -1,6 +1,6 @@
 """Two runs side by side, superstep by superstep, and the first superstep that differs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,13 +25,7 @@ _ABSENT: object = object()
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs.
-
-    Attributes:
-        name: Its name in titles and sentences.
-        steps: Its supersteps by number, as far as events or checkpoints record them.
-        status: Status of the run, if known.
-    """
+    """One of two runs: its name in sentences, and its supersteps as far as events or checkpoints record them."""
 
     name: str
     steps: Mapping[int, Superstep]
@@ -40,16 +34,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """One executor, or one key of the state, in one superstep on both sides.
-
-    Attributes:
-        superstep: Number of the superstep.
-        kind: `executor` or `state`.
-        part: Id of the executor, or the dotted key.
-        op: `equal`, `changed`, `only_a` or `only_b`.
-        a: On side a, what the executor did or the value of the key, in one line; empty if there is neither.
-        b: The same on side b.
-    """
+    """One executor, or one dotted key of the state, in one superstep: its outcome or value on both sides, in a line."""
 
     superstep: int
     kind: Literal["executor", "state"]
@@ -60,16 +45,9 @@ class Row:
 
 
 class RunComparison:
-    """Two sides and the rows in which they differ or are equal.
+    """Two sides and the rows in which they differ or are equal: by superstep, executors before keys of the state.
 
-    Attributes:
-        a: The first side.
-        b: The second side.
-        rows: By superstep, executors before keys of the state. Equal keys have no row, nor do differences that last.
-        steps: The rows by superstep, for every superstep of either side.
-        begins: The first superstep that both sides record: a resumed run has no events of what came before.
-        different: Supersteps that are not the same on both sides.
-        first: The first of them from `begins` on; `None` if there is none.
+    Equal keys have no row, nor do differences that last.
     """
 
     def __init__(self, a: Side, b: Side, rows: Sequence[Row]) -> None:
@@ -79,6 +57,7 @@ class RunComparison:
         self.steps: dict[int, list[Row]] = {step: [] for step in sorted({*a.steps, *b.steps})}
         for row in rows:
             self.steps[row.superstep].append(row)
+        # The first superstep that both record: a resumed run has no events of what came before.
         self.begins = max((min(side.steps) for side in (a, b) if side.steps), default=0)
         self.different = {row.superstep for row in rows if row.op != "equal"}
         self.first = min((step for step in self.different if step >= self.begins), default=None)
@@ -105,22 +84,21 @@ class RunComparison:
     @property
     def verdict(self) -> str:
         """The first divergence in words."""
-        lead = self._late()
-        if not self.a.steps or not self.b.steps:
-            empty = [side.name for side in (self.a, self.b) if not side.steps]
+        sides = (self.a, self.b)
+        if empty := [side.name for side in sides if not side.steps]:
             return f"No supersteps are recorded for {' and '.join(empty)}."
+        late = [side for side in sides if min(side.steps) > min(self.steps)]
+        lead = f"{late[0].name} begins at superstep {min(late[0].steps)}. " if late else ""
         if self.first is None:
-            return f"{lead}They do the same in every superstep{_end_text(self.a, self.b)}."
+            ends = [f"{side.name} is {state_text(side.status)}" for side in sides if side.status]
+            but = f", but {' and '.join(ends)}" if len(ends) == 2 and self.a.status != self.b.status else ""
+            return f"{lead}They do the same in every superstep{but}."
         same = [step for step in self.steps if self.begins <= step < self.first]
         lead += f"Equal up to superstep {same[-1]}. " if same else ""
         return f"{lead}{self._divergence(self.first)}"
 
-    def _late(self) -> str:
-        """Return a sentence about the side that begins later, if one does."""
-        late = [side for side in (self.a, self.b) if side.steps and min(side.steps) > min(self.steps)]
-        return f"{late[0].name} begins at superstep {min(late[0].steps)}. " if late else ""
-
     def _divergence(self, superstep: int) -> str:
+        one, two = self.a.name, self.b.name
         for side, other in ((self.a, self.b), (self.b, self.a)):
             if superstep not in side.steps and superstep > max(side.steps):
                 names = ", ".join(_name(part) for part in list(other.steps[superstep].calls)[:3])
@@ -128,96 +106,70 @@ class RunComparison:
                 ended = f" ({state_text(side.status)})" if side.status else ""
                 return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
         found = [row for row in self.steps[superstep] if row.op != "equal"]
-        ran = [
-            [_name(row.part) for row in found if row.kind == "executor" and row.op == op] for op in ("only_a", "only_b")
-        ]
-        if all(ran):
-            here, there = (", ".join(names[:3]) for names in ran)
-            return f"In superstep {superstep}, {here} ran in {self.a.name}, but {there} in {self.b.name}."
-        others = len(found) - 1
+        here, there = (
+            ", ".join([_name(row.part) for row in found if row.kind == "executor" and row.op == op][:3])
+            for op in ("only_a", "only_b")
+        )
+        if here and there:
+            return f"In superstep {superstep}, {here} ran in {one}, but {there} in {two}."
+        row, others = found[0], len(found) - 1
+        what = f"state {_name(row.part)}" if row.kind == "state" else _name(row.part)
+        if row.op == "changed":
+            what += f" differs: {row.a} in {one}, {row.b} in {two}"
+        else:
+            what += f" {'ran' if row.kind == 'executor' else 'is set'} in {one if row.op == 'only_a' else two} only"
         more = f" {others} more part{' differs' if others == 1 else 's differ'} there." if others else ""
-        return f"In superstep {superstep}, {self._difference_text(found[0])}.{more}"
-
-    def _difference_text(self, row: Row) -> str:
-        part = _name(row.part)
-        if row.op != "changed":
-            side = (self.a if row.op == "only_a" else self.b).name
-            return f"{part} ran in {side} only" if row.kind == "executor" else f"state {part} is set in {side} only"
-        what = f"state {part}" if row.kind == "state" else part
-        return f"{what} differs: {row.a} in {self.a.name}, {row.b} in {self.b.name}"
+        return f"In superstep {superstep}, {what}.{more}"
 
 
 def compare_sides(a: Side, b: Side) -> RunComparison:
     """Return the comparison of two sides, superstep by superstep."""
-    comparison = Comparison()
-    known: dict[str, tuple[object, object]] = {}
+    same = Comparison().same
+    lasting: dict[str, tuple[object, object]] = {}
     rows: list[Row] = []
+
+    def add(superstep: int, kind: Literal["executor", "state"], part: str, one: object, other: object) -> None:
+        if kind == "state" and part in lasting and all(map(same, lasting[part], (one, other))):
+            return
+        op: Op = "only_a" if other is _ABSENT else "only_b" if one is _ABSENT else "changed"
+        op = "equal" if op == "changed" and same(_outcome(one), _outcome(other)) else op
+        if kind == "state":
+            lasting.pop(part, None)
+            if op == "equal":
+                return
+            lasting[part] = (one, other)
+        left, right = _text(part, one), _text(part, other)
+        right += " (differs within)" if op == "changed" and left == right else ""  # in the part that was cut
+        rows.append(Row(superstep, kind, part, op, left, right))
+
     for number in sorted({*a.steps, *b.steps}):
-        one, other = a.steps.get(number), b.steps.get(number)
-        rows += _call_rows(number, {} if one is None else one.calls, {} if other is None else other.calls, comparison)
-        if one is not None and other is not None:
-            rows += _state_rows(number, flatten_state(one.state), flatten_state(other.state), known, comparison)
+        one, other = (side.steps.get(number, Superstep(number)) for side in (a, b))
+        for part in dict.fromkeys((*one.calls, *other.calls)):
+            add(number, "executor", part, one.calls.get(part, _ABSENT), other.calls.get(part, _ABSENT))
+        if number in a.steps and number in b.steps:
+            old, new = flatten_state(one.state), flatten_state(other.state)
+            for part in dict.fromkeys((*old, *new)):
+                add(number, "state", part, old.get(part, _ABSENT), new.get(part, _ABSENT))
     return RunComparison(a, b, rows)
 
 
-def _call_rows(
-    superstep: int, one: Mapping[str, ExecutorCall], other: Mapping[str, ExecutorCall], comparison: Comparison
-) -> Iterator[Row]:
-    for name in dict.fromkeys((*one, *other)):
-        a, b = one.get(name), other.get(name)
-        equal = a is not None and b is not None and comparison.same(_outcome(a), _outcome(b))
-        op = _op(a, b, equal=equal)
-        yield Row(superstep, "executor", name, op, *_apart(_call_text(a), _call_text(b), op))
-
-
-def _outcome(call: ExecutorCall) -> tuple[object, ...]:
+def _outcome(part: object) -> object:
     """What counts as equal: times and ids do not."""
-    return call.status, call.error, call.results, [event.data for event in call.requests]
+    if isinstance(part, ExecutorCall):
+        return part.status, part.error, part.results, [event.data for event in part.requests]
+    return part
 
 
-def _call_text(call: ExecutorCall | None) -> str:
-    """The outcome in one line, secrets masked."""
-    if call is None:
+def _text(name: str, part: object) -> str:
+    """The outcome of a call, or the value of a key, in one line, secrets masked."""
+    if part is _ABSENT:
         return ""
-    parts = [f"{call.status} ({call.error})" if call.error else call.status] if call.status != "completed" else []
-    parts += [f"requested {_enumeration(event.data for event in call.requests)}"] if call.requests else []
-    parts += [f"sent {_enumeration(call.results)}"] if call.results else []
-    return "; ".join(parts) or call.status
-
-
-def _state_rows(
-    superstep: int,
-    one: Mapping[str, object],
-    other: Mapping[str, object],
-    known: dict[str, tuple[object, object]],
-    comparison: Comparison,
-) -> Iterator[Row]:
-    """Return a row for each key where it begins to differ, and where a value changes after that."""
-    for key in dict.fromkeys((*one, *other)):
-        a, b = one.get(key, _ABSENT), other.get(key, _ABSENT)
-        if a is not _ABSENT and b is not _ABSENT and comparison.same(a, b):
-            known.pop(key, None)
-        elif key not in known or not all(map(comparison.same, known[key], (a, b))):
-            known[key] = (a, b)
-            op = _op(None if a is _ABSENT else key, None if b is _ABSENT else key, equal=False)
-            yield Row(superstep, "state", key, op, *_apart(_value(key, a), _value(key, b), op))
-
-
-def _op(a: object, b: object, *, equal: bool) -> Op:
-    if equal:
-        return "equal"
-    return "only_a" if b is None else "only_b" if a is None else "changed"
-
-
-def _apart(a: str, b: str, op: Op) -> tuple[str, str]:
-    """Return two previews, with a note if they are equal because the difference is in the part that was cut."""
-    return (a, f"{b} (differs within)") if op == "changed" and a == b else (a, b)
-
-
-def _value(key: str, value: object) -> str:
-    if value is _ABSENT:
-        return ""
-    return MASK if any(map(is_secret_name, key.split("."))) else _short(value)
+    if not isinstance(part, ExecutorCall):
+        return MASK if any(map(is_secret_name, name.split("."))) else _short(part)
+    parts = [f"{part.status} ({part.error})" if part.error else part.status] if part.status != "completed" else []
+    parts += [f"requested {_enumeration(event.data for event in part.requests)}"] if part.requests else []
+    parts += [f"sent {_enumeration(part.results)}"] if part.results else []
+    return "; ".join(parts) or part.status
 
 
 def _short(value: object) -> str:
@@ -231,12 +183,6 @@ def _enumeration(values: Iterable[object]) -> str:
 
 def _name(part: str) -> str:
     return esc(part, into="line", limit=60)
-
-
-def _end_text(a: Side, b: Side) -> str:
-    if a.status == b.status or not (a.status and b.status):
-        return ""
-    return f", but {a.name} is {state_text(a.status)} and {b.name} is {state_text(b.status)}"
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------

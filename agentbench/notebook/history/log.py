@@ -30,12 +30,7 @@ LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of the log.
-
-    Attributes:
-        kind: What sort of line it is; displayed as a word where it matters, never by colour alone.
-        text: The line, without markup and of bounded length.
-    """
+    """One line of the log, without markup and of bounded length; its kind is displayed as a word where it matters."""
 
     kind: LogKind
     text: str

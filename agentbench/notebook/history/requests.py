@@ -22,25 +22,15 @@ _Answer = tuple[object, int | None]
 
 @dataclass(slots=True)
 class PersonRequest:
-    """A request to a person, from the first event or checkpoint that has it.
-
-    Attributes:
-        request: The `request_info` event.
-        run_id: The run that made it.
-        superstep: In which it was made.
-        asked_ns: When.
-        answer: `None` while it waits; `UNKNOWN` if it was answered, but no checkpoint holds the answer.
-        answered_ns: When the answer came.
-        checkpoint_id: The last checkpoint in which it waits: the one to go on from with an answer.
-    """
+    """A request to a person, from the first event or checkpoint that has it."""
 
     request: Any
     run_id: str | None
     superstep: int
     asked_ns: int | None
-    answer: object = None
+    answer: object = None  # `None` while it waits, `UNKNOWN` if no checkpoint holds the answer that came
     answered_ns: int | None = None
-    checkpoint_id: str | None = None
+    checkpoint_id: str | None = None  # the last one in which it waits: to go on from with an answer
 
     @property
     def wait_s(self) -> float:

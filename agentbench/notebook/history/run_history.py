@@ -39,37 +39,21 @@ _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
 
 @dataclass(slots=True)
 class ExecutorCall:
-    """What one executor did in one superstep, for all messages that it got there.
-
-    Attributes:
-        superstep: 0 for the start executors.
-        executor: Its id.
-        order: Place of its first delivery in the plan, or of its first event where events have no plan order.
-        start_ns: Time of the first message; `None` in runs that were not observed.
-        end_ns: Time of the last end.
-        status: `completed`, `failed`, `bypassed`, `running`, `cancelled`, or `waiting` for an answer.
-        wait_ns: How long its requests waited for a person; `None` if none did, or it is not over.
-        messages_in: How many messages it got; the list of a barrier is one.
-        at_work: How many of them it has not finished.
-        results: What it sent and yielded.
-        outputs: How many of the results became outputs of the workflow, and so are no messages.
-        requests: Its `request_info` events.
-        error: The exception that it raised, as text.
-    """
+    """What one executor did in one superstep, for all messages that it got there; times in runs that were observed."""
 
     superstep: int
     executor: str
-    order: int = 0
+    order: int = 0  # place of its first delivery in the plan, or of its first event
     start_ns: int | None = None
     end_ns: int | None = None
-    status: str = "running"
-    wait_ns: int | None = None
-    messages_in: int = 0
-    at_work: int = 0
-    results: list[Any] = field(default_factory=list)
-    outputs: int = 0
-    requests: list[Any] = field(default_factory=list)
-    error: str = ""
+    status: str = "running"  # or `completed`, `failed`, `bypassed`, `cancelled`, `waiting` for an answer
+    wait_ns: int | None = None  # how long its requests waited for a person, once that is over
+    messages_in: int = 0  # the list of a barrier is one
+    at_work: int = 0  # how many messages it has not finished
+    results: list[Any] = field(default_factory=list)  # what it sent and yielded
+    outputs: int = 0  # how many of the results became outputs of the workflow, and so are no messages
+    requests: list[Any] = field(default_factory=list)  # its `request_info` events
+    error: str = ""  # the exception that it raised
 
     @property
     def duration_ns(self) -> int | None:
@@ -84,20 +68,7 @@ class ExecutorCall:
 
 @dataclass(slots=True)
 class Superstep:
-    """One superstep.
-
-    Attributes:
-        number: 0 for that of the start executors.
-        calls: What each executor did, by id.
-        outputs: Events of outputs, final and intermediate.
-        warnings: Events of warnings, and of errors that did not end the run.
-        usages: `model_usage` events.
-        updates: `state_updated` events.
-        routes: `graph_routed` events.
-        duration_s: How long it took; `None` while it is not over.
-        checkpoint_id: The checkpoint that was saved after it.
-        state: Shared state after it.
-    """
+    """One superstep, 0 for the one of the start executors: what each executor did, by its id, and its other events."""
 
     number: int
     calls: dict[str, ExecutorCall] = field(default_factory=dict)
@@ -107,8 +78,8 @@ class Superstep:
     updates: list[Event] = field(default_factory=list)
     routes: list[Event] = field(default_factory=list)
     duration_s: float | None = None
-    checkpoint_id: str | None = None
-    state: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_id: str | None = None  # of the one that was saved after it
+    state: Mapping[str, Any] = field(default_factory=dict)  # after it
 
     def add(self, event: Event, place: int = 0) -> None:
         """Read one event of the superstep; `place` orders the executors where the event has no plan order."""
@@ -150,24 +121,14 @@ class Superstep:
 
 @dataclass
 class RunHistory:
-    """A run, as its handle, its result or its events record it.
-
-    Attributes:
-        run_id: Its id; `None` for events without stamps.
-        events: Its events, in order of emission.
-        infos: The checkpoints that it saved.
-        status: Its status, if known.
-        error: The error that made it fail.
-        open_requests: The executors of its pending requests, by request id; `None` if that is unknown.
-        storage: The storage of its checkpoints.
-    """
+    """A run, as its handle, its result or its events record it."""
 
     run_id: str | None = None
     events: Sequence[Event] = ()
     infos: Sequence[CheckpointInfo] = ()
     status: str | None = None
     error: str | None = None
-    open_requests: Mapping[str, str] | None = None
+    open_requests: Mapping[str, str] | None = None  # the executors that asked, by request id, if known
     storage: CheckpointStorage | None = None
 
     @property

@@ -49,14 +49,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Chosen:
-    """The filter of a frame: which part of its sources it has rows of.
-
-    Attributes:
-        workflow_name: Only this chain of a storage.
-        run_id: Only this run.
-        since: Only what happened from this superstep or time on.
-        limit: At most so many rows, the last ones.
-    """
+    """The filter of a frame: which part of its sources it has rows of."""
 
     workflow_name: Name = None
     run_id: Name = None
@@ -112,12 +105,7 @@ def time_ns(time: datetime | str) -> int | None:
 
 @dataclass
 class Read(Generic[T]):
-    """Checkpoints, or infos of them.
-
-    Attributes:
-        rows: Those that were chosen, each once, in the order of their storage.
-        by_id: These and the others of their chains, which may be their ancestors.
-    """
+    """Checkpoints, or infos of them: the chosen rows in the order of their storage, and all of their chains by id."""
 
     rows: Sequence[T]
     by_id: Mapping[str, T]

@@ -17,14 +17,9 @@ _NOTHING: Any = object()
 
 @dataclass(frozen=True)
 class StateChange:
-    """One key that got another value, or none.
+    """One key, dotted where mappings lie in mappings, that was `set` or deleted (`del`).
 
-    Attributes:
-        key: With dots where mappings lie in mappings.
-        value: After; `None` when it was deleted.
-        old: Before; `None` when it is new.
-        op: `set` or `del`.
-        executor: Its writer; `None` where several executors ran and no event names the one.
+    The executor is `None` where several ran and no event names the writer.
     """
 
     key: str
@@ -64,13 +59,7 @@ def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
 
 
 class StateHistory:
-    """The state after each superstep, read from the sources.
-
-    Args:
-        source: A storage, a run, an observed result, or a list of those.
-        chosen: Which supersteps are wanted; of the others, only the state before a wanted one is read.
-        internal: Take in the keys that begin with `_`.
-    """
+    """The state after each wanted superstep, read from the sources; `internal` takes in keys that begin with `_`."""
 
     def __init__(self, source: Any, chosen: Chosen, *, internal: bool) -> None:
         self._chosen = chosen

@@ -23,36 +23,18 @@ _INFINITE = float("inf")
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens and cost, of one call or of several.
-
-    Attributes:
-        calls: Number of calls.
-        tokens_in: Input tokens, cached ones included; `None` where no call counted them.
-        tokens_out: Output tokens.
-        tokens_cached: The part of `tokens_in` that the provider served from its cache.
-        cost: In the currency of the prices; `None` unless it is known of every call.
-    """
+    """Tokens and cost of calls; tokens are `None` where no call counted them, the cost unless all are known."""
 
     calls: int = 0
     tokens_in: int | None = None
     tokens_out: int | None = None
-    tokens_cached: int | None = None
+    tokens_cached: int | None = None  # the part of `tokens_in` that came from the provider's cache
     cost: float | None = None
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One `model_usage` event.
-
-    Attributes:
-        superstep: In which it was made.
-        executor: The executor that made it; `?` where the event names none.
-        call: Its number among those of the executor in the superstep, from 1.
-        model: Name of the model, if the event names it.
-        used: Its tokens and cost.
-        latency_ms: How long the model took, if the event has it.
-        at_ns: When it was over; `None` in runs that were not observed.
-    """
+    """One `model_usage` event: which call it was of an executor in a superstep, from 1, and what it used."""
 
     superstep: int
     executor: str

@@ -20,16 +20,7 @@ _ID = 20
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a checkpoint, or several that simply follow each other.
-
-    Attributes:
-        infos: Its checkpoints.
-        column: Its branch, 0 at the left.
-        parent: Row that it goes on from, `None` where nothing is known above it.
-        is_fork: Whether it branches off.
-        is_end: Whether nothing goes on from it.
-        is_current: Whether it is ringed.
-    """
+    """One line: a checkpoint or several that simply follow each other; its branch; the row that it goes on from."""
 
     infos: Sequence[CheckpointInfo]
     column: int

@@ -30,16 +30,13 @@ _ROUND_S = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200
 
 @dataclass(frozen=True)
 class Mark:
-    """One rectangle: what one executor did in one superstep, or in several that are folded into one.
-
-    `answered` is the place on the axis of the answers to its requests, where that is known.
-    """
+    """One rectangle: what one executor did in one superstep, or in several that are folded into one."""
 
     lane: int
     x: float
     width: float
     bars: Sequence[ExecutorCall]
-    answered: float | None = None
+    answered: float | None = None  # the place on the axis of the answers to its requests, where that is known
 
     @property
     def status(self) -> str:
@@ -68,17 +65,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Layout:
-    """The elements of the picture, in points from the left edge of the lanes.
-
-    Attributes:
-        lanes: Executors, in the order in which they first worked.
-        marks: The rectangles.
-        bands: The supersteps.
-        by: Whether widths are times or all supersteps are equal.
-        per_column: How many supersteps are folded into one; 1 for none.
-        breaks: Cuts in the axis.
-        ticks: Places on the axis with the time since the start, in nanoseconds.
-    """
+    """The elements of the picture, in points from the left edge of the lanes; ticks are nanoseconds since the start."""
 
     lanes: Sequence[str]
     marks: Sequence[Mark]
