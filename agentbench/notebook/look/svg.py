@@ -4,7 +4,7 @@ Signs are drawn, not written: many systems have no font with a pause sign.
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agentbench.notebook.look.states import INK, STATES, Scheme
 from agentbench.notebook.look.style import PALETTE
@@ -17,6 +17,7 @@ __all__ = [
     "cut_to_width",
     "hatch",
     "hatch_pattern",
+    "legend",
     "number",
     "pause_sign",
     "picture",
@@ -120,6 +121,13 @@ def pause_sign(x: float, y: float, size: float) -> str:
     )
     square = f'x="{number(x - half)}" y="{number(y - half)}" width="{number(size)}" height="{number(size)}"'
     return f'<rect {square} rx="3" class="ab_wait"/>' + "".join(rects)
+
+
+def legend(x: float, y: float, signs: Mapping[str, Callable[[float, float], str]]) -> Iterator[str]:
+    """Signs with their names, from left to right; each is drawn from its upper left corner on, 18 points by 12."""
+    for name, sign in signs.items():
+        yield sign(x, y - 6) + text(x + 24, y, name, classes="ab_soft ab_small")
+        x += 24 + room_for(name, SMALL) + 16
 
 
 def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.checkpoints import forks
+from agentbench.notebook.plots.plot import cut_lines
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 
@@ -156,10 +157,7 @@ def lineage_text(rows: Sequence[Row], *, title: str) -> str:
         f"{'  ' * depth}{_sign(row)} {name_of(row)}  {facts_of(rows, at)}"
         for at, (row, depth) in enumerate(zip(rows, depths, strict=True))
     ]
-    if len(lines) > MAX_ROWS:
-        half = (MAX_ROWS - 1) // 2
-        lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
-    return "\n".join([title, *lines])
+    return "\n".join([title, *cut_lines(lines)])
 
 
 def _sign(row: Row) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot", "require_one_of"]
+__all__ = ["Plot", "cut_lines", "require_one_of"]
 
 
 def require_one_of(name: str, value: str, kinds: Any) -> None:
@@ -27,6 +27,12 @@ def require_one_of(name: str, value: str, kinds: Any) -> None:
     if value not in expected:
         msg = f"{name} is {value!r}; expected {', '.join(map(repr, expected[:-1]))} or {expected[-1]!r}."
         raise ValueError(msg)
+
+
+def cut_lines(lines: Sequence[str], most: int = 57) -> Sequence[str]:
+    """Return lines of text without their middle, where there are very many."""
+    half = most // 2
+    return lines if len(lines) <= most else [*lines[:half], f"… {len(lines) - 2 * half:,} more …", *lines[-half:]]
 
 
 class Plot:

@@ -1,6 +1,7 @@
 """What each executor of a run did, and when: one lane per executor, a band per superstep."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from agentbench.notebook.frames.runs import timeline_frame
@@ -13,6 +14,7 @@ from agentbench.notebook.look.svg import (
     cut_to_width,
     hatch,
     hatch_pattern,
+    legend,
     number,
     pause_sign,
     picture,
@@ -21,7 +23,7 @@ from agentbench.notebook.look.svg import (
     round_up,
     text,
 )
-from agentbench.notebook.plots.plot import Plot, require_one_of
+from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
 from agentbench.notebook.plots.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import esc
@@ -41,7 +43,6 @@ _CORNER = "superstep"  # above the names
 _MOST_LANES = 60
 _NARROWEST_BAND = 6.0
 _MOST_NUMBERED = 0.8
-_MOST_LINES = 60
 _NAMED = 12
 
 _CLASSES = {
@@ -183,10 +184,7 @@ class _Drawing:
         if mark.answered is not None and mark.answered > mark.x + mark.width:
             line = f"M{number(x + width)} {number(y + _BAR / 2)}H{number(self._left + mark.answered)}m0 -5v10"
             parts.append(f'<path class="ab_await" d="{line}"/>')
-        hover = _hover_text(mark, times=self._times)
-        parts.append(rect(f"{_CLASSES[mark.status]} ab_bar", x, y, width, _BAR, title=hover))
-        if mark.status == "failed":
-            parts.append(hatch("ab_hatch", x, y, width, _BAR))
+        parts.append(_status_rect(mark.status, x, y, width, _BAR, title=_hover_text(mark, times=self._times)))
         if any(bar.requests for bar in mark.bars):
             # At the end of the bar, where the question was put; beside a narrow bar, so that its colour stays visible.
             place = x + mark.width - 9 if mark.width >= 30 else x + mark.width + 9
@@ -211,20 +209,22 @@ class _Drawing:
             yield text(middle, y + 12, name, anchor="middle", classes="ab_soft ab_small")
 
     def _legend(self) -> Iterator[str]:
-        x, y = _EDGE, self._bottom + self._axis_room + 8
-        met = {mark.status for mark in self._layout.marks}
-        for status in (status for status in _CLASSES if status in met):
-            yield rect(f"{_CLASSES[status]} ab_bar", x, y - 6, 18, 12)
-            if status == "failed":
-                yield hatch("ab_hatch", x, y - 6, 18, 12)
-            yield text(x + 24, y, status, classes="ab_soft ab_small")
-            x += 24 + room_for(status, SMALL) + 16
-        if any(bar.requests for mark in self._layout.marks for bar in mark.bars):
-            yield pause_sign(x + 7, y, 14)
-            yield text(x + 20, y, "asked a person", classes="ab_soft ab_small")
-            x += 20 + room_for("asked a person", SMALL) + 16
+        marks, y = self._layout.marks, self._bottom + self._axis_room + 8
+        met = {mark.status for mark in marks}
+        signs: dict[str, Callable[[float, float], str]] = {
+            status: partial(_status_rect, status, width=18.0, height=12.0) for status in _CLASSES if status in met
+        }
+        if any(bar.requests for mark in marks for bar in mark.bars):
+            signs["asked a person"] = lambda x, y: pause_sign(x + 9, y + 6, 14)
+        yield from legend(_EDGE, y, signs)
         if self._hidden:
-            yield text(x, y, f"{self._hidden} more executors are not drawn", classes="ab_soft ab_small")
+            hidden = f"{self._hidden} more executors are not drawn"
+            yield text(self._width - _EDGE, y, hidden, anchor="end", classes="ab_soft ab_small")
+
+
+def _status_rect(status: str, x: float, y: float, width: float, height: float, title: str = "") -> str:
+    bar = rect(f"{_CLASSES[status]} ab_bar", x, y, width, height, title=title)
+    return bar + hatch("ab_hatch", x, y, width, height) if status == "failed" else bar
 
 
 def _band_numbers(bands: Sequence[Band]) -> list[tuple[float, str]]:
@@ -284,10 +284,7 @@ def _text(bars: Sequence[ExecutorCall], title: str, *, times: bool) -> str:
         + (f", and {len(words) - _NAMED} more" if len(words) > _NAMED else "")
         for step, words in steps.items()
     ]
-    if len(lines) > _MOST_LINES - 1:
-        half = (_MOST_LINES - 2) // 2
-        lines = [*lines[:half], f"… {len(lines) - 2 * half} more supersteps …", *lines[-half:]]
-    return "\n".join([esc(title, into="line", limit=200), *lines])
+    return "\n".join([esc(title, into="line", limit=200), *cut_lines(lines)])
 
 
 def _bar_words(bar: ExecutorCall, *, times: bool) -> str:

@@ -1,6 +1,7 @@
 """The usage of models: columns along the supersteps, or a bar per executor or model with its numbers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from agentbench.notebook.frames.runs import Prices, known_prices, usage_frame
@@ -12,6 +13,7 @@ from agentbench.notebook.look.svg import (
     cut_to_width,
     hatch,
     hatch_pattern,
+    legend,
     number,
     picture,
     rect,
@@ -19,7 +21,7 @@ from agentbench.notebook.look.svg import (
     round_up,
     text,
 )
-from agentbench.notebook.plots.plot import Plot, require_one_of
+from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_names
 
@@ -38,9 +40,7 @@ _WIDEST_BAR = 44.0
 _NARROWEST_COLUMN = 4.0
 _WIDEST_LABEL = 150.0
 _MOST_ROWS = 60
-_MOST_LINES = 57  # below the title and the names of the columns, above the sum
 _UNKNOWN = "\N{EN DASH}"
-_HEADS = ("calls", "in", "out", "cached", "cost")
 
 _RULES = (
     ".ab_in{fill:var(--queued)}.ab_out{fill:var(--running)}.ab_line{stroke:var(--rim)}",
@@ -134,17 +134,13 @@ class _Drawing:
         if not self._groups:
             return self.title
         body = [(esc(key, into="line", limit=40), *self._cells(used)) for key, used in self._groups.items()]
-        if len(body) > _MOST_LINES:
-            half = _MOST_LINES // 2
-            hidden = (f"… {len(body) - 2 * half:,} more", *[""] * len(_HEADS))
-            body = [*body[:half], hidden, *body[-half:]]
-        rows = [(self._by, *_HEADS), *body, ("all", *self._cells(self._total))]
-        if all(row[-1] in ("", _UNKNOWN) for row in rows[1:]):
+        rows = [(self._by, "calls", "in", "out", "cached", "cost"), *body, ("all", *self._cells(self._total))]
+        if all(row[-1] == _UNKNOWN for row in rows[1:]):
             rows = [row[:-1] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         first = str.rjust if self._by == "superstep" else str.ljust
         lines = ["  ".join((first(row[0], widths[0]), *map(str.rjust, row[1:], widths[1:]))).rstrip() for row in rows]
-        return "\n".join([self.title, *lines])
+        return "\n".join([self.title, lines[0], *cut_lines(lines[1:-1]), lines[-1]])
 
     def _cells(self, used: Usage) -> tuple[str, ...]:
         counts = map(_count, (used.calls, used.tokens_in, used.tokens_out, used.tokens_cached))
@@ -194,15 +190,8 @@ class _Drawing:
             middle = left + (at + 0.5) * room
             if used.calls:
                 steps = f"superstep {start}" if start == end else f"supersteps {start} to {end}"
-                read, written = (used.tokens_in or 0) * per_token, (used.tokens_out or 0) * per_token
-                gap = 1.0 if read and written > 2 else 0.0
-                x = middle - wide / 2
-                yield f"<g>{self._hover_text(steps, used)}" + rect("ab_in", x, bottom - read, wide, read)
-                yield rect("ab_out", x, bottom - read - written, wide, written - gap)
-                if used.tokens_cached and wide >= 5:
-                    cached = min(used.tokens_cached * per_token, read)
-                    yield hatch("ab_cached", x, bottom - cached, wide, cached)
-                yield "</g>"
+                bar = _bar(used, per_token, middle - wide / 2, bottom, wide, upright=True)
+                yield f"<g>{self._hover_text(steps, used)}{bar}</g>"
             if start % numbered == 0 or len(columns) <= 3:
                 yield text(middle, bottom + 13, start, anchor="middle", classes="ab_soft ab_small")
             spent += used.cost or 0.0
@@ -213,7 +202,7 @@ class _Drawing:
             yield f'<circle class="ab_spot" cx="{number(right)}" cy="{number(_HEAD)}" r="3"/>'
             price = self._cost(cost)
             yield text(self._width - _EDGE, _HEAD, price, anchor="end", classes="ab_price ab_small")
-        yield from self._legend(bottom + _FOOT + 8, ["cost so far"] if cost else [])
+        yield from self._legend(bottom + _FOOT + 8, has_line=bool(cost))
 
     # ---- a bar each
 
@@ -231,34 +220,37 @@ class _Drawing:
             yield f'<path class="ab_line" d="M{number(_EDGE)} {number(y)}H{number(self._width - _EDGE)}"/>'
             label = cut_to_width(esc(name, into="line", limit=200), labels)
             yield f"<g>{self._hover_text(name, used)}{text(left - 12, middle, label, anchor='end')}"
-            read, written = (used.tokens_in or 0) * per_token, (used.tokens_out or 0) * per_token
-            gap = 1.0 if read and written > 2 else 0.0
-            yield rect("ab_in", left, middle - _BAR / 2, read, _BAR)
-            yield rect("ab_out", left + read + gap, middle - _BAR / 2, written - gap, _BAR)
-            if used.tokens_cached:
-                cached = min(used.tokens_cached * per_token, read)
-                yield hatch("ab_cached", left, middle - _BAR / 2, cached, _BAR)
-            yield text(left + read + written + 8, middle, words[at], classes="ab_small") + "</g>"
+            yield _bar(used, per_token, left, middle - _BAR / 2, _BAR, upright=False)
+            yield text(left + _tokens(used) * per_token + 8, middle, words[at], classes="ab_small") + "</g>"
         y = _HEAD + len(rows) * _ROW
         yield f'<path class="ab_line" d="M{number(_EDGE)} {number(y)}H{number(self._width - _EDGE)}"/>'
         hidden = len(self._groups) - len(rows)
-        yield from self._legend(y + 18, [], f"{hidden:,} more are not drawn" if hidden else "")
+        yield from self._legend(y + 18, f"{hidden:,} more are not drawn" if hidden else "")
 
-    def _legend(self, y: float, lines: Sequence[str], remark: str = "") -> Iterator[str]:
-        x = _EDGE
-        cached = any(used.tokens_cached for used in self._groups.values())
-        for name in ("tokens in", *(["of these cached"] if cached else []), "tokens out", *lines):
-            if name in lines:
-                yield f'<path class="ab_cost" d="M{number(x)} {number(y)}h16"/>'
-            else:
-                yield rect("ab_out" if name == "tokens out" else "ab_in", x, y - 6, 16, 12)
-            if name == "of these cached":
-                yield hatch("ab_cached", x, y - 6, 16, 12)
-            yield text(x + 22, y, name, classes="ab_soft ab_small")
-            x += 22 + room_for(name, SMALL) + 18
-        remark = remark or ("" if self._total.cost is not None else "no cost: not every price is known")
-        if remark:
+    def _legend(self, y: float, remark: str = "", *, has_line: bool = False) -> Iterator[str]:
+        signs: dict[str, Callable[[float, float], str]] = {"tokens in": partial(rect, "ab_in", width=18.0, height=12.0)}
+        if any(used.tokens_cached for used in self._groups.values()):
+            signs["of these cached"] = lambda x, y: signs["tokens in"](x, y) + hatch("ab_cached", x, y, 18, 12)
+        signs["tokens out"] = partial(rect, "ab_out", width=18.0, height=12.0)
+        if has_line:
+            signs["cost so far"] = lambda x, y: f'<path class="ab_cost" d="M{number(x)} {number(y + 6)}h18"/>'
+        yield from legend(_EDGE, y, signs)
+        if remark or self._total.cost is None:
+            remark = remark or "no cost: not every price is known"
             yield text(self._width - _EDGE, y, remark, anchor="end", classes="ab_soft ab_small")
+
+
+def _bar(used: Usage, per_token: float, x: float, y: float, wide: float, *, upright: bool) -> str:
+    """Tokens in, the cached part of them, and tokens out: from (x, y) up or to the right."""
+
+    def box(start: float, size: float) -> tuple[float, float, float, float]:
+        return (x, y - start - size, wide, size) if upright else (x + start, y, size, wide)
+
+    read, written = (used.tokens_in or 0) * per_token, (used.tokens_out or 0) * per_token
+    gap = 1.0 if read and written > 2 else 0.0
+    bars = rect("ab_in", *box(0.0, read)) + rect("ab_out", *box(read + gap, written - gap))
+    cached = min((used.tokens_cached or 0) * per_token, read)
+    return bars + (hatch("ab_cached", *box(0.0, cached)) if cached else "")
 
 
 def _tokens(used: Usage) -> int:
