@@ -43,7 +43,8 @@ CHROMIUM_FLAGS = [
 if hasattr(os, "geteuid") and os.geteuid() == 0:
     CHROMIUM_FLAGS.append("--no-sandbox")  # containers and CI run as root
 
-# anywidget's word for a widget that its kernel closed before the page had read it. Nothing is missing on the page then.
+# anywidget's word for a widget that its kernel closed before the page had read it, or that a busy page read too slowly.
+# Nothing is missing on the page then.
 CLOSED_UNREAD = "[anywidget] Failed to initialize model"
 
 
@@ -54,6 +55,7 @@ class NotebookPage:
     Attributes:
         page: Playwright's page.
         lab: The server that it came from.
+        unread: Errors about widgets that were closed before the page had read them.
         problems: What must not happen on a page: errors of scripts, errors on the console, questions of the browser,
             addresses beyond this machine.
     """
@@ -61,6 +63,7 @@ class NotebookPage:
     page: Any
     lab: Lab
     problems: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(WAIT_MS)
@@ -131,8 +134,7 @@ class NotebookPage:
 
     def _raised(self, error: Any) -> None:
         told = str(error.stack or error)
-        if CLOSED_UNREAD not in told:
-            self.problems.append(f"error of a script: {told}")
+        (self.unread if CLOSED_UNREAD in told else self.problems).append(f"error of a script: {told}")
 
     def _heard(self, message: Any) -> None:
         if message.type == "error" and CLOSED_UNREAD not in message.text:

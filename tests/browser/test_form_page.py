@@ -216,3 +216,23 @@ display(refused)
     expect(shown.panel.locator(".abf-status").last).to_contain_text("<img src=x onerror=window.pwned=1>")
     assert shown.page.evaluate("window.pwned") is None
     assert shown.page.locator(".abf :is(script, iframe, img, object, svg, a, style)").count() == 0
+
+
+def test_a_form_that_is_closed_at_once_leaves_no_error_on_the_page(lab: Any, open_notebook: Any) -> None:
+    cells = [
+        FLOW,
+        """
+from IPython.display import display
+for at in range(20):
+    asked = asking('Title?', str)
+    display(asked)
+    await asyncio.sleep(at / 200)
+    asked.answer('x')
+    asked.close()
+""",
+        "await asyncio.sleep(4)",  # anywidget waits two seconds for a script
+    ]
+    lab.write("closed", cells)
+    shown = open_notebook("closed")
+    shown.run_all()
+    assert shown.unread == []

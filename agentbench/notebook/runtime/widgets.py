@@ -1,5 +1,7 @@
 """What every panel of this layer does with widgets: carry messages without storing them, and close all parts."""
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +9,12 @@ import anywidget
 import ipywidgets
 import traitlets
 
+from agentbench.notebook.runtime.kernel import in_kernel
+
 __all__ = ["Message", "MessageWidget", "close_all"]
+
+# A page reports a widget as failed that is gone before its script ran, for which it waits two seconds.
+_STARTING_S = 3.0
 
 Message = dict[str, Any]
 
@@ -24,11 +31,22 @@ class MessageWidget(anywidget.AnyWidget):
     def __init__(self, on_message: Callable[[Message], object], **traits: Any) -> None:
         super().__init__(**traits)
         self._on_message = on_message
+        self._made = time.monotonic()
         self.on_msg(self._receive)
 
     def _receive(self, _widget: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and isinstance(content.get("kind"), str):
             self._on_message({**content, "buffers": buffers})
+
+    def close(self) -> None:
+        """Close it, on a page not before it has started there. May be called twice."""
+        wait_s = self._made + _STARTING_S - time.monotonic()
+        if wait_s <= 0 or not in_kernel():
+            super().close()
+            return
+        later = threading.Timer(wait_s, super().close)
+        later.daemon = True
+        later.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
