@@ -236,3 +236,36 @@ for at in range(20):
     shown = open_notebook("closed")
     shown.run_all()
     assert shown.unread == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_payload_of_a_question_is_shown_as_it_shows_itself_in_a_cell(
+    lab: Any, open_notebook: Any, dark: bool
+) -> None:
+    cells = [
+        FLOW,
+        """
+import pandas
+class Picture:
+    def _repr_html_(self):
+        return "<b id=own>mine</b><script>parent.pwned = 1</script><img src=x onerror='parent.pwned = 1'>"
+table = pandas.DataFrame({"flight": ["AB1", "AB2"], "price": [120, 95]})
+asking({"prompt": "Which flight?", "flights": table, "picture": Picture(), "note": "<b>text</b>"}, str)
+""",
+        "asking(table, bool)",
+    ]
+    lab.write(f"payload{dark}", cells)
+    shown = open_notebook(f"payload{dark}", dark=dark, own=True)
+    shown.run_all()
+    form = shown.panel.locator(".abf").first
+    table = form.frame_locator("iframe").first.locator("table")
+    expect(table.locator("tbody tr")).to_have_count(2)
+    expect(table).to_contain_text("AB2")
+    assert table.locator("td").first.evaluate(CONTRAST) >= 4.5
+    expect(form.frame_locator("iframe").last.locator("#own")).to_have_text("mine")
+    expect(form.locator(".abf-context")).to_have_text("note: <b>text</b>")
+    assert shown.page.evaluate("window.pwned") is None
+    expect(shown.panel.locator(".abf").last.frame_locator("iframe").locator("td")).to_have_count(4)
+    # The browser reports what it kept from running in the frame.
+    shown.problems[:] = [each for each in shown.problems if "about:srcdoc" not in each]
+    shown.shot(f"form-payload-{'dark' if dark else 'light'}")

@@ -5,7 +5,10 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from agentbench.notebook.forms.questions import Option, options_of_type, read_request, request_kind, unwrap_optional
+import pandas
+
+from agentbench.notebook import request_form
+from agentbench.notebook.forms.questions import Option, read_request, request_kind, unwrap_optional
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 
@@ -67,8 +70,22 @@ def test_options_come_as_values_pairs_or_a_mapping():
 
 
 def test_enum_members_are_shown_by_name_and_returned_themselves():
-    assert options_of_type(Mood | None) == (Option("GOOD", Mood.GOOD), Option("BAD", Mood.BAD))
-    assert options_of_type(int) == ()
+    assert asked("?", Mood | None).options == (Option("GOOD", Mood.GOOD), Option("BAD", Mood.BAD))
+
+
+class Picture:
+    def _repr_html_(self) -> str:
+        return "<b>picture</b>"
+
+
+def test_what_shows_itself_in_a_cell_is_displayed_as_it_is_beside_the_text():
+    picture, table = Picture(), pandas.DataFrame({"a": [1]})
+    question = asked({"prompt": "Which?", "table": table, "picture": picture, "text": "T"}, str)
+    assert (question.context, question.objects) == ("text: T", (("table", table), ("picture", picture)))
+    question = asked(table, str)
+    assert (question.context, question.objects) == ("", (("", table),))
+    asking = WorkflowEvent.request_info("r1", "review", {"prompt": "Which?", "table": table}, str)
+    assert "table:    a\n0  1" in request_form(asking, respond=print).text
 
 
 def test_deadlines_are_read_as_utc():

@@ -16,6 +16,7 @@ from agentbench.notebook.forms.questions import Option, Question, default_prompt
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError, read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.workflows.executors.approval import Approval
 
@@ -67,6 +68,7 @@ class FormContent:
         actions: The buttons, left to right.
         prompt: The question, in full.
         context: The text below the question, in full.
+        objects: What is displayed below it as it is in a cell, by name.
         deadline: Latest time of an answer, in UTC.
         hidden: Fields that only buttons set.
         waits: Whether a run waits for the answer.
@@ -81,6 +83,7 @@ class FormContent:
     actions: tuple[Action, ...]
     prompt: str = ""
     context: str = ""
+    objects: tuple[tuple[str, object], ...] = ()
     deadline: datetime | None = None
     hidden: frozenset[str] = frozenset()
     waits: bool = False
@@ -97,6 +100,7 @@ class FormContent:
             "title": _line(self.title),
             "prompt": esc(self.prompt, into="text"),
             "context": esc(self.context, into="text"),
+            "displays": [(_line(name), *found) for name, value in self.objects if (found := display_of(value))],
             "cut": [part for part in ("prompt", "context") if len(getattr(self, part)) > PREVIEW_LIMIT],
             "deadline": None if self.deadline is None else self.deadline.timestamp(),
             "deadlineText": self.deadline_text,
@@ -265,6 +269,7 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
         actions=actions,
         prompt=question.prompt if has_prompt else "",
         context=question.context,
+        objects=question.objects,
         deadline=question.deadline,
         hidden=hidden,
         waits=True,

@@ -11,7 +11,7 @@ from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import line_preview, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
@@ -24,6 +24,9 @@ def form_text(content: FormContent, model: FormModel) -> str:
     """Return the question and the code that answers it, without the typed texts."""
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
+    lines += [
+        esc(f"{name}: {preview(value)}" if name else preview(value), into="text") for name, value in content.objects
+    ]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
     if model.state is FormState.ANSWERED:

@@ -22,6 +22,7 @@ from agentbench.notebook.forms.form_text import answer_text, problems_text
 from agentbench.notebook.forms.model import Change, FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import Place
+from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
 from agentbench.notebook.text.escape import esc
 
@@ -40,7 +41,7 @@ _LINES = 1000
 class FormPanel(MessageWidget):
     """The widget of a form: messages both ways."""
 
-    _esm = "\n".join(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    _esm = "\n".join([read_script("dom.js"), *(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)])
     _css = _STATIC.joinpath("form.css").read_text(encoding="utf-8")
 
 

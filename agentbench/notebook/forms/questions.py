@@ -21,6 +21,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
+from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
@@ -31,7 +32,6 @@ __all__ = [
     "RequestKind",
     "default_prompt",
     "label_options",
-    "options_of_type",
     "read_request",
     "request_kind",
     "unwrap_optional",
@@ -73,22 +73,17 @@ class Option:
     value: object
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A request in the form in which it is displayed.
 
     Attributes:
-        request_id: Id that the answer names.
-        executor: Executor that asks.
-        kind: Which form it gets.
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
+        objects: Those of the fields that may have a display of their own, by name; not in the context.
         options: What to choose from; empty unless `kind` is `choice`.
-        allow_other: Whether another text than the options is possible.
-        reason_required: Whether a rejection needs a reason.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
         deadline: Latest time for an answer, in UTC.
-        response_type: Type of the answer.
     """
 
     request_id: str
@@ -96,32 +91,36 @@ class Question:
     kind: RequestKind
     prompt: str
     context: str
+    objects: tuple[tuple[str, object], ...]
     response_type: Any
-    options: tuple[Option, ...] = ()
-    allow_other: bool = False
-    reason_required: bool = False
-    arguments: object = None
-    deadline: datetime | None = None
+    options: tuple[Option, ...]
+    allow_other: bool
+    reason_required: bool
+    arguments: object
+    deadline: datetime | None
 
 
 def read_request(request: Request) -> Question:
     """Read a `request_info` event."""
-    data, response_type = request.data, request.response_type
+    data, response_type, executor = request.data, request.response_type, request.source_executor_id
     kind = request_kind(data, response_type)
+    found = _found(data, _PROMPTS)
+    prompt = data if isinstance(data, str) else found if isinstance(found, str) and found else default_prompt(executor)
+    context, objects = _context(data, kind)
+    editable = kind == "approval" and _found(data, ("editable",))
     return Question(
         request_id=request.request_id,
-        executor=request.source_executor_id,
+        executor=executor,
         kind=kind,
-        prompt=_prompt_of(data, request.source_executor_id),
-        context=_context(data, kind),
+        prompt=prompt,
+        context=context,
+        objects=objects,
         response_type=response_type,
         options=_options(data, response_type) if kind == "choice" else (),
-        allow_other=bool(_found(data, ("allow_other",), False)),
-        reason_required=bool(_found(data, ("reason_required",), False)),
-        arguments=_found(data, ("arguments",), None)
-        if kind == "approval" and _found(data, ("editable",), False)
-        else None,
-        deadline=_deadline(_found(data, _DEADLINES, None)),
+        allow_other=bool(_found(data, ("allow_other",))),
+        reason_required=bool(_found(data, ("reason_required",))),
+        arguments=_found(data, ("arguments",)) if editable else None,
+        deadline=_deadline(_found(data, _DEADLINES)),
     )
 
 
@@ -151,18 +150,8 @@ def unwrap_optional(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def options_of_type(annotation: Any) -> tuple[Option, ...]:
-    """List the options of a `Literal` or an `Enum`; none for other types."""
-    base, _ = unwrap_optional(annotation)
-    if get_origin(base) is Literal:
-        return label_options(get_args(base))
-    if isinstance(base, type) and issubclass(base, Enum):
-        return tuple(Option(member.name, member) for member in base)
-    return ()
-
-
 def _options(data: object, response_type: Any) -> tuple[Option, ...]:
-    found = _found(data, _OPTIONS, None)
+    found = _found(data, _OPTIONS)
     if isinstance(found, Mapping):
         return tuple(Option(str(label), value) for label, value in found.items())
     if isinstance(found, Iterable) and not isinstance(found, (str, bytes)):
@@ -170,7 +159,10 @@ def _options(data: object, response_type: Any) -> tuple[Option, ...]:
         if items and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
             return tuple(Option(label, value) for label, value in items)
         return label_options(items)
-    return options_of_type(response_type)
+    base, _ = unwrap_optional(response_type)
+    if get_origin(base) is Literal:
+        return label_options(get_args(base))
+    return label_options(base) if isinstance(base, type) and issubclass(base, Enum) else ()
 
 
 def label_options(values: Iterable[object]) -> tuple[Option, ...]:
@@ -182,28 +174,14 @@ def label_options(values: Iterable[object]) -> tuple[Option, ...]:
     return tuple(Option(label, value) for label, value in zip(labels, items, strict=True))
 
 
-def _found(data: object, names: Iterable[str], default: Any) -> Any:
-    """The first of these keys or attributes that is there."""
+def _found(data: object, names: Iterable[str]) -> Any:
+    """The first of these keys or attributes that is there, else `None`."""
     for name in names:
-        value = data.get(name, _MISSING) if isinstance(data, Mapping) else _attribute(data, name)
-        if value is not _MISSING:
+        value = data.get(name, _MISSING) if isinstance(data, Mapping) else getattr(data, name, _MISSING)
+        # Methods such as str.title are no data.
+        if value is not _MISSING and (isinstance(data, Mapping) or not callable(value)):
             return value
-    return default
-
-
-def _attribute(data: object, name: str) -> Any:
-    # Methods such as str.title are no data.
-    value = getattr(data, name, _MISSING)
-    return _MISSING if callable(value) else value
-
-
-def _prompt_of(data: object, executor: str) -> str:
-    if isinstance(data, str):
-        return data
-    found = _found(data, _PROMPTS, None)
-    if isinstance(found, str) and found:
-        return found
-    return default_prompt(executor)
+    return None
 
 
 def default_prompt(executor: str) -> str:
@@ -211,19 +189,29 @@ def default_prompt(executor: str) -> str:
     return f"{executor} needs an answer"
 
 
-def _context(data: object, kind: RequestKind) -> str:
+def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, object], ...]]:
+    """Return the text below the question, and what is displayed as it is."""
     if data is None or isinstance(data, str):
-        return ""
-    found = _found(data, _CONTEXTS, None)
-    if found is not None:
-        return _value_text(mask_secrets(found))
-    prompt = next((name for name in _PROMPTS if isinstance(_found(data, (name,), None), str)), None)
-    hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
+        return "", ()
+    if _is_object(data):
+        return "", (("", data),)
+    found = _found(data, _CONTEXTS)
     fields = {name: mask_secrets(value, key=name) for name, value in fields_of(data)}
-    if fields:
+    if found is None and fields:
+        prompt = next((name for name in _PROMPTS if isinstance(_found(data, (name,)), str)), None)
+        hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
         rest = {name: value for name, value in fields.items() if name not in hidden}
-        return _value_text(rest) if rest else ""
-    return _value_text(mask_secrets(data))
+    else:
+        rest = {"": mask_secrets(data if found is None else found)}
+    objects = tuple((name, value) for name, value in rest.items() if _is_object(value))
+    text = {name: value for name, value in rest.items() if not _is_object(value)}
+    return (_value_text(text.get("", text)) if text else ""), objects
+
+
+def _is_object(value: object) -> bool:
+    """Whether a value may show itself in a cell otherwise than as text. Ours need the theme of the page for that."""
+    kind = type(value)
+    return kind.__module__.partition(".")[0] not in ("builtins", "agentbench") and has_display(value)
 
 
 def _value_text(value: object, indent: str = "") -> str:

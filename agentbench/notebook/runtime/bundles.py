@@ -1,9 +1,39 @@
 """The bundles that `_repr_mimebundle_` returns: views by media type."""
 
+import base64
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["is_wanted", "with_plain_text"]
+from agentbench.notebook.runtime.kernel import in_kernel
+
+__all__ = ["display_of", "has_display", "is_wanted", "with_plain_text"]
+
+_LONGEST = 2_000_000
+_MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
+_METHODS = ("_repr_html_", "_repr_svg_", "_repr_png_", "_repr_mimebundle_")
+
+
+def has_display(value: object) -> bool:
+    """Whether a value shows itself in a cell otherwise than as text."""
+    has_method = any(hasattr(type(value), name) for name in _METHODS)
+    return has_method or (in_kernel() and display_of(value) is not None)
+
+
+def display_of(value: Any) -> tuple[str, str] | None:
+    """Return the picture or the HTML of an object; `None` for one that has neither, or a very large one."""
+    from IPython.core.formatters import DisplayFormatter
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    formatter: Any = DisplayFormatter() if shell is None else shell.display_formatter
+    bundle, _ = formatter.format(value, include=_MEDIA_TYPES)
+    for media_type in _MEDIA_TYPES:
+        data = bundle.get(media_type)
+        if isinstance(data, bytes):
+            data = base64.b64encode(data).decode()
+        if isinstance(data, str) and len(data) <= _LONGEST:
+            return media_type, data
+    return None
 
 
 def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:

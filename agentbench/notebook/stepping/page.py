@@ -23,7 +23,7 @@ from agentbench.notebook.stepping.view.screen_state import ScreenState
 
 __all__ = ["StepperPage", "StepperPart"]
 
-_SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
+_SCRIPTS = ("dom.js", "stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 _PARTS: dict[Layout, tuple[str, ...]] = {"minimal": ("top",), "graph": ("top", "log")}
 _AROUND_PICTURE = 18  # pixels on both sides together
 

@@ -18,6 +18,8 @@ function makeForm(content, post, view) {
   if (content.origin) root.append(origin);
   const scroller = node("div", { class: "abf-scroll" });
   scroller.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
+  const shown = node("div", { class: "abf-displays" });
+  scroller.append(shown);
   if (content.deadlineText) scroller.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
 
   const summary = node("div", { class: "abf-summary", role: "alert" });
@@ -173,6 +175,15 @@ function makeForm(content, post, view) {
     drafts: (drafts) => { for (const [path, raw] of Object.entries(drafts)) made.get(path)?.write(raw); },
     allDrafts: (drafts) => { for (const [path, field] of made) field.write(drafts[path] ?? {}); },
     focus,
+    // Once the form is on the page, whose colours they take.
+    display: () => {
+      for (const [name, media, data] of content.displays) {
+        const what = displayOf(name || "Context", media, data, root);
+        if (media === "text/html") what.style.height = `${Math.min(16, 2 + 1.6 * (data.match(/<(tr|br|p|li)\b/g) ?? []).length)}em`;
+        if (name) shown.append(node("div", { class: "abf-label" }, name));
+        shown.append(what);
+      }
+    },
     showWaiting: () => {
       if (!content.origin) return;
       const s = content.asked ? Math.max(0, Math.round(Date.now() / 1000 - content.asked)) : null;
@@ -225,6 +236,7 @@ function render({ model, el }) {
     waiting.replaceWith(form.root);
     form.drafts(message.drafts);
     form.status(message.status);
+    form.display();
     form.showWaiting();
     if (message.content.asked) tick = setInterval(form.showWaiting, 5000);
     const left = message.content.deadline ? message.content.deadline * 1000 - Date.now() : null;

@@ -1,15 +1,5 @@
-// Small things of which a form is made. Texts are written with textContent.
+// Small things of which a form is made.
 const TYPING_PAUSE_MS = 300;
-
-function node(tag, attributes = {}, text) {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) el.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) el.setAttribute(name, value);
-  }
-  if (text !== undefined) el.textContent = text;
-  return el;
-}
 
 function button(text, pressed, attributes = {}) {
   const el = node("button", { type: "button", ...attributes }, text);

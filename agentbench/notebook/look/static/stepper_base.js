@@ -1,15 +1,5 @@
 // What the parts of a stepper's panel are made of. All text is written with textContent.
 
-function node(tag, attributes = {}, ...content) {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) el.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) el.setAttribute(name, value);
-  }
-  el.append(...content); // strings become text nodes
-  return el;
-}
-
 function write(el, text) {
   if (el.textContent !== text) el.textContent = text;
 }

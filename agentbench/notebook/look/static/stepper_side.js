@@ -109,20 +109,6 @@ function makeFacts(facts, breaks, say) {
   return [list, node("div", { class: "abs-checks" }, ...checks)];
 }
 
-// An object as it displays itself: in a frame or an image, where no script runs and nothing is fetched.
-function makeDisplay([caption, media, data], page) {
-  const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
-  if (media !== "text/html") {
-    const text = media === "image/png" ? `;base64,${data}` : `,${encodeURIComponent(data)}`;
-    figure.append(node("img", { alt: caption, src: `data:${media}${text}` }));
-    return figure;
-  }
-  const allowed = "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">";
-  const style = `<style>body{margin:4px;color:${page.color};background:${page.background};font:13px/1.4 system-ui,sans-serif}table{border-collapse:collapse}:is(td,th){padding:2px 8px;text-align:right;border:0}</style>`;
-  figure.append(node("iframe", { sandbox: "", title: caption, srcdoc: allowed + style + data }));
-  return figure;
-}
-
 function makeSide(say) {
   const root = node("section", { class: "abs abs-side", "aria-label": "Values" });
   const tabs = makeTabs(say);
@@ -276,8 +262,11 @@ function makeSide(say) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
         parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, tell))));
       }
-      const colours = { color: getComputedStyle(root).color, background: getComputedStyle(root).backgroundColor };
-      parts.push(...told.displays.map((display) => makeDisplay(display, colours)));
+      parts.push(...told.displays.map(([caption, ...display]) => {
+        const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
+        figure.append(displayOf(caption, ...display, root));
+        return figure;
+      }));
       page.replaceChildren(...parts, list);
       page.scrollTop = at;
       refocus();

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-from typing import Any
-
 from agentbench.notebook.history.log import outputs_of
+from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
@@ -17,8 +15,6 @@ __all__ = ["Display", "outputs_in"]
 Display = tuple[str, str, str]
 
 _MOST_OUTPUTS = 20
-_LONGEST = 2_000_000
-_MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
 
 
 def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
@@ -28,7 +24,7 @@ def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
     entries: list[Entry] = []
     for superstep, event in found[:_MOST_OUTPUTS]:
         name = f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}"
-        display = _display_of(event.data)
+        display = display_of(event.data)
         if display is None:
             entries.append(Entry(name, event.data))
         else:
@@ -37,20 +33,3 @@ def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
         count_text(len(found), "output") + (", newest first" if len(found) > 1 else "") if found else "No output yet"
     )
     return title, displays, entries
-
-
-def _display_of(value: Any) -> tuple[str, str] | None:
-    """The picture or the HTML of an object; `None` for one that has neither, or a very large one."""
-    from IPython.core.formatters import DisplayFormatter
-    from IPython.core.getipython import get_ipython
-
-    shell: Any = get_ipython()
-    formatter: Any = DisplayFormatter() if shell is None else shell.display_formatter
-    bundle, _ = formatter.format(value, include=_MEDIA_TYPES)
-    for media_type in _MEDIA_TYPES:
-        data = bundle.get(media_type)
-        if isinstance(data, bytes):
-            data = base64.b64encode(data).decode()
-        if isinstance(data, str) and len(data) <= _LONGEST:
-            return media_type, data
-    return None
