@@ -19,10 +19,12 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
     calls = client.recorded_calls
     served = Counter(call.number for call in client.calls if call.served)
     recorded = Counter(call.number for call in client.calls if not call.served)
-    rows = [
-        (call.number, _use(served[call.number], recorded[call.number]), _prompt_text(call), call.answer or _kind(call))
-        for call in calls
-    ]
+    rows = []
+    for call in calls:
+        # How often it was served, and whether it was recorded here; short, because the column is narrow.
+        times = f"{served[call.number]}\N{MULTIPLICATION SIGN}" if served[call.number] else ""
+        use = ", ".join(filter(None, ("new" if recorded[call.number] else "", times))) or "not yet"
+        rows.append((call.number, use, _prompt_text(call), call.answer or _kind(call)))
     model = [f"model {client.model}"] if client.model else []
     facts = [f"mode {client.mode}", *model, count_text(len(calls), "call")]
     unused = len(client.unused())
@@ -30,11 +32,6 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
         facts.append(f"{unused} not served yet")
     table = Table("Calls", ("call", "served", "prompt", "answer"), rows)
     return Page(f"Cassette {os.path.basename(client.path)}", facts=facts, tables=[table]).bundle()
-
-
-def _use(served: int, recorded: int) -> str:
-    """Return how often a call was served, and whether it was recorded here; short, because the column is narrow."""
-    return ", ".join(["new"] * bool(recorded) + [f"{served}\N{MULTIPLICATION SIGN}"] * bool(served)) or "not yet"
 
 
 def _prompt_text(call: RecordedCall) -> str:

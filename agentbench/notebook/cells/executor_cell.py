@@ -95,7 +95,10 @@ def define_executor(
     (name,) = functions
     before = namespace.get(name, _NOTHING)
     try:
-        _execute(source, name, namespace)
+        filename = f"<executor {name}>"
+        # So that tracebacks and inspect.getsource() find the lines without a file.
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec", dont_inherit=True), namespace)
         executor = _as_executor(namespace[name], id, input, output)
     except BaseException:
         namespace[name] = before
@@ -105,14 +108,6 @@ def define_executor(
     namespace[name] = executor
     replaced = workbench().put(executor, f"{source.strip()}\n# {id} {input} {output}")
     return Definition(name, executor, replaced is not None, tuple(_older_variables(namespace, executor.id)))
-
-
-def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
-    filename = f"<executor {name}>"
-    code = compile(source, filename, "exec", dont_inherit=True)
-    # So that tracebacks and inspect.getsource() find the lines without a file.
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    exec(code, namespace)
 
 
 def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -> Executor:

@@ -49,12 +49,8 @@ class Pacer:
                 return
             self._due = due if due > now else None
         if due > now:
-            self._later(due - now, lambda: self._send_due(due))
+            self._later(due - now, lambda: self.flush() if self._due == due else None)  # else an earlier one was sent
         else:
-            self.flush()
-
-    def _send_due(self, due: float) -> None:
-        if self._due == due:  # else an earlier send took its place
             self.flush()
 
     def flush(self) -> None:

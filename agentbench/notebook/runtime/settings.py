@@ -158,10 +158,9 @@ def _validate(name: str, value: Any, *, strict: bool) -> Any:
     """Return the value of a setting; the error says what was expected, and nothing of the value."""
     from pydantic import PositiveFloat, TypeAdapter, ValidationError
 
+    adapter = TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name])
     try:
-        return TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name]).validate_python(
-            value, strict=strict
-        )
+        return adapter.validate_python(value, strict=strict)
     except ValidationError as error:
         raise ValueError(error.errors(include_input=False)[0]["msg"] + ".") from None
 

@@ -119,22 +119,17 @@ def _row(entry: Entry) -> Row:
     value = mask_secrets(entry.value, key=entry.name)
     hidden = isinstance(value, str) and value == MASK
     text = preview(value, limit=PREVIEW_LIMIT)
+    is_text = entry.value is None or isinstance(entry.value, str)
+    count = f" ({len(entry.value):,})" if isinstance(entry.value, _CONTAINERS) else ""
     return Row(
         name=esc(entry.name, into="line", limit=_KEY_LIMIT),
-        kind="" if hidden else _kind(entry.value),
+        kind="" if hidden or is_text else f"{type(entry.value).__name__}{count}",
         text=esc(text, into="text"),
         note=esc(entry.note, into="line", limit=_KEY_LIMIT),
         opens=not hidden and _size(entry.value) > 0,
         cut=not hidden and (len(text) > PREVIEW_LIMIT or text.endswith("…")),
         path=None if hidden else entry.path,
     )
-
-
-def _kind(value: object) -> str:
-    if value is None or isinstance(value, str):
-        return ""
-    name = type(value).__name__
-    return f"{name} ({len(value):,})" if isinstance(value, _CONTAINERS) else name
 
 
 def _size(value: object) -> int:
