@@ -280,6 +280,8 @@ _NAMES_OF = {
     "agentbench.workflows.executors.executor": ("Executor", "RequestInfoMixin"),
     "agentbench.workflows.executors.function_executor": ("FunctionExecutor", "executor"),
     "agentbench.workflows.executors.handlers": ("handler", "response_handler"),
+    "agentbench.workflows.nested.messages": ("SubWorkflowRequestMessage", "SubWorkflowResponseMessage"),
+    "agentbench.workflows.nested.workflow_executor": ("WorkflowExecutor",),
     "agentbench.workflows.pages.in_process": ("InProcessExecution",),
     "agentbench.workflows.executors.message": ("MessageType", "WorkflowMessage"),
     "agentbench.workflows.executors.options": ("ExecutorPolicy", "RunOptions"),

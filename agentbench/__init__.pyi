@@ -308,6 +308,9 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup as FanOutEdgeGr
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup as SwitchCaseEdgeGroup
 from agentbench.workflows.graph.validation import WorkflowGraphValidator as WorkflowGraphValidator
 from agentbench.workflows.graph.validation import validate_workflow_graph as validate_workflow_graph
+from agentbench.workflows.nested.messages import SubWorkflowRequestMessage as SubWorkflowRequestMessage
+from agentbench.workflows.nested.messages import SubWorkflowResponseMessage as SubWorkflowResponseMessage
+from agentbench.workflows.nested.workflow_executor import WorkflowExecutor as WorkflowExecutor
 from agentbench.workflows.pages.in_process import InProcessExecution as InProcessExecution
 from agentbench.workflows.pages.runner import Runner as Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext as InProcRunnerContext

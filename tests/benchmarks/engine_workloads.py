@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler
 from tests.benchmarks.workload import Prepare, Workload, awaited
 
 SUPERSTEPS = 2_000
@@ -15,6 +15,7 @@ BUILT = 500
 SMALL_BUILDS = 200
 RUNS, RUN_SUPERSTEPS = 1_000, 20
 OUTPUTS = 10_000
+NESTED_CHAIN, NESTED_RUNS = 3, 300
 
 _NO_LIMIT = 10**9
 
@@ -107,6 +108,19 @@ def ring(length: int, prefix: str = "h") -> Workflow:
     hops = [Hop(f"{prefix}{number}") for number in range(length)]
     builder = WorkflowBuilder(start_executor=hops[0], max_iterations=_NO_LIMIT, name="ring")
     return builder.add_chain([*hops, hops[0]]).build()
+
+
+def nested(workflow: Workflow, levels: int) -> Workflow:
+    """The workflow inside that many others."""
+    for level in range(levels):
+        node = WorkflowExecutor(workflow, f"level {level}", allow_direct_output=True)
+        workflow = WorkflowBuilder(start_executor=node, max_iterations=_NO_LIMIT).build()
+    return workflow
+
+
+def _nested_runs(levels: int) -> Prepare:
+    """Many short runs, each of which goes through all levels."""
+    return _runs(lambda: nested(chain(NESTED_CHAIN), levels), NESTED_CHAIN - 1, NESTED_RUNS)
 
 
 def fan(width: int, rounds: int) -> Workflow:
@@ -232,6 +246,14 @@ WORKLOADS = (
         per_call=CHAIN * CHAIN_RUNS,
         agentbench=_runs(lambda: chain(CHAIN), CHAIN - 1, CHAIN_RUNS),
         bare=_bare_steps(CHAIN * CHAIN_RUNS),
+    ),
+    Workload(
+        name="W3 nested",
+        what="a run of a chain of 3 inside three levels of sub-workflows; bare: the same without levels",
+        unit="us",
+        per_call=NESTED_RUNS,
+        agentbench=_nested_runs(3),
+        bare=_nested_runs(0),
     ),
     Workload(name="W3 build", what="building a chain of 500", unit="ms", per_call=1, agentbench=_build_chain),
     Workload(

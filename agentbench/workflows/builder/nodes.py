@@ -21,7 +21,9 @@ _MadeT = TypeVar("_MadeT")
 _factories: dict[type, Callable[..., Executor]] = {}
 
 #: The module that registers the adapter of a class, by the class's module and qualified name.
-_MODULE_OF_CLASS: dict[str, str] = {}
+_MODULE_OF_CLASS: dict[str, str] = {
+    "agentbench.workflows.run.workflow.Workflow": "agentbench.workflows.nested.workflow_executor",
+}
 
 #: The adapter, as "module:function", of objects of any class that have these methods: agents, also of other libraries.
 _ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.adapters:agent_node"}

@@ -36,10 +36,12 @@ class RunOverlay:
             return cls(**run)
         states: dict[str, NodeState] = {}
         requesting: set[str] = set()
-        for event in run:
+        for reported in run:
+            event, path = (reported.data, reported.data.path) if reported.type == "sub_workflow" else (reported, ())
             executor_id, state = event.source_id, _STATE_AFTER.get(event.type)
             if executor_id is None or state is None:
                 continue
+            executor_id = "/".join((*path, executor_id))
             if event.type == "request_info":
                 requesting.add(executor_id)
             elif event.type == "executor_invoked":

@@ -65,6 +65,7 @@ class WorkflowEventType(_TextEnum):
     GRAPH_ROUTED = "graph_routed"
     MODEL_USAGE = "model_usage"
     LOG = "log"
+    SUB_WORKFLOW = "sub_workflow"
 
 
 class WorkflowEventSource(_TextEnum):
@@ -171,6 +172,7 @@ class EventStamps:
     span_id: str | None = None
     parent_span_id: str | None = None
     attempt: int | None = None
+    path: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The stamps that are set, by name."""
@@ -372,6 +374,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     attempt = _stamp("attempt", "Attempt of the call, from 1, of an executor with retries.")
     span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
     parent_span_id = _stamp("parent_span_id", "Parent of that span.")
+    path = _stamp("path", "Ids of the nodes around an event of a sub-workflow, the outermost first.")
 
     # ---- forms -----------------------------------------------------------------------------------
 

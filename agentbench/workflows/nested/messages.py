@@ -1,0 +1,73 @@
+"""Requests of a sub-workflow as messages between the executors of the workflow around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench._signatures import is_instance_of, type_name
+from agentbench.serialization.registry import register_type
+from agentbench.workflows.events.events import WorkflowEvent
+
+
+@dataclass(frozen=True, slots=True)
+class SubWorkflowResponseMessage:
+    """The response to a request of a sub-workflow; made by `SubWorkflowRequestMessage.create_response()`.
+
+    Attributes:
+        data: The response.
+        source_event: The request that it responds to.
+
+    Example:
+        >>> response = request.create_response("yes")
+        >>> await ctx.send_message(response, target_id=request.executor_id)
+    """
+
+    data: Any
+    source_event: WorkflowEvent[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SubWorkflowRequestMessage:
+    """A request of a sub-workflow, which an executor of the workflow around it handles.
+
+    Attributes:
+        source_event: The request as the sub-workflow raised it; `source_event.data` is what is requested.
+        executor_id: Id of the `WorkflowExecutor`, where the response goes.
+
+    Example:
+        >>> class Answers(Executor):
+        ...     @handler
+        ...     async def on_request(
+        ...         self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
+        ...     ) -> None:
+        ...         await ctx.send_message(request.create_response("yes"), target_id=request.executor_id)
+    """
+
+    source_event: WorkflowEvent[Any]
+    executor_id: str
+
+    def create_response(self, data: Any) -> SubWorkflowResponseMessage:
+        """Return the response with this data, to be sent to `executor_id`; `TypeError` if it is of another type."""
+        expected = self.source_event.response_type
+        if not is_instance_of(data, expected):
+            msg = (
+                f"The response to request {self.source_event.request_id!r} of {self.executor_id!r} is {data!r} "
+                f"({type(data).__name__}); expected {type_name(expected)}."
+            )
+            raise TypeError(msg)
+        return SubWorkflowResponseMessage(data, self.source_event)
+
+
+register_type(
+    SubWorkflowResponseMessage,
+    "sub_workflow_response",
+    lambda message: {"data": message.data, "source_event": message.source_event},
+    lambda found: SubWorkflowResponseMessage(**found),
+)
+register_type(
+    SubWorkflowRequestMessage,
+    "sub_workflow_request",
+    lambda message: {"source_event": message.source_event, "executor_id": message.executor_id},
+    lambda found: SubWorkflowRequestMessage(**found),
+)

@@ -1,0 +1,301 @@
+"""`WorkflowExecutor`: a workflow as a node of another workflow."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, get_args
+
+from agentbench._signatures import HandlerSignature
+from agentbench.exceptions import WorkflowBusyError
+from agentbench.workflows.builder.nodes import register_executor_adapter
+from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.graph.edge_groups import InternalEdgeGroup
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.nested.inner_log import inner_log
+from agentbench.workflows.nested.messages import SubWorkflowRequestMessage, SubWorkflowResponseMessage
+from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
+from agentbench.workflows.run.execution import Execution, RunInput
+from agentbench.workflows.run.workflow import Workflow
+
+Concurrency = Literal["queue", "isolate", "error"]
+
+# Events of the run inside that are events of the node, too.
+_PASSED_ON = ("intermediate", "warning")
+
+_KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
+
+
+@dataclass(slots=True, eq=False)
+class _InnerRun:
+    """One run of the workflow inside; `responses` are gathered until all its requests have one."""
+
+    graph: Graph
+    run_state: RunState
+    responses: dict[str, Any] = field(default_factory=dict)
+
+
+class WorkflowExecutor(Executor):
+    """A workflow as a node of another workflow, to any depth.
+
+    Each message starts a run of the workflow inside. What that run yields is sent to the next nodes, or yielded out of
+    the workflow around it. What it yields as intermediate output is an intermediate output of this node.
+
+    Its requests are sent as `SubWorkflowRequestMessage`s to an executor that responds to them, which needs an edge to
+    there and one back; with `propagate_request` they are requests of the workflow around it, for people, with the same
+    ids. The run goes on when all its requests are answered.
+
+    A checkpoint of the workflow around holds the complete state of the one inside. Observed runs report every event of
+    the inner run as it comes: the data of a `sub_workflow` event, whose `path` has the ids of the nodes around it.
+
+    Args:
+        workflow: The workflow inside. Its runs here have a state of their own, which `workflow.run()` does not see.
+        id: Unique in the workflow around it.
+        allow_direct_output: Yield its outputs instead of sending them on. None: where no edge leads from this node.
+        propagate_request: Pass its requests to the caller of the workflow around it.
+        concurrency: What to do with messages that arrive together: run them one after the other in one shared state
+            (`"queue"`), each on a deep copy of the workflow (`"isolate"`), or raise `WorkflowBusyError` (`"error"`).
+        settings: As of `Executor`, such as `timeout`.
+
+    Raises:
+        ValueError: An unknown `concurrency`, or an empty id.
+
+    Example:
+        >>> inner = WorkflowBuilder(start_executor=draft).add_edge(draft, check).build()
+        >>> review = WorkflowExecutor(inner, id="review", propagate_request=True)
+        >>> outer = WorkflowBuilder(start_executor=review).add_edge(review, publish).build()
+    """
+
+    signature_key: ClassVar[str | None] = "WorkflowExecutor"
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        id: str,  # noqa: A002 - the published name
+        allow_direct_output: bool | None = False,
+        propagate_request: bool = False,
+        *,
+        concurrency: Concurrency = "queue",
+        **settings: Any,
+    ) -> None:
+        super().__init__(id, defer_discovery=True, **settings)
+        if concurrency not in get_args(Concurrency):
+            msg = f"concurrency is {concurrency!r}; expected one of {', '.join(map(repr, get_args(Concurrency)))}."
+            raise ValueError(msg)
+        self.workflow = workflow
+        self.allow_direct_output = allow_direct_output
+        self.propagate_request = propagate_request
+        self.concurrency = concurrency
+        self.serialize = concurrency == "queue"
+        taken = [t for t in workflow.input_types if t is not SubWorkflowResponseMessage]
+        respond = HandlerSpec("respond", WorkflowExecutor._on_response, _signature(SubWorkflowResponseMessage))
+        runs = [HandlerSpec("run", WorkflowExecutor._on_message, _signature(t)) for t in taken]
+        self._handlers = HandlerTable([respond, *runs], f"WorkflowExecutor {id!r}")
+        if propagate_request:
+            propagated = HandlerSpec("respond", WorkflowExecutor._on_propagated_response, _signature(object))
+            self._responses = ResponseTable([propagated], f"WorkflowExecutor {id!r}")
+        self._drop_runs()
+
+    def _drop_runs(self) -> None:
+        #: Shared state of all inner runs, unless they are isolated.
+        self._state = State()
+        #: Inner runs with open requests.
+        self._waiting: list[_InnerRun] = []
+        self._is_running = False
+
+    # ---- what the graph asks -----------------------------------------------------------------------
+
+    @property
+    def output_types(self) -> list[Any]:
+        """What the workflow inside yields, and its requests if it can have any."""
+        return [*self.workflow.output_types, *([SubWorkflowRequestMessage] if self._can_request else [])]
+
+    @property
+    def workflow_output_types(self) -> list[Any]:
+        """Anything."""
+        return [Any]
+
+    @property
+    def _can_request(self) -> bool:
+        executors = self.workflow.executors.values()
+        return self.workflow.boundary_hook is not None or any(e.is_request_response_capable for e in executors)
+
+    @property
+    def is_request_response_capable(self) -> bool:
+        """Whether requests of the workflow inside become requests of this node."""
+        return self.propagate_request and self._can_request
+
+    def can_handle(self, message: WorkflowMessage) -> bool:
+        """Return whether the workflow inside takes this message, or waits for this response."""
+        request = message.original_request_info_event
+        if message.type is not MessageType.RESPONSE or request is None:
+            return super().can_handle(message)
+        return self.propagate_request and self._find_waiting(request.request_id) is not None
+
+    def fresh(self) -> WorkflowExecutor:
+        """Return the same node without what was run, over a clone of the workflow inside."""
+        twin = copy.copy(self)
+        twin.workflow = self.workflow.clone()
+        twin._drop_runs()  # noqa: SLF001 - its own class
+        return twin
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return id, type, and the definition of the workflow inside."""
+        return {**super().to_dict(), "workflow": self.workflow.to_dict()}
+
+    # ---- handlers ----------------------------------------------------------------------------------
+
+    async def _on_message(self, data: Any, ctx: Any) -> None:
+        await self._drive(self._new_run(self._state), ctx, message=data)
+
+    def _new_run(self, shared: State) -> _InnerRun:
+        if self.concurrency == "isolate":
+            return _InnerRun(self.workflow.clone(copy_executors=True).graph, RunState())
+        return _InnerRun(self.workflow.graph, RunState(shared))
+
+    async def _on_response(self, response: SubWorkflowResponseMessage, ctx: Any) -> None:
+        await self._respond(response.source_event.request_id, response.data, ctx)
+
+    async def _on_propagated_response(self, _: Any, response: Any, ctx: Any) -> None:
+        await self._respond(ctx.request_id, response, ctx)
+
+    async def _respond(self, request_id: str, response: Any, ctx: Any) -> None:
+        inner = self._find_waiting(request_id)
+        if inner is None:
+            text = f"The response to request {request_id!r} is ignored: no run inside {self.id!r} waits for it."
+            await ctx.add_event(WorkflowEvent.warning(text, self.id))
+            return
+        inner.responses[request_id] = response
+        if inner.responses.keys() < inner.run_state.requests.keys():
+            return
+        before = await snapshot(inner.graph, inner.run_state)
+        try:
+            await self._drive(inner, ctx, responses=inner.responses)
+        except BaseException:
+            # The request around is open again, so it is here.
+            await restore(inner.graph, inner.run_state, before)
+            raise
+
+    def _find_waiting(self, request_id: str) -> _InnerRun | None:
+        return next((inner for inner in self._waiting if request_id in inner.run_state.requests), None)
+
+    async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
+        """Run the workflow inside to its end, then raise the requests that it left open."""
+        if self.concurrency == "error" and self._is_running:
+            msg = (
+                f"The workflow inside {self.id!r} is already running. Give the node concurrency='queue' to run "
+                "messages that arrive together one after the other, or 'isolate' to run them side by side."
+            )
+            raise WorkflowBusyError(msg)
+        self._is_running = True
+        try:
+            await self._execution(inner, ctx, arguments).run_to_end()
+        finally:
+            self._is_running = False
+        inner.responses.clear()
+        is_known, requests = inner in self._waiting, inner.run_state.requests
+        if is_known and not requests:
+            self._waiting.remove(inner)
+        elif requests and not is_known:
+            self._waiting.append(inner)
+        for event in list(requests.values()):
+            if self.propagate_request:
+                await ctx.request_info(event.data, event.response_type, request_id=event.request_id)
+            else:
+                self._send(SubWorkflowRequestMessage(event, self.id), ctx)
+
+    def _execution(self, inner: _InnerRun, ctx: Any, arguments: Mapping[str, Any]) -> Execution:
+        """Return the run inside, whose outputs are those of this node as they come."""
+        run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
+        is_direct = not self._leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
+
+        def forward(event: WorkflowEvent[Any]) -> None:
+            if event.type == "output" and is_direct:
+                ctx._yield(event.data)  # noqa: SLF001 - as above
+            elif event.type == "output":
+                self._send(event.data, ctx)
+            elif event.type in _PASSED_ON:
+                again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=self.id)
+                run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
+
+        stored = run.state.get(RUN_KWARGS)
+        kwargs: dict[str, Any] = {kind: kwargs_for(stored, self.id, kind) for kind in _KWARGS_KINDS}
+        return Execution(
+            inner.graph,
+            inner.run_state,
+            RunInput(storage=self.workflow.storage, kwargs=kwargs, **arguments),
+            RunOptions(clock=run.options.clock, ids=run.options.ids),
+            log=inner_log(run, self.id, forward),
+            run_id=run.run_id,
+            traced_as=None if run.tracer is None else self.workflow.id,
+            streaming=run.streaming,
+        )
+
+    def _send(self, message: Any, ctx: Any) -> None:
+        ctx._send(message, None)  # noqa: SLF001 - the engine's side of the context
+        if self._leads_on(ctx._run):  # noqa: SLF001 - as above
+            return
+        is_request = isinstance(message, SubWorkflowRequestMessage)
+        keyword = "propagate_request" if is_request else "allow_direct_output"
+        text = (
+            f"The workflow inside {self.id!r} {'raised a request' if is_request else 'yielded a value'} that no "
+            f"executor takes: no edge leads from {self.id!r}. Add one, or give the node {keyword}=True."
+        )
+        ctx._run.log.warn_once(("untaken", self.id, is_request), self.id, text)  # noqa: SLF001 - as above
+
+    def _leads_on(self, run: ActiveRun) -> bool:
+        groups = (group for group in run.graph.edge_groups if not isinstance(group, InternalEdgeGroup))
+        return any(self.id in group.source_executor_ids for group in groups)
+
+    # ---- checkpoints -------------------------------------------------------------------------------
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return the complete state of the workflow inside, for each run that waits for responses."""
+        contexts = {
+            str(number): {**await _saved(inner.graph, inner.run_state), "responses": dict(inner.responses)}
+            for number, inner in enumerate(self._waiting)
+        }
+        if contexts or self.concurrency == "isolate":
+            return {"execution_contexts": contexts}
+        return {"execution_contexts": {}, "workflow": await _saved(self.workflow.graph, RunState(self._state))}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned."""
+        shared, waiting = State(), []
+        if "workflow" in state:
+            await restore(self.workflow.graph, RunState(shared), Snapshot(**state["workflow"]))
+        for saved in state["execution_contexts"].values():
+            inner = self._new_run(shared)
+            parts = dict(saved)
+            inner.responses.update(parts.pop("responses"))
+            await restore(inner.graph, inner.run_state, Snapshot(**parts))
+            waiting.append(inner)
+        self._state, self._waiting = shared, waiting
+
+
+async def _saved(graph: Graph, run_state: RunState) -> dict[str, Any]:
+    found = await snapshot(graph, run_state)
+    return {each.name: getattr(found, each.name) for each in fields(found)}
+
+
+def _signature(message_type: Any) -> HandlerSignature:
+    return HandlerSignature(
+        message_type, can_send=True, can_yield=True, request_type=object, response_type=message_type
+    )
+
+
+def _as_node(workflow: Workflow, *, agent_mode: object = None) -> WorkflowExecutor:
+    """Return the node for a bare workflow: it does whatever its place in the graph allows."""
+    return WorkflowExecutor(workflow, workflow.name, allow_direct_output=None, propagate_request=True)
+
+
+register_executor_adapter(Workflow, _as_node)
