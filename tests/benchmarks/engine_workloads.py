@@ -249,11 +249,11 @@ WORKLOADS = (
     ),
     Workload(
         name="W3 nested",
-        what="a run of a chain of 3 inside three levels of sub-workflows; bare: the same without levels",
+        what="a run of a chain of 3 inside three levels of sub-workflows; bare: inside one level",
         unit="us",
         per_call=NESTED_RUNS,
         agentbench=_nested_runs(3),
-        bare=_nested_runs(0),
+        bare=_nested_runs(1),
     ),
     Workload(name="W3 build", what="building a chain of 500", unit="ms", per_call=1, agentbench=_build_chain),
     Workload(

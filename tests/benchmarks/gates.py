@@ -58,7 +58,7 @@ TARGETS = {
     "W1": Target(1.2, 0.6),
     "W2": Target(3, 1.5),
     "W3": Target(1.2, 0.7),
-    "W3 nested": Target(4, 3),
+    "W3 nested": Target(3.3, 3),
     "W3 build": Target(10, 5, is_ratio=False),
     "W4 memory": Target(60, 30, is_ratio=False),
     "W4 file": Target(10, 5),
