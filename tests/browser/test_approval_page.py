@@ -17,7 +17,7 @@ def warn(text: str) -> str:
     return f"sent: {text}"
 
 agent = ScriptedChatClient(
-    [Call("warn", {"text": "Storm <b>tonight</b>"}), "The warning is out."]
+    [Call("warn", {"text": "Storm <b>tonight</b>"}), Call("warn", {"text": "Flood"}), "The warning is out."]
 ).as_agent(name="warden", tools=[warn])
 session = agent.create_session()
 response = await agent.run("A storm is coming.", session=session)
@@ -40,7 +40,7 @@ def expect(what: Any) -> Any:
     return real(what)
 
 
-def test_an_approved_call_goes_on_in_the_same_cell(lab: Any, open_notebook: Any) -> None:
+def test_approved_calls_go_on_in_the_same_cell(lab: Any, open_notebook: Any) -> None:
     lab.write("approve", [AGENT, "transcript(session, respond=lambda answer: agent.run(answer, session=session))"])
     page = open_notebook("approve")
     page.run_all()
@@ -49,10 +49,13 @@ def test_an_approved_call_goes_on_in_the_same_cell(lab: Any, open_notebook: Any)
     expect(form).to_contain_text("text: Storm <b>tonight</b>")
     page.shot("agent-approval", page.panel)
     page.button("Approve").click()
-    expect(form).to_contain_text("Answered")
-    expect(talk).to_contain_text("The warning is out.")
     expect(talk).to_contain_text('Approved: warn(text="Storm <b>tonight</b>")')
-    page.shot("agent-approved", page.panel)
+    expect(form).to_contain_text("text: Flood")
+    page.shot("agent-asks-again", page.panel)
+    page.button("Reject").click()
+    expect(talk).to_contain_text("The warning is out.")
+    expect(form).to_have_count(0)
+    page.shot("agent-finished", page.panel)
 
 
 def test_a_rejection_is_the_message_of_the_next_run(lab: Any, open_notebook: Any) -> None:
@@ -61,5 +64,5 @@ def test_a_rejection_is_the_message_of_the_next_run(lab: Any, open_notebook: Any
     page.run_all(finished=False)
     page.button("Reject").click()
     expect(page.panel.locator(".abf")).to_contain_text("Answered")
-    expect(page.panel).to_contain_text("warden  The warning is out.")
     expect(page.panel).to_contain_text("rejected")
+    expect(page.panel).to_contain_text('? May it call warn(text="Flood")?')

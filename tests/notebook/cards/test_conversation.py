@@ -15,6 +15,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.notebook import transcript
+from agentbench.notebook.cards.conversation import approvals
 from agentbench.notebook.cards.conversation.model import (
     ApprovalPart,
     CallPart,
@@ -215,6 +216,17 @@ async def test_respond_is_called_once_with_all_approvals() -> None:
     for form in shown.forms:
         assert await asyncio.to_thread(form.answer, True)
     assert sent == ["storm", "flood"]
+
+
+def test_each_display_has_the_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed: list[Any] = []
+    monkeypatch.setattr(approvals, "show_in_cell", lambda view, **_: displayed.append(view))
+    request = Content.from_function_approval_request("c1", call("warn", "c1"))
+    shown = transcript([Message("assistant", [request])])
+    for _ in range(2):
+        assert shown._ipython_display_ is not None
+        shown._ipython_display_()
+    assert [shown.forms[0] in displayed[:2], shown.forms[0] in displayed[2:]] == [True, True]
 
 
 async def test_a_run_that_fails_leaves_the_buttons() -> None:

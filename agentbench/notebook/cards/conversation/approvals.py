@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from agentbench.messages.content.content import Content
@@ -38,7 +39,7 @@ class Approvals:
         self._transcript = transcript
         self._requests = {content.id or "": content for content, _ in pending}
         self._answers: dict[str, bool] = {}
-        self._display: Any = None
+        self._outputs: list[Any] = []
         self.forms = tuple(request_form(_as_request(*each), respond=self._take) for each in pending)
 
     @property
@@ -51,11 +52,15 @@ class Approvals:
         contents = [self._requests[each].to_function_approval_response(yes) for each, yes in self._answers.items()]
         return Message("user", contents)
 
-    def display(self) -> None:
-        """Display the conversation, and the forms below it."""
-        self._display = show_in_cell(self._transcript._repr_mimebundle_(), raw=True, display_id=True)
-        for form in self.forms:
-            show_in_cell(form)
+    def display(self, outputs: Sequence[Any] = ()) -> None:
+        """Display the conversation with the forms below it, in these outputs as far as they go."""
+        self._outputs = list(outputs)
+        views = [_Bundle(self._transcript._repr_mimebundle_()), *self.forms]
+        for view, output in zip_longest(views, outputs):
+            if output is None:
+                self._outputs.append(show_in_cell(view, display_id=True))
+            else:
+                output.update(view or _Bundle({"text/plain": ""}))
 
     def _take(self, request_id: str, approved: bool) -> object:
         self._answers[request_id] = approved
@@ -67,8 +72,18 @@ class Approvals:
     async def _go_on(self, answer: Message, outcome: Any) -> None:
         response = await outcome if inspect.isawaitable(outcome) else outcome
         messages = (*self._transcript.messages, answer, *getattr(response, "messages", ()))
-        if self._display is not None:
-            self._display.update(replace(self._transcript, messages=messages)._repr_mimebundle_(), raw=True)
+        if self._outputs:
+            Approvals(replace(self._transcript, messages=messages)).display(self._outputs)
+
+
+@dataclass(frozen=True)
+class _Bundle:
+    """A view that is there already."""
+
+    views: dict[str, Any]
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return self.views
 
 
 def _as_request(content: Content, author: str) -> _CallRequest:
