@@ -118,16 +118,3 @@ def test_numbers_of_supersteps_are_round_where_not_all_have_room():
     assert len(numbers) > 5
     assert len({after - before for before, after in itertools.pairwise(numbers)}) == 1
     assert all(number % 10 == 0 for number in numbers)
-
-
-def test_a_wait_for_a_person_is_a_line_to_the_answer():
-    from agentbench.notebook.history.run_history import ExecutorCall
-    from agentbench.notebook.plots.timeline import timeline_svg
-
-    bars = [
-        ExecutorCall(0, "ask", 0, start_ns=0, end_ns=10**9, status="completed", wait_ns=2 * 10**9, requests=["r"]),
-        ExecutorCall(1, "ask", 0, start_ns=3 * 10**9, end_ns=4 * 10**9, status="completed"),
-    ]
-    svg = timeline_svg(bars, title="t")
-    assert svg.count('class="ab_await"') == 1
-    assert 'class="ab_await"' not in timeline_svg(bars[1:], title="t")

@@ -86,6 +86,7 @@ def test_a_timeline_shows_lanes_supersteps_and_questions():
     assert {"ask", "show", "0", "2", "3", "asked a person", "completed", "real time"} <= set(shown)
     titles = [element.text or "" for element in parsed(plot.svg).iter() if element.tag.endswith("}title")]
     assert "ask, superstep 0: completed; 3 ms; waited 10 ms for a person; 1 in, 0 out; 1 request" in titles
+    assert plot.svg.count('class="ab_await"') == 1  # the line from the question to the answer
 
 
 def test_the_same_run_gives_the_same_picture_byte_for_byte():

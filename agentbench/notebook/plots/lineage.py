@@ -1,18 +1,20 @@
 """The tree of checkpoints: time flows down, forks are branches, and a line beside each says what it is."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.checkpoints import forks, lineage_frame
 from agentbench.notebook.history.sources import Chosen, read_infos
 from agentbench.notebook.look.svg import FONT_SIZE, cut_to_width, number, pause_sign, picture, room_for, text
-from agentbench.notebook.plots.lineage_rows import Row, facts_of, lineage_rows, lineage_text, name_of, with_origins
-from agentbench.notebook.plots.plot import Plot
+from agentbench.notebook.plots.plot import Plot, cut_lines
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, run_name
 
-__all__ = ["lineage", "lineage_svg"]
+__all__ = ["lineage"]
 
 _ROW = 24.0
 _COLUMN = 20.0
@@ -21,6 +23,9 @@ _EDGE = 16.0
 _GAP = 16.0
 _MOST_ROWS = 200
 _MOST_COLUMNS = 24
+_FOLD_BEYOND = 60  # rows
+_WRAP_BEYOND = 10  # columns
+_ID = 20
 _WIDEST_TREE = 0.28
 _WIDEST = 860.0
 
@@ -35,6 +40,8 @@ _RULES = (
 
 def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
+
+    `agentbench.lineage` is another function: it lists the checkpoints that led to one.
 
     Of a run that went on from a checkpoint of another one, that checkpoint is drawn too. In its `panel()` a checkpoint
     can be chosen by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
@@ -51,43 +58,155 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
     """
     read = read_infos(storage, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)
-    infos = with_origins(read.rows, read.by_id)
-    rows = lineage_rows(infos, current=ringed, branching=forks(list(read.by_id.values())))
+    infos = _with_origins(read.rows, read.by_id)
+    rows = _rows(infos, ringed, forks(list(read.by_id.values())))
     branches = sum(row.is_fork for row in rows)
     title = f"{count_text(len(infos), 'checkpoint')}, {count_text(branches, 'fork')}"
     return Plot(
         title,
-        svg=lambda: lineage_svg(rows, title=title, width=width),
+        svg=lambda: _svg(rows, title, width),
         keys=[row.info.checkpoint_id for row in rows],
-        text=lambda: lineage_text(rows, title=title),
+        text=lambda: _text(rows, title),
         frame=lambda: lineage_frame(storage, workflow_name=workflow_name),
     )
 
 
-def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) -> str:
-    """Draw rows."""
-    drawn = _newest(rows)
-    hidden = len(rows) - len(drawn)
+@dataclass(frozen=True)
+class Row:
+    """One line: a checkpoint or several that simply follow each other; its branch; the row that it goes on from."""
+
+    infos: Sequence[CheckpointInfo]
+    column: int
+    parent: int | None
+    is_fork: bool
+    is_end: bool
+    is_current: bool
+
+    @property
+    def info(self) -> CheckpointInfo:
+        """The last of its checkpoints."""
+        return self.infos[-1]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it has several checkpoints."""
+        return len(self.infos) > 1
+
+
+def _with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
+    """Checkpoints together with those that they went on from; with a fork, also with the point that it left from."""
+    found = {info.checkpoint_id: info for info in infos}
+    for info in infos:
+        before = known.get(info.previous_checkpoint_id or "")
+        # No run wrote a fork: it lies between the run and the checkpoint that was forked.
+        while before is not None and before.checkpoint_id not in found:
+            found[before.checkpoint_id] = before
+            before = known.get(before.previous_checkpoint_id or "") if before.forked_from is not None else None
+    return [found.pop(each) for each in known if each in found] + list(found.values())
+
+
+def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[str]) -> list[Row]:
+    """Arrange checkpoints; long stretches without a branch are folded, if need be with the questions in them."""
+    n_children = Counter(info.previous_checkpoint_id for info in infos)
+    rows = [[info] for info in infos]
+    for fold_questions in (False, True):
+        if len(rows) > _FOLD_BEYOND:
+            alone = {
+                info.checkpoint_id
+                for info in infos
+                if info.checkpoint_id in {current, *branching}
+                or n_children[info.checkpoint_id] != 1
+                or (info.n_requests and not fold_questions)
+                or info.source not in ("step", "answer")
+            }
+            rows = _fold(infos, alone)
+    place = {info.checkpoint_id: row for row, members in enumerate(rows) for info in members}
+    parents = [place.get(members[0].previous_checkpoint_id or "") for members in rows]
+    return [
+        Row(
+            members,
+            column,
+            parent,
+            is_fork=members[0].checkpoint_id in branching,
+            is_end=not n_children[members[-1].checkpoint_id],
+            is_current=any(info.checkpoint_id == current for info in members),
+        )
+        for members, column, parent in zip(rows, _columns(parents), parents, strict=True)
+    ]
+
+
+def _fold(infos: Sequence[CheckpointInfo], alone: set[str]) -> list[list[CheckpointInfo]]:
+    """Return checkpoints that simply follow each other as one row."""
+    rows: list[list[CheckpointInfo]] = []
+    open_rows: dict[str, list[CheckpointInfo]] = {}  # by the last checkpoint of each
+    for info in infos:
+        is_alone = info.checkpoint_id in alone
+        row = None if is_alone else open_rows.pop(info.previous_checkpoint_id or "", None)
+        if row is None:
+            row = []
+            rows.append(row)
+        row.append(info)
+        if not is_alone:
+            open_rows[info.checkpoint_id] = row
+    return rows
+
+
+def _columns(parents: Sequence[int | None]) -> list[int]:
+    """A column per row: the first row to go on from another stays below it, later ones branch off to a free column."""
+    heir: dict[int, int] = {}
+    for row, parent in enumerate(parents):
+        if parent is not None and parent < row:
+            heir.setdefault(parent, row)
+    columns = [0] * len(parents)
+    taken: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for head, parent in enumerate(parents):
+        if parent is not None and heir.get(parent) == head:
+            continue
+        branch = [head]
+        while branch[-1] in heir:
+            branch.append(heir[branch[-1]])
+        # Its link leaves the parent's row, so the column is needed from there on.
+        first = head if parent is None else min(parent, head)
+        near = 0 if parent is None else columns[parent] + 1
+        # To the right of the parent while there is room, else wherever there is.
+        places = itertools.chain(range(near, _WRAP_BEYOND), range(near), itertools.count(_WRAP_BEYOND))
+        column = next(at for at in places if all(branch[-1] < start or end < first for start, end in taken[at]))
+        taken[column].append((first, branch[-1]))
+        for row in branch:
+            columns[row] = column
+    return columns
+
+
+# ---- the picture ------------------------------------------------------------------------------------------------
+
+
+def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
+    hidden = max(0, len(rows) - _MOST_ROWS)
     heading = f"{title}; {hidden:,} older lines are not drawn" if hidden else title
-    columns = max((row.column for row in drawn), default=0) + 1
+    columns = min(max((row.column for row in rows[hidden:]), default=0) + 1, _MOST_COLUMNS)
     tree = min(columns * _COLUMN, _WIDEST_TREE * (width or _WIDEST))
     left = _EDGE + tree + 8
-    names = [name_of(row) for row in drawn]
-    facts = [facts_of(drawn, at) for at in range(len(drawn))]
-    middle = left + max((room_for(name, FONT_SIZE) for name in names), default=0) + _GAP
-    widest = max((room_for(each, FONT_SIZE) for each in facts), default=0)
+    names = [_name(row) for row in rows]
+    facts = _facts(rows)
+    middle = left + max((room_for(name, FONT_SIZE) for name in names[hidden:]), default=0) + _GAP
+    widest = max((room_for(each, FONT_SIZE) for each in facts[hidden:]), default=0)
     wide = width or min(_WIDEST, max(middle + widest, room_for(heading, FONT_SIZE) + _EDGE) + _EDGE)
     parts = [text(_EDGE, 20, cut_to_width(heading, wide - 2 * _EDGE), classes="ab_strong")]
-    if not drawn:
+    if not rows:
         parts.append(text(_EDGE, _HEAD + 12, "No checkpoint has been saved yet.", classes="ab_soft"))
-    column = tree / columns
-    parts += [_link(drawn, at, column) for at, row in enumerate(drawn) if row.parent is not None and row.parent < at]
-    for at, row in enumerate(drawn):
-        x, y = _place(row, at, column)
+    places = [
+        (_EDGE + (min(row.column, columns - 1) + 0.5) * tree / columns, _HEAD + (at - hidden + 0.5) * _ROW + 2)
+        for at, row in enumerate(rows)
+    ]
+    for at, row in enumerate(rows):
+        if row.parent is not None and hidden <= row.parent < at:
+            parts.append(_link(places[row.parent], places[at], is_fork=row.is_fork))
+    for at, row in list(enumerate(rows))[hidden:]:
+        x, y = places[at]
         # A transparent rectangle: the whole row has the tooltip, and can be chosen where rows can be.
         size = f'x="{number(_EDGE - 6)}" width="{number(wide - 2 * _EDGE + 12)}" height="{number(_ROW)}"'
         look = "ab_row ab_here" if row.is_current else "ab_row"
-        parts.append(f'<g data-item="{hidden + at}"><title>{esc(_hover_text(row), into="svg", limit=400)}</title>')
+        parts.append(f'<g data-item="{at}"><title>{esc(_hover_text(row), into="svg", limit=400)}</title>')
         parts.append(f'<rect class="{look}" {size} y="{number(y - _ROW / 2)}" rx="4"/>')
         parts += _signs(row, x, y)
         parts.append(text(left, y, names[at], classes="ab_strong" if row.is_current else ""))
@@ -95,38 +214,19 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
     return picture(
         parts,
         width=wide,
-        height=_HEAD + max(1, len(drawn)) * _ROW + 10,
+        height=_HEAD + max(1, len(rows) - hidden) * _ROW + 10,
         title=title,
-        description=lineage_text(rows, title=title),
+        description=_text(rows, title),
         rules=_RULES,
     )
 
 
-def _newest(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are drawn; what they went on from may lie above."""
-    hidden = max(0, len(rows) - _MOST_ROWS)
-    return [
-        replace(
-            row,
-            column=min(row.column, _MOST_COLUMNS - 1),
-            parent=None if row.parent is None or row.parent < hidden else row.parent - hidden,
-        )
-        for row in rows[hidden:]
-    ]
-
-
-def _place(row: Row, at: int, column: float) -> tuple[float, float]:
-    return _EDGE + (row.column + 0.5) * column, _HEAD + at * _ROW + _ROW / 2 + 2
-
-
-def _link(rows: Sequence[Row], at: int, column: float) -> str:
-    row = rows[at]
-    above = row.parent or 0
-    (x0, y0), (x1, y1) = _place(rows[above], above, column), _place(row, at, column)
+def _link(above: tuple[float, float], below: tuple[float, float], *, is_fork: bool) -> str:
+    (x0, y0), (x1, y1) = above, below
     # Down the own column, so that links of other branches are not crossed more than needed.
     bend = f"C{number(x1)} {number(y0 + 4)} {number(x1)} {number(y0 + 8)} {number(x1)} {number(y0 + _ROW)}"
     path = f"V{number(y1)}" if x0 == x1 else f"{bend}V{number(y1)}"
-    return f'<path class="ab_link{" ab_fork" if row.is_fork else ""}" d="M{number(x0)} {number(y0)}{path}"/>'
+    return f'<path class="ab_link{" ab_fork" if is_fork else ""}" d="M{number(x0)} {number(y0)}{path}"/>'
 
 
 def _hover_text(row: Row) -> str:
@@ -148,3 +248,60 @@ def _signs(row: Row, x: float, y: float) -> Iterable[str]:
     else:
         kind = "ab_bad" if row.info.source == "error" else "ab_dot ab_end" if row.is_end else "ab_dot"
         yield f'<circle class="{kind}" cx="{number(x)}" cy="{number(y)}" r="5"/>'
+
+
+# ---- words ------------------------------------------------------------------------------------------------------
+
+
+def _text(rows: Sequence[Row], title: str) -> str:
+    """A line per row, branches indented below what they left; the middle is left out where there are more than 60."""
+    depths: list[int] = []  # columns grow with the number of branches side by side, too
+    for at, row in enumerate(rows):
+        above = row.parent if row.parent is not None and row.parent < at else None
+        depths.append(0 if above is None else depths[above] + (row.column != rows[above].column))
+    lines = [
+        f"{'  ' * depth}{_sign(row)} {_name(row)}  {facts}"
+        for row, depth, facts in zip(rows, depths, _facts(rows), strict=True)
+    ]
+    return "\n".join([title, *cut_lines(lines)])
+
+
+def _sign(row: Row) -> str:
+    if row.is_current:
+        return "@"
+    return "+" if row.is_fork else ":" if row.is_folded else "*"
+
+
+def _name(row: Row) -> str:
+    """The short id of a checkpoint, or how many there are."""
+    return f"{len(row.infos)} checkpoints" if row.is_folded else _short_id(row.info.checkpoint_id)
+
+
+def _short_id(checkpoint_id: str) -> str:
+    return esc(checkpoint_id if len(checkpoint_id) <= _ID else checkpoint_id[:8] + "…", into="line")
+
+
+def _facts(rows: Sequence[Row]) -> list[str]:
+    """What each row is: its superstep, its source, what waits in it, its origin, and its run where that begins."""
+    lines: list[str] = []
+    runs: set[str | None] = {None}
+    for at, row in enumerate(rows):
+        info = row.info
+        if row.is_folded:
+            asking = sum(each.n_requests > 0 for each in row.infos)
+            facts = [f"supersteps {row.infos[0].iteration} to {info.iteration}"]
+            facts += [f"{asking} of them ask a person"] if asking else []
+        else:
+            facts = [f"superstep {info.iteration}"]
+            facts += [esc(info.source, into="line", limit=20)] if info.source != "step" else []
+            counts = ((info.n_messages, "message"), (info.n_requests, "request"))
+            facts += [count_text(count, name) for count, name in counts if count]
+        if row.is_fork and not row.is_folded:
+            facts.append(f"from {_short_id(info.previous_checkpoint_id or '')}")
+        elif row.parent is not None and row.parent != at - 1:
+            facts.append(f"from {_short_id(rows[row.parent].info.checkpoint_id)}")
+        if info.run_id is not None and info.run_id not in runs:
+            facts.append(run_name(info.run_id))
+        runs.add(info.run_id)
+        lines.append(", ".join(facts))
+    return lines

@@ -24,12 +24,12 @@ from agentbench.notebook.look.svg import (
     text,
 )
 from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
-from agentbench.notebook.plots.timeline_layout import Band, By, Layout, Mark, lay_out
+from agentbench.notebook.plots.timeline_layout import Band, By, Mark, lay_out
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_names
 
-__all__ = ["timeline", "timeline_svg"]
+__all__ = ["timeline"]
 
 _LANE = 30.0
 _BAR = 18.0
@@ -88,9 +88,9 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     bars = [call for each in runs for call in calls_with_waits(each)]
     times = not settings.current().deterministic
     title = _title(bars, [each.run_id for each in runs if each.run_id is not None], times=times)
-    forms = {
-        "real time": lambda: timeline_svg(bars, title=title, by="time", width=width, times=times),
-        "equal steps": lambda: timeline_svg(bars, title=title, by="step", width=width, times=times),
+    forms: dict[str, Callable[[], str]] = {
+        "real time": lambda: _Drawing(bars, title, "time", width, times=times).svg(),
+        "equal steps": lambda: _Drawing(bars, title, "step", width, times=times).svg(),
     }
     if by == "step":
         forms = dict(reversed(forms.items()))
@@ -103,47 +103,40 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     )
 
 
-def timeline_svg(
-    bars: Sequence[ExecutorCall], *, title: str, by: By = "time", width: float = 640.0, times: bool = True
-) -> str:
-    """Draw bars."""
-    names = list(dict.fromkeys(bar.executor for bar in bars))
-    drawn = set(names[:_MOST_LANES])
-    labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
-    left = _EDGE + labels + 10
-    layout = lay_out([bar for bar in bars if bar.executor in drawn], width=width - left - _EDGE, by=by)
-    drawing = _Drawing(layout, left=left, width=width, labels=labels, times=times, hidden=len(names) - len(drawn))
-    return picture(
-        [hatch_pattern("ab_hatch", 6), *drawing.parts(title)],
-        width=width,
-        height=drawing.height,
-        title=title,
-        description=_text(bars, title, times=times),
-        rules=_RULES,
-    )
-
-
 class _Drawing:
-    """The parts of one picture, from the back to the front."""
+    """One picture, its parts from the back to the front."""
 
-    def __init__(self, layout: Layout, *, left: float, width: float, labels: float, times: bool, hidden: int) -> None:
-        self._layout = layout
-        self._left = left
+    def __init__(self, bars: Sequence[ExecutorCall], title: str, by: By, width: float, *, times: bool) -> None:
+        names = list(dict.fromkeys(bar.executor for bar in bars))
+        drawn = set(names[:_MOST_LANES])
+        self._bars = bars
+        self._title = title
         self._width = width
-        self._labels = labels
         self._times = times
-        self._hidden = hidden
-        self._bottom = _TOP + max(1, len(layout.lanes)) * _LANE
-        self._axis_room = _AXIS if times and (layout.ticks or layout.breaks) else 6.0
-        self.height = self._bottom + self._axis_room + _LEGEND
+        self._hidden = len(names) - len(drawn)
+        self._labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
+        self._left = _EDGE + self._labels + 10
+        self._layout = lay_out([bar for bar in bars if bar.executor in drawn], width - self._left - _EDGE, by)
+        self._bottom = _TOP + max(1, len(self._layout.lanes)) * _LANE
+        self._axis_room = _AXIS if times and (self._layout.ticks or self._layout.breaks) else 6.0
 
-    def parts(self, title: str) -> Iterator[str]:
-        """All elements of the picture."""
+    def svg(self) -> str:
+        """The picture."""
+        return picture(
+            [hatch_pattern("ab_hatch", 6), *self._parts()],
+            width=self._width,
+            height=self._bottom + self._axis_room + _LEGEND,
+            title=self._title,
+            description=_text(self._bars, self._title, times=self._times),
+            rules=_RULES,
+        )
+
+    def _parts(self) -> Iterator[str]:
         steps = self._layout.per_column
         mode = "real time" if self._layout.by == "time" else "equal steps"
         mode += f", {steps} supersteps a column" if steps > 1 else ""
         room = self._width - 2 * _EDGE - room_for(mode, SMALL) - 12
-        yield text(_EDGE, 20, cut_to_width(title, room), classes="ab_strong")
+        yield text(_EDGE, 20, cut_to_width(self._title, room), classes="ab_strong")
         yield text(self._width - _EDGE, 20, mode, anchor="end", classes="ab_soft ab_small")
         if not self._layout.lanes:
             yield text(_EDGE, _TOP + _LANE / 2, "No executor has run yet.", classes="ab_soft")
@@ -180,16 +173,15 @@ class _Drawing:
         x, y = self._left + mark.x, _TOP + mark.lane * _LANE + (_LANE - _BAR) / 2
         # Bars that follow each other without a gap stay two bars.
         width = mark.width - 1 if mark.width >= 6 else mark.width
-        parts = []
+        found = _status_rect(mark.status, x, y, width, _BAR, _hover_text(mark, times=self._times))
         if mark.answered is not None and mark.answered > mark.x + mark.width:
             line = f"M{number(x + width)} {number(y + _BAR / 2)}H{number(self._left + mark.answered)}m0 -5v10"
-            parts.append(f'<path class="ab_await" d="{line}"/>')
-        parts.append(_status_rect(mark.status, x, y, width, _BAR, title=_hover_text(mark, times=self._times)))
+            found = f'<path class="ab_await" d="{line}"/>{found}'
         if any(bar.requests for bar in mark.bars):
             # At the end of the bar, where the question was put; beside a narrow bar, so that its colour stays visible.
             place = x + mark.width - 9 if mark.width >= 30 else x + mark.width + 9
-            parts.append(pause_sign(min(place, self._width - _EDGE - 8), y + _BAR / 2, 14))
-        return "".join(parts)
+            found += pause_sign(min(place, self._width - _EDGE - 8), y + _BAR / 2, 14)
+        return found
 
     def _axis(self) -> Iterator[str]:
         y = self._bottom
@@ -250,14 +242,17 @@ def _hover_text(mark: Mark, *, times: bool) -> str:
     first, last = mark.bars[0].superstep, mark.bars[-1].superstep
     steps = f"superstep {first}" if first == last else f"supersteps {first} to {last}, {len(mark.bars)} of them"
     requests = sum(len(bar.requests) for bar in mark.bars)
-    took = [bar.duration_ns for bar in mark.bars if bar.duration_ns is not None]
-    waited = [bar.wait_ns for bar in mark.bars if bar.wait_ns is not None]
-    facts = [f"{mark.bars[0].executor}, {steps}: {mark.status}"]
-    facts += [_duration(sum(took))] if times and took else []
-    facts += [f"waited {_duration(max(waited))} for a person"] if times and waited else []
+    facts = [f"{mark.bars[0].executor}, {steps}: {mark.status}", *(_times_of(mark.bars) if times else [])]
     facts.append(f"{sum(b.messages_in for b in mark.bars)} in, {sum(b.messages_out for b in mark.bars)} out")
     facts += [count_text(requests, "request")] if requests else []
     return "; ".join(facts + [bar.error for bar in mark.bars if bar.error][:1])
+
+
+def _times_of(bars: Sequence[ExecutorCall]) -> list[str]:
+    took = [bar.duration_ns for bar in bars if bar.duration_ns is not None]
+    waited = [bar.wait_ns for bar in bars if bar.wait_ns is not None]
+    waits = [f"waited {_duration(max(waited))} for a person"] if waited else []
+    return [_duration(sum(took)), *waits] if took else waits
 
 
 # ---- words ------------------------------------------------------------------------------------------------------
@@ -278,23 +273,18 @@ def _text(bars: Sequence[ExecutorCall], title: str, *, times: bool) -> str:
     """Title, and a line per superstep."""
     steps: dict[int, list[str]] = {}
     for bar in bars:
-        steps.setdefault(bar.superstep, []).append(_bar_words(bar, times=times))
+        notes = [] if bar.status == "completed" else [bar.status]
+        notes += [f"x{bar.messages_in}"] if bar.messages_in > 1 else []
+        notes += [f"asked {len(bar.requests)}"] if bar.requests and bar.status != "waiting" else []
+        notes += _times_of([bar]) if times else []
+        name = esc(bar.executor, into="line", limit=60)
+        steps.setdefault(bar.superstep, []).append(f"{name} ({', '.join(notes)})" if notes else name)
     lines = [
         f"superstep {step}: {', '.join(words[:_NAMED])}"
         + (f", and {len(words) - _NAMED} more" if len(words) > _NAMED else "")
         for step, words in steps.items()
     ]
     return "\n".join([esc(title, into="line", limit=200), *cut_lines(lines)])
-
-
-def _bar_words(bar: ExecutorCall, *, times: bool) -> str:
-    notes = [] if bar.status == "completed" else [bar.status]
-    notes += [f"x{bar.messages_in}"] if bar.messages_in > 1 else []
-    notes += [f"asked {len(bar.requests)}"] if bar.requests and bar.status != "waiting" else []
-    notes += [_duration(bar.duration_ns)] if times and bar.duration_ns is not None else []
-    notes += [f"waited {_duration(bar.wait_ns)} for a person"] if times and bar.wait_ns is not None else []
-    name = esc(bar.executor, into="line", limit=60)
-    return f"{name} ({', '.join(notes)})" if notes else name
 
 
 _UNITS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))

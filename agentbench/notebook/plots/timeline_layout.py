@@ -16,7 +16,7 @@ __all__ = ["Band", "Break", "By", "Layout", "Mark", "lay_out"]
 
 By = Literal["time", "step"]
 
-MAX_BARS = 2000
+_MOST_BARS = 2000
 
 _NARROWEST = 2.5
 _BREAK_WIDTH = 30.0
@@ -76,19 +76,15 @@ class Layout:
     ticks: Sequence[tuple[float, int]] = ()
 
 
-def lay_out(bars: Sequence[ExecutorCall], *, width: float, by: By = "time", max_bars: int = MAX_BARS) -> Layout:
-    """Place bars.
+def lay_out(bars: Sequence[ExecutorCall], width: float, by: By = "time") -> Layout:
+    """Place bars, which are in plan order, by time if all of them have times, else in equal steps.
 
-    Args:
-        bars: By superstep and plan order.
-        width: Room for them, in points.
-        by: `time`: as long as they took, if all of them have times; `step`: every superstep equally wide.
-        max_bars: Beyond so many bars, supersteps are folded.
+    Beyond 2,000 bars, supersteps are folded.
     """
     lanes = {executor: lane for lane, executor in enumerate(dict.fromkeys(bar.executor for bar in bars))}
     steps = sorted({bar.superstep for bar in bars})
     size = 1
-    while len(groups := _groups(bars, steps, size)) > max_bars:
+    while len(groups := _groups(bars, steps, size)) > _MOST_BARS:
         size = max(size + 1, size * 5 // 4)
     columns = [(steps[at], steps[min(at + size, len(steps)) - 1]) for at in range(0, len(steps), size)]
     per_column = max((last - first for first, last in columns), default=0) + 1
