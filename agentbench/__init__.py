@@ -245,6 +245,13 @@ _NAMES_OF = {
         "prepend_agent_framework_to_user_agent",
     ),
     "agentbench.orchestrations.agent_executor": ("AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"),
+    "agentbench.orchestrations.host_executor": (
+        "AgentHostExecutor",
+        "AgentHostOptions",
+        "TurnToken",
+        "bind_as_executor",
+    ),
+    "agentbench.orchestrations.sequential": ("AgentWorkflowBuilder", "build_sequential"),
     "agentbench.serialization.mixin": ("SerializationMixin", "SerializationProtocol"),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
@@ -300,7 +307,11 @@ _NAMES_OF = {
 }
 
 # Second names of the same things.
-_ALIASES = {"StreamingRun": "WorkflowRun"}
+_ALIASES = {
+    "AIAgentHostExecutor": "AgentHostExecutor",
+    "AIAgentHostOptions": "AgentHostOptions",
+    "StreamingRun": "WorkflowRun",
+}
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
 _SUBMODULES = ("exceptions", "notebook", "observability", "openai", "orchestrations", "testing")

@@ -257,6 +257,12 @@ from agentbench.observability.user_agent import (
 from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
 from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
+from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHostExecutor
+from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
+from agentbench.orchestrations.host_executor import TurnToken as TurnToken
+from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
+from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
+from agentbench.orchestrations.sequential import build_sequential as build_sequential
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
@@ -321,6 +327,8 @@ from agentbench.workflows.run.run import WorkflowRun as WorkflowRun
 from agentbench.workflows.run.stream import WorkflowStream as WorkflowStream
 from agentbench.workflows.run.workflow import Workflow as Workflow
 
+AIAgentHostExecutor = AgentHostExecutor
+AIAgentHostOptions = AgentHostOptions
 StreamingRun = WorkflowRun
 
 __version__: str

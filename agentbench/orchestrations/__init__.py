@@ -1,5 +1,17 @@
 """Agents and workflows together: agents as nodes of workflows, and workflows made of agents."""
 
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorRequest, AgentExecutorResponse
+from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions, TurnToken, bind_as_executor
+from agentbench.orchestrations.sequential import AgentWorkflowBuilder, build_sequential
 
-__all__ = ["AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"]
+__all__ = [
+    "AgentExecutor",
+    "AgentExecutorRequest",
+    "AgentExecutorResponse",
+    "AgentHostExecutor",
+    "AgentHostOptions",
+    "AgentWorkflowBuilder",
+    "TurnToken",
+    "bind_as_executor",
+    "build_sequential",
+]

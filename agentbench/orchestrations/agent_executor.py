@@ -9,7 +9,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, ClassVar, Literal, get_args
 
-from agentbench.agents.agent.as_tool import conversation_of
+from agentbench.agents.agent.as_tool import resolved_inputs
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.messages.content.content import Content
@@ -208,7 +208,8 @@ class AgentExecutor(AgentNode):
             await self._yield_output(reply.response, ctx)
         if before is not None:
             self._pending, self._answers = {}, []
-        self._full_conversation = conversation_of([*(before or ()), *messages], reply.response)
+        inputs = resolved_inputs([*(before or ()), *messages], reply.response)
+        self._full_conversation = [*inputs, *reply.response.messages]
         if not reply.requests:
             await self._pass_on(reply.response, ctx)
             self._cache = []

@@ -33,6 +33,7 @@ _DATA_CLASSES: Final[Mapping[str, str]] = {
         "agentbench.messages.response": ("AgentResponse", "ChatResponse"),
         "agentbench.messages.update": ("AgentResponseUpdate", "ChatResponseUpdate"),
         "agentbench.orchestrations.agent_executor": ("AgentExecutorRequest", "AgentExecutorResponse"),
+        "agentbench.orchestrations.host_executor": ("TurnToken",),
         "agentbench.workflows.executors.approval": ("Approval",),
         "agentbench.workflows.events.events": (
             *("SuperstepCompletionInfo", "WorkflowErrorDetails", "WorkflowEvent"),

@@ -9,6 +9,7 @@ import pytest
 from typing_extensions import Never
 
 import agentbench
+from agentbench import Agent, EchoChatClient
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.graph.edge_groups import SingleEdgeGroup
@@ -20,6 +21,7 @@ NAMES = (
     *("SwitchCaseEdgeGroupDefault", "WorkflowGraphValidator", "validate_workflow_graph", "WorkflowViz"),
     *("WorkflowEvent", "WorkflowEventType", "WorkflowEventSource", "WorkflowRunState", "WorkflowErrorDetails"),
     *("SuperstepCompletionInfo", "AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"),
+    *("AgentHostExecutor", "AgentHostOptions", "TurnToken", "build_sequential"),
 )
 # What the examples speak of without making it.
 NODES = "classify upper show reader archive inbox question search database report read summarise publish a b"
@@ -48,6 +50,7 @@ async def test_the_examples_of_a_public_object_run(name, tmp_path, monkeypatch):
         names = {
             **public,
             **{each: node(each) for each in NODES.split()},
+            **{name: Agent(EchoChatClient(), name=name) for name in ("french", "spanish", "writer", "reviewer")},
             "Never": Never,
             "builder": WorkflowBuilder(start_executor=node("start")),
             "workflow": workflow,

@@ -25,7 +25,7 @@ def with_conversation(
     requests: Iterable[Content], messages: Sequence[Message], response: AgentResponse[Any]
 ) -> list[Content]:
     """Return copies of requests that hold the conversation of an agent: its input for the model, and its answer."""
-    written = [message.to_dict() for message in conversation_of(messages, response)]
+    written = [message.to_dict() for message in (*resolved_inputs(messages, response), *response.messages)]
     copies = []
     for request in requests:
         copied = changed(request)
@@ -34,10 +34,9 @@ def with_conversation(
     return copies
 
 
-def conversation_of(messages: Sequence[Message], response: AgentResponse[Any]) -> list[Message]:
-    """Return what an agent was given, with results in the place of answers to its requests, and what it answered."""
-    replaced = getattr(response.raw_representation, "_resolved_inputs", None)
-    return [*replace_messages(messages, replaced), *response.messages]
+def resolved_inputs(messages: Sequence[Message], response: AgentResponse[Any]) -> list[Message]:
+    """Return the input of a run as its model saw it: with results in the place of answers to requests."""
+    return replace_messages(messages, getattr(response.raw_representation, "_resolved_inputs", None))
 
 
 def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:

@@ -53,7 +53,8 @@ class RunInput(NamedTuple):
 class Execution:
     """Drives the supersteps of a run, which begins from `run_state`; `traced_as` is the workflow's id in spans.
 
-    With `pausing`, the run waits where the boundary hook pauses, instead of ending. `begun`: the first event is out.
+    With `pausing`, the run waits where the boundary hook pauses, instead of ending. `inbox` is a list to which further
+    input may be added while it runs. `begun`: the first event is out.
     """
 
     def __init__(  # noqa: PLR0913 - what makes a run, by name
@@ -68,6 +69,7 @@ class Execution:
         traced_as: str | None = None,
         streaming: bool = False,
         pausing: bool = False,
+        inbox: list[WorkflowMessage] | None = None,
         on_end: Callable[[Execution], None] | None = None,
     ) -> None:
         self.run = ActiveRun(graph, run_state, log, options, run_id=run_id, streaming=streaming)
@@ -79,6 +81,7 @@ class Execution:
         self._input = run_input
         self._traced_as = traced_as
         self._pausing = pausing
+        self._inbox = [] if inbox is None else inbox
         self._on_end = on_end
         self._restored = False
         self._checkpoint_before_responses: str | None = None
@@ -124,14 +127,22 @@ class Execution:
         return not self.ended
 
     def _has_room(self) -> bool:
-        """Whether messages wait that the limit still allows."""
+        """Whether messages wait that the limit still allows; further input is one of them."""
         run_state = self.run.run_state
+        self.queue_inbox()
         if not run_state.messages:
             return False
         if self._used >= self._limit:
             run_state.unconverged = True
             raise convergence_error(self.run.graph.name, run_state, self._limit)
         return True
+
+    def queue_inbox(self) -> None:
+        """Queue the input that came in since the last superstep."""
+        if self._inbox:
+            self.run.run_state.queue(self._inbox)
+            self._inbox.clear()
+            self.runner.drop_plan()
 
     def _stops_here(self) -> bool:
         """Whether a caller, or the hook, wants no further superstep now."""

@@ -100,6 +100,7 @@ class WorkflowRun(RunStatus):
             traced_as=self.workflow.id if is_tracing() else None,
             streaming=True,
             pausing=True,
+            inbox=self._inbox,
         )
         self._steps = LiveSteps(self._execution)
 
@@ -204,10 +205,7 @@ class WorkflowRun(RunStatus):
         if self._responses:
             responses, self._responses = self._responses, {}
             await self._execution.respond(responses)
-        if self._inbox:
-            inbox, self._inbox = self._inbox, []
-            self._state.queue(inbox)
-            self._execution.runner.drop_plan()
+        self._execution.queue_inbox()
 
     async def _prepare(self) -> None:
         """Get ready to drive: open the next round when there is new work after an end."""
@@ -309,7 +307,8 @@ class WorkflowRun(RunStatus):
         self._execution.run.stop_requested = True
         await await_on(self._loop, self._steps.cancel())
         self._notify_listeners_of_end()
-        self._inbox, self._responses = [], {}
+        self._inbox.clear()
+        self._responses = {}
         if self.status in _IDLE and not self._read_only:
             self._execution.runner.abandon()  # responses that were queued after the end are not delivered
         self.workflow.release(self)
@@ -346,7 +345,8 @@ class WorkflowRun(RunStatus):
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=self._storage))
         await self._execution.prepare(checkpoint)
-        self._inbox, self._responses, self._pause_reason = [], {}, None
+        self._inbox.clear()
+        self._responses, self._pause_reason = {}, None
         self._superstep = self._state.superstep
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
 
@@ -364,7 +364,8 @@ class WorkflowRun(RunStatus):
         self._acquire()
         if not self._keeps_state:
             self._graph, self._state = self.workflow.graph.fresh(), RunState()
-        self._inbox, self._responses, self._pause_reason, self._superstep = [], {}, None, 0
+        self._inbox.clear()
+        self._responses, self._pause_reason, self._superstep = {}, None, 0
         self._execute(self._first_input)
 
     async def fork(

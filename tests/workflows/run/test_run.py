@@ -290,6 +290,30 @@ async def test_further_input_goes_to_the_start_executor_and_the_numbers_go_on():
     assert [e.iteration for e in events if e.type == "superstep_started"] == [3, 4, 5]
 
 
+async def test_input_that_comes_before_the_first_superstep_or_during_the_last_is_delivered_before_the_run_is_idle():
+    class Echo(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[None, str]) -> None:
+            await ctx.yield_output(text)
+            if text == "y":
+                assert await run.try_send_message("z")
+
+    run = chain(Echo("only")).start("x")
+    assert await run.try_send_message("y")
+    events = [event async for event in run.watch_stream()]
+    assert run.outputs == ["x", "y", "z"]
+    assert [event.state for event in events if event.type == "status"][-1] is WorkflowRunState.IDLE
+    assert sum(event.type == "started" for event in events) == 1
+
+
+async def test_input_that_a_cancelled_run_has_not_taken_is_dropped():
+    run = three().start("x")
+    await run.step()
+    assert await run.try_send_message("y")
+    await run.cancel()
+    assert run.pending_messages == []
+
+
 async def test_input_of_a_type_that_no_start_executor_takes_is_refused():
     run = three().start("x")
     assert await run.try_send_message(5) is False

@@ -1,0 +1,250 @@
+"""`AgentHostExecutor`: an agent as a node that gathers messages until it gets the turn."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agentbench.agents.agent.as_tool import resolved_inputs
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.agents.sessions.attribution import UNNAMED
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.messages.content.content import Content
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_node import AgentNode, AgentReply, request_id_of
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.handlers import handler, response_handler
+
+logger = logging.getLogger("agentbench")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnToken:
+    """Gives the turn to the node that gets it: its agent answers what the node has gathered.
+
+    Args:
+        emit_events: Whether the nodes of this turn stream and yield updates; `None` leaves that to their options.
+
+    Example:
+        >>> workflow = build_sequential(french, spanish, options=AgentHostOptions())
+        >>> result = await workflow.run(["hello", TurnToken()])
+    """
+
+    emit_events: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHostOptions:
+    """How an `AgentHostExecutor` works.
+
+    Args:
+        emit_agent_update_events: Stream the agent and yield each update; the token's `emit_events` wins.
+        emit_agent_response_events: Yield the whole response.
+        intercept_user_input_requests: Send requests of the agent to a person on as messages, whose answers come back
+            as messages; else they become requests of the workflow.
+        intercept_unterminated_function_calls: The same for calls that the agent cannot carry out itself.
+        reassign_other_agents_as_users: Let the agent see messages of other agents as messages of the user.
+        forward_incoming_messages: Send what the node got on, in front of the agent's messages.
+
+    Example:
+        >>> node = bind_as_executor(french, AgentHostOptions(emit_agent_response_events=True))
+    """
+
+    emit_agent_update_events: bool | None = None
+    emit_agent_response_events: bool = False
+    intercept_user_input_requests: bool = False
+    intercept_unterminated_function_calls: bool = False
+    reassign_other_agents_as_users: bool = True
+    forward_incoming_messages: bool = True
+
+
+HostContext = WorkflowContext[list[Message] | Content | TurnToken, AgentResponse | AgentResponseUpdate]
+
+
+class AgentHostExecutor(AgentNode):
+    """A node that gathers messages until it gets a `TurnToken`; then its agent answers all of them.
+
+    It takes text, messages, lists of both, and a `TurnToken`, also at the end of a list. After its turn it sends one
+    list with the messages that it got and those of its agent, and then a new token: one token at the head runs a chain.
+    While requests of the agent wait for an answer, the token waits, too.
+
+    Args:
+        agent: The agent.
+        options: How the node works.
+        session: The conversation of the agent; by default a new one.
+        id: Id of the node; by default the name of the agent, or the id that its author chose.
+
+    Raises:
+        ValueError: There is no id.
+
+    Example:
+        >>> node = AgentHostExecutor(french, AgentHostOptions(emit_agent_response_events=True))
+        >>> workflow = WorkflowBuilder(start_executor=node).build()
+        >>> result = await workflow.run(["hello", TurnToken()])
+    """
+
+    signature_key: ClassVar[str | None] = "AgentHostExecutor"
+
+    def __init__(
+        self,
+        agent: SupportsAgentRun,
+        options: AgentHostOptions | None = None,
+        *,
+        session: AgentSession | None = None,
+        id: str | None = None,  # noqa: A002 - the public name
+    ) -> None:
+        super().__init__(agent, session=session, id=id)
+        self.options = options or AgentHostOptions()
+
+    def reset(self) -> None:
+        """Drop the messages that wait for the turn, and a turn that waits for answers; the session stays."""
+        super().reset()
+        # While requests are open: the token that waits, and what is to be sent in front of it.
+        self._token: TurnToken | None = None
+        self._outgoing: list[Message] = []
+
+    # ---- what it takes ---------------------------------------------------------------------------
+
+    @handler
+    async def from_str(self, text: str, ctx: HostContext) -> None:
+        """Gather a text of the user."""
+        self._cache += normalize_messages(text)
+
+    @handler
+    async def from_message(self, message: Message, ctx: HostContext) -> None:
+        """Gather a message."""
+        self._cache.append(message)
+
+    @handler
+    async def from_messages(self, items: list[str | Message | TurnToken | list[Message]], ctx: HostContext) -> None:
+        """Gather several messages, also lists of a fan-in; tokens among them are one turn."""
+        flat = [one for item in items for one in (item if isinstance(item, list) else (item,))]
+        tokens = [one for one in flat if isinstance(one, TurnToken)]
+        messages = [*self._cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
+        if tokens and self._token is None:
+            await self._run_turn(tokens[0], messages, ctx)
+        else:
+            self._cache = messages
+
+    @handler
+    async def take_turn(self, token: TurnToken, ctx: HostContext) -> None:
+        """Let the agent answer what was gathered; a turn that waits for answers takes in what came meanwhile."""
+        if self._token is None:
+            await self._run_turn(token, [*self._cache], ctx)
+
+    @handler
+    async def from_answer(self, answer: Content, ctx: HostContext) -> None:
+        """Take the answer to a request that was sent on as a message."""
+        if request_id_of(answer) in self._pending:
+            await self._take_answer(request_id_of(answer), answer, ctx)
+        else:
+            logger.warning("Agent node %r got %r, which answers none of its requests; ignored.", self.id, answer)
+
+    @response_handler
+    async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:
+        """Take the answer to a request of the workflow."""
+        await self._take_answer(request_id_of(request), answer, ctx)
+
+    # ---- one turn --------------------------------------------------------------------------------
+
+    async def _take_answer(self, request_id: str, answer: Content, ctx: HostContext) -> None:
+        answers = self._add_answer(request_id, answer)
+        if answers is not None:
+            await self._run_turn(self._token or TurnToken(), [answers, *self._cache], ctx)
+
+    async def _run_turn(self, token: TurnToken, messages: list[Message], ctx: HostContext) -> None:
+        """Run the agent, then send everything and the token on, or raise what has to be answered before."""
+        options = self.options
+        emits = options.emit_agent_update_events if token.emit_events is None else token.emit_events
+        seen = reassigned(messages, self) if options.reassign_other_agents_as_users else messages
+        reply = await self._call_agent(seen, ctx, ctx.yield_output if emits else None)
+        if options.emit_agent_response_events and not reply.was_raised:
+            await ctx.yield_output(reply.response)
+        answers = messages[:1] if self._token is not None else []
+        forwarded = messages if options.forward_incoming_messages else answers
+        outgoing = [*resolved_inputs([*self._outgoing, *forwarded], reply.response), *self._signed(reply.response)]
+        self.reset()
+        self._pending = _open_requests(reply)
+        if self._pending:
+            self._token, self._outgoing = token, outgoing
+            for request in self._pending.values():
+                await self._raise_request(request, ctx)
+            return
+        if outgoing:
+            await ctx.send_message(outgoing)
+        await ctx.send_message(TurnToken(token.emit_events))
+
+    async def _raise_request(self, request: Content, ctx: HostContext) -> None:
+        options, is_call = self.options, request.type == "function_call"
+        if options.intercept_unterminated_function_calls if is_call else options.intercept_user_input_requests:
+            await ctx.send_message(request)
+        else:
+            await ctx.request_info(request, Content)
+
+    def _signed(self, response: AgentResponse) -> list[Message]:
+        """Return the messages of the agent, with an author where they have none, so that they are known again."""
+        return [
+            _changed(message, author_name=self.id) if message.author_name in (None, UNNAMED) else message
+            for message in response.messages
+        ]
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return the session, the messages that wait, the open requests, and the turn that waits for their answers."""
+        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._token is not None else {}
+        return {**await super().on_checkpoint_save(), **turn}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        await super().on_checkpoint_restore(state)
+        self._token, self._outgoing = state.get("turn_token"), [*state.get("outgoing", ())]
+
+
+def bind_as_executor(
+    agent: SupportsAgentRun,
+    options: AgentHostOptions | None = None,
+    *,
+    id: str | None = None,  # noqa: A002 - the public name
+) -> AgentHostExecutor:
+    """Return the node of an agent that works in turns; its arguments are those of `AgentHostExecutor`."""
+    return AgentHostExecutor(agent, options, id=id)
+
+
+def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
+    """Return the messages with those of other agents as messages of the user, but for their calls of tools."""
+    own = (node.agent.name, node.id)
+    return [
+        message
+        if message.role != "assistant" or message.author_name in own or _has_calls(message)
+        else _changed(message, role="user")
+        for message in messages
+    ]
+
+
+def _open_requests(reply: AgentReply) -> dict[str, Content]:
+    """Return what has to be answered before the agent goes on: requests to a person, and calls without a result."""
+    contents = [content for message in reply.response.messages for content in message.contents]
+    closed = {content.call_id for content in contents if content.type == "function_result"}
+    closed |= {request.function_call.call_id for request in reply.requests.values() if request.function_call}
+    return reply.requests | {
+        request_id_of(one): one
+        for one in contents
+        if one.type == "function_call" and one.call_id not in closed and not one.user_input_request
+    }
+
+
+def _has_calls(message: Message) -> bool:
+    return any(content.type == "function_call" for content in message.contents)
+
+
+def _changed(message: Message, **fields: Any) -> Message:
+    changed = copy.copy(message)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    return changed
