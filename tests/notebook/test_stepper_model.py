@@ -15,16 +15,16 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepping.model.messages import (
+    CancelRun,
     Fork,
     Instruction,
-    Rest,
     Restore,
     RunFacts,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StopRun,
     TakeStep,
+    Wait,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.screen_state import screen_of
@@ -240,17 +240,17 @@ def test_a_run_goes_on_until_something_ends_it(
 def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
     assert engine.model.run(speed=4) == TakeStep()
     rest = engine.ended(planned=GOES_ON)
-    assert rest == Rest(0.25)
-    assert engine.model.wake(rest.turn) == TakeStep()
+    assert rest == Wait(0.25)
+    assert engine.model.end_wait(rest.number) == TakeStep()
 
 
 def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
     engine.model.run(speed=4)
     rest = engine.ended(planned=GOES_ON)
-    assert engine.model.stop() == StopRun()
-    assert engine.model.wake(rest.turn) is None
+    assert engine.model.stop() == CancelRun()
+    assert engine.model.end_wait(rest.number) is None
     engine.model.take_stop(replace(engine.facts, status="CANCELLED"))
-    assert engine.model.wake(rest.turn) is None
+    assert engine.model.end_wait(rest.number) is None
     assert status_of(engine.model) is S.CANCELLED
 
 
@@ -294,7 +294,7 @@ EDIT = Edit("score", 1, 2, ("state", "score"))
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
     model.branch()
-    assert model.stop() == StopRun()
+    assert model.stop() == CancelRun()
     assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
     model.take_stop(replace(engine.facts, status="CANCELLED"))
     assert status_of(model) is S.CANCELLED
@@ -333,23 +333,23 @@ def test_any_request_ends_the_replay(model: StepperModel, request_: Request) -> 
     looked_back(model)
     rest = model.show_again(2)
     request_(model)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     assert not model.playing
-    assert not model.is_resting(rest.turn)
+    assert not model.still_waits(rest.number)
     viewing = viewing_of(model)
-    assert model.wake(rest.turn) is None
+    assert model.end_wait(rest.number) is None
     assert viewing_of(model) == viewing
 
 
 def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_requested_meanwhile(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
     rest = model.show_again(2)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Wait)
     model.show_now()
     assert model.run(speed=2) == TakeStep()
     slow = engine.ended(planned=GOES_ON)
-    assert model.wake(rest.turn) is None
-    assert model.wake(slow.turn) == TakeStep()
+    assert model.end_wait(rest.number) is None
+    assert model.end_wait(slow.number) == TakeStep()
 
 
 # --- breakpoints ------------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
             assert (model.status, model.allowed) == (before, allowed)
             continue
         todo = line(model)
-        if isinstance(todo, StopRun):
+        if isinstance(todo, CancelRun):
             model.take_stop(replace(engine.facts, status="CANCELLED"))
         elif isinstance(todo, Restore):
             engine.facts = replace(engine.facts, status="IN_PROGRESS", planned=GOES_ON)

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
 __all__ = ["Event", "ExecutorCall", "RunHistory", "Superstep"]
@@ -48,12 +48,23 @@ class ExecutorCall:
     end_ns: int | None = None
     status: str = "running"  # or `completed`, `failed`, `bypassed`, `cancelled`, `waiting` for an answer
     wait_ns: int | None = None  # how long its requests waited for a person, once that is over
-    messages_in: int = 0  # the list of a barrier is one
+    messages: list[Any] = field(default_factory=list)  # that it got; the list of a barrier is one
     at_work: int = 0  # how many messages it has not finished
     results: list[Any] = field(default_factory=list)  # what it sent and yielded
     outputs: int = 0  # how many of the results became outputs of the workflow, and so are no messages
     requests: list[Any] = field(default_factory=list)  # its `request_info` events
-    error: str = ""  # the exception that it raised
+    failure: WorkflowErrorDetails | None = None  # the exception that it raised
+    attempts: int = 0  # how often it was tried, where it may be tried again
+
+    @property
+    def messages_in(self) -> int:
+        """How many messages it got."""
+        return len(self.messages)
+
+    @property
+    def error(self) -> str:
+        """The exception that it raised, as text."""
+        return "" if self.failure is None else f"{self.failure.error_type}: {self.failure.message}"
 
     @property
     def duration_ns(self) -> int | None:
@@ -86,7 +97,7 @@ class Superstep:
         kind, executor = event.type, event.source_id
         if kind == "executor_invoked" and executor is not None:
             call = self._call(executor, event, place)
-            call.messages_in += 1
+            call.messages.append(event.data)
             call.at_work += 1
             if call.start_ns is None:
                 call.start_ns = event.time_ns
@@ -111,12 +122,13 @@ class Superstep:
 
     def _end(self, call: ExecutorCall, event: Event) -> None:
         call.at_work -= 1
+        call.attempts = max(call.attempts, event.attempt or 0)
         call.end_ns = event.time_ns
         call.status = "failed" if call.status == "failed" else _ENDS[event.type]
         if event.type == "executor_completed" and isinstance(event.data, list):
             call.results.extend(event.data)
         if event.details is not None:
-            call.error = f"{event.details.error_type}: {event.details.message}"
+            call.failure = event.details
 
 
 @dataclass

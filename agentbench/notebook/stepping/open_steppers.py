@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Protocol
+from typing import Any
 
 from agentbench.notebook.stepping.model.messages import StepperStatus
 
@@ -11,33 +11,21 @@ __all__ = ["close_older", "register"]
 
 _OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
 
-
-class _Open(Protocol):
-    @property
-    def workflow(self) -> Any: ...
-
-    @property
-    def status(self) -> StepperStatus: ...
-
-    def close(self) -> None: ...
+#: By their names, and by the ids of their workflow instances.
+_open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()
 
 
-_by_name: weakref.WeakValueDictionary[str, _Open] = weakref.WeakValueDictionary()
-_by_workflow: weakref.WeakValueDictionary[int, _Open] = weakref.WeakValueDictionary()
-
-
-def register(stepper: _Open, name: str | None) -> None:
+def register(stepper: Any, name: str | None) -> None:
     """Remember a stepper for as long as it is referenced elsewhere."""
+    _open[id(stepper.workflow)] = stepper
     if name is not None:
-        _by_name[name] = stepper
-    _by_workflow[id(stepper.workflow)] = stepper
+        _open[name] = stepper
 
 
 def close_older(workflow: Any, name: str | None) -> None:
     """Close the stepper of the same name, and one that still holds this workflow: its cell was run again."""
-    same_name = _by_name.get(name) if name is not None else None
-    if same_name is not None:
+    if name is not None and (same_name := _open.get(name)) is not None:
         same_name.close()
-    holder = _by_workflow.get(id(workflow))
+    holder = _open.get(id(workflow))
     if holder is not None and holder.workflow is workflow and holder.status not in _OVER:
         holder.close()

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 from agentbench import _bridge
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.model.messages import Until
 
 __all__ = ["Layout", "Loop", "Options", "check_count", "check_speed", "check_until", "kernel_loop"]
 
@@ -19,11 +18,7 @@ Loop = Literal["engine", "kernel"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a stepper that do not depend on the workflow; `stepper` documents them.
-
-    Raises:
-        ValueError: `layout` or `limit` is not possible.
-    """
+    """Options of a stepper that do not depend on the workflow; `stepper` documents them."""
 
     name: str | None
     layout: Layout
@@ -57,12 +52,11 @@ def check_speed(speed: float, what: str) -> float:
     return speed
 
 
-def check_until(until: Any) -> Until | None:
-    """Return the end of a run, unless it is none that `Stepper.run` takes: `ValueError` then."""
-    is_number = isinstance(until, int) and not isinstance(until, bool) and until >= 0
+def check_until(until: Any) -> Any:
+    """Return the `Until` of a run; `ValueError` if `Stepper.run` does not take it."""
+    is_number = type(until) is int and until >= 0
     if until is None or is_number or until in ("request", "breakpoint") or callable(until):
-        end: Until | None = until
-        return end
+        return until
     msg = (
         f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
         "function of a report, or None."

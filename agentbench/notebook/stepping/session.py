@@ -23,17 +23,17 @@ from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
+    CancelRun,
     CheckBreakpoints,
+    CloseRun,
     Fork,
     Instruction,
-    Release,
-    Rest,
     Restore,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StopRun,
     TakeStep,
+    Wait,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
@@ -83,7 +83,7 @@ class StepperSession:
         self._on_event = on_event
         self._lock = threading.RLock()
         self._turn = asyncio.Lock()
-        self._rest_over = asyncio.Event()
+        self._wait_over = asyncio.Event()
         self._moved = asyncio.Event()
         self._statuses: deque[StepperStatus] = deque()  # changes that were not emitted to the listeners yet
         self._background: set[EngineFuture[Any]] = set()
@@ -135,7 +135,7 @@ class StepperSession:
                 self._statuses.append(self.model.status)
             stopped_playing = played and not self.model.playing
         if stopped_playing:
-            self.cut_rest_short()
+            self.end_wait()
         if has_moved:
             call_on(self._loop_of_runs, self._emit_statuses)
         self._on_change()
@@ -157,7 +157,7 @@ class StepperSession:
             A future of that work.
         """
         instruction = self.dispatch(change)
-        self.cut_rest_short()
+        self.end_wait()
         begun: list[bool] = []
 
         async def work() -> None:
@@ -182,10 +182,10 @@ class StepperSession:
         """Start a coroutine on the loop of the runs."""
         return submit(work, loop=self.loop)
 
-    def cut_rest_short(self) -> None:
-        """End a pause for the eye, so that the latest request is carried out at once."""
+    def end_wait(self) -> None:
+        """End a wait between two supersteps, so that the latest request is carried out at once."""
         if self._run is not None:
-            self._keep(self.start(self._end_rest()))
+            self.soon(self._wake)
 
     def _keep(self, future: EngineFuture[Any]) -> None:
         self._background.add(future)
@@ -383,8 +383,8 @@ class StepperSession:
             self.dispatch(lambda model: model.discard_edits(checkpoint_id=wanted))
         return handle
 
-    async def _end_rest(self) -> None:
-        self._rest_over.set()
+    def _wake(self) -> None:
+        self._wait_over.set()
         self._moved.set()
 
     def _require_run(self) -> DrivenRun:
@@ -394,11 +394,11 @@ class StepperSession:
         return self._run
 
     async def _do(self, instruction: Instruction) -> Instruction | None:
-        if isinstance(instruction, Rest):
-            return await self._rest(instruction)
-        if isinstance(instruction, StopRun):
+        if isinstance(instruction, Wait):
+            return await self._wait(instruction)
+        if isinstance(instruction, CancelRun):
             return await self._stop()
-        if isinstance(instruction, Release):
+        if isinstance(instruction, CloseRun):
             if self._run is not None:
                 await self._run.handle.cancel()
             return None
@@ -414,12 +414,12 @@ class StepperSession:
                 await asyncio.wait((going,))  # half a fork would leave two runs on one instance
                 raise
 
-    async def _rest(self, instruction: Rest) -> Instruction | None:
-        self._rest_over.clear()
-        if self.model.is_resting(instruction.turn):  # else another request came before this began
+    async def _wait(self, instruction: Wait) -> Instruction | None:
+        self._wait_over.clear()
+        if self.model.still_waits(instruction.number):  # else another request came before this began
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._rest_over.wait(), instruction.delay_s)
-        return self.dispatch(lambda model: model.wake(instruction.turn))
+                await asyncio.wait_for(self._wait_over.wait(), instruction.delay_s)
+        return self.dispatch(lambda model: model.end_wait(instruction.number))
 
     async def _take_step(self, instruction: TakeStep) -> Instruction | None:
         outcome = await self._require_run().step(instruction.until)

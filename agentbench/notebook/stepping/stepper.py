@@ -243,7 +243,7 @@ class Stepper:
     def pause(self) -> None:
         """Stop after the superstep in flight; `run` and `step` go on."""
         self._session.dispatch(StepperModel.pause)
-        self._session.cut_rest_short()
+        self._session.end_wait()
 
     def stop(self) -> None:
         """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""

@@ -20,31 +20,17 @@ _UNIONS: tuple[object, ...] = (Union, type(int | str))
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One sort of breakpoint.
-
-    Attributes:
-        sort: Its name.
-        label: Its text in the list of sorts.
-        options: Labels of its choices; empty if there is nothing to choose.
-        places: The executor ids, message types or state keys of the options, in the same order.
-        asks: What is typed besides: nothing, a `number`, or a `text`.
-    """
+    """One sort of breakpoint, with the labels of its options and the executors, types or keys that these stand for."""
 
     sort: str
     label: str
     options: tuple[str, ...] = ()
     places: tuple[Any, ...] = ()
-    asks: Literal["", "number", "text"] = ""
+    asks: Literal["", "number", "text"] = ""  # what is typed besides
 
 
 def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
-    """Return the sorts of breakpoints that this graph has, each with its options.
-
-    Args:
-        executors: Ids, in builder order.
-        types: Types of messages.
-        keys: Keys of the shared state.
-    """
+    """Return the sorts of breakpoints that a graph has: by executor ids, types of messages and keys of the state."""
     ids, known = tuple(executors), tuple(keys)
     names, keys_named = tuple(map(_label, ids)), tuple(map(_label, known))
     offers = [
@@ -60,13 +46,7 @@ def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[st
 
 
 def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
-    """Return the place of a choice, as `Stepper.break_at` takes it.
-
-    Args:
-        offers: All sorts.
-        sort: Which sort was chosen.
-        choice: Which of its options.
-        value: What was typed.
+    """Return the place of the `choice`-th option of a sort, with what was typed, as `Stepper.break_at` takes it.
 
     Raises:
         LookupError: There is no such sort or option.
@@ -77,7 +57,7 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
         msg = f"There is no choice {choice} of {sort!r}."
         raise LookupError(msg)
     if sort == "superstep":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        if type(value) is not int or value < 0:
             msg = "Type the number of a superstep, 0 or above."
             raise ValueError(msg)
         return value

@@ -13,19 +13,12 @@ __all__ = ["CheckpointLine", "Past"]
 
 @dataclass(slots=True)
 class Past:
-    """A checkpoint of the line, with the states of the graph when it was saved.
-
-    Attributes:
-        info: The checkpoint without its content.
-        states: States of the elements of the graph.
-        label: Its superstep and origin in words.
-        stop: (label, checkpoint id), for the line of checkpoints on the page.
-    """
+    """A checkpoint of the line, with the states of the graph when it was saved."""
 
     info: CheckpointInfo
     states: ElementStates
-    label: str = field(init=False)
-    stop: tuple[str, str] = field(init=False)
+    label: str = field(init=False)  # its superstep and origin
+    stop: tuple[str, str] = field(init=False)  # label and id, for the page
 
     def __post_init__(self) -> None:
         """Set the label once: the page reads the line of checkpoints at each update."""
@@ -35,16 +28,11 @@ class Past:
 
 
 class CheckpointLine:
-    """The line of checkpoints of one stepper; a fork cuts it, so that it always ends at the current state.
-
-    Attributes:
-        past: Its checkpoints, oldest first.
-        viewing: Index of the earlier checkpoint that is displayed, `None` for the current state.
-    """
+    """The line of checkpoints of one stepper; a fork cuts it, so that it always ends at the current state."""
 
     def __init__(self) -> None:
-        self.past: list[Past] = []
-        self.viewing: int | None = None
+        self.past: list[Past] = []  # oldest first
+        self.viewing: int | None = None  # index of the earlier checkpoint that is displayed
         self._inherited = 0  # checkpoints of earlier runs that the current run descends from
 
     def begin(self, infos: Sequence[CheckpointInfo]) -> None:
@@ -62,12 +50,7 @@ class CheckpointLine:
         self.look_at(None)
 
     def learn(self, saved: Sequence[CheckpointInfo], states: ElementStates) -> None:
-        """Add the checkpoints that the current run has saved.
-
-        Args:
-            saved: All checkpoints of the current run.
-            states: States of the graph, stored with the new ones.
-        """
+        """Add those that the line lacks of all checkpoints of the current run, with the states of the graph."""
         # A run that was restored to its start lists that checkpoint among its own.
         begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
         first = self._inherited - begun  # place of what it saved first

@@ -17,20 +17,20 @@ from agentbench.workflows.run.report import PlannedDelivery, StepReport
 __all__ = [
     "IN_FLIGHT",
     "USUAL_LIMIT",
+    "CancelRun",
     "CheckBreakpoints",
+    "CloseRun",
     "Fork",
     "Goal",
     "Instruction",
-    "Release",
-    "Rest",
     "Restore",
     "RunFacts",
     "StepEnded",
     "StepFailed",
     "StepperStatus",
-    "StopRun",
     "TakeStep",
     "Until",
+    "Wait",
 ]
 
 #: The default of `max_supersteps`: a guard against runs without an end.
@@ -74,60 +74,33 @@ IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})
 
 @dataclass(slots=True)
 class Goal:
-    """A step or a run that a person has requested, and what is left of it.
+    """A step or a run that a person has requested, and what is left of it."""
 
-    Attributes:
-        left: Supersteps that may still be taken.
-        runs: Whether it is a run, that ends by itself, and no counted number of steps.
-        until: When to stop before the end.
-        speed: Supersteps a second, `None` for as fast as possible.
-        through: Whether to go on by itself when a person has answered.
-        pausing: Whether a pause was requested while a superstep is in flight.
-    """
-
-    left: int = 1
-    runs: bool = False
+    left: int = 1  # supersteps that may still be taken
+    runs: bool = False  # to its end, and not a counted number of steps
     until: Until | None = None
-    speed: float | None = None
-    through: bool = False
-    pausing: bool = False
+    speed: float | None = None  # supersteps a second, `None` for as fast as possible
+    through: bool = False  # goes on by itself when a person has answered
+    pausing: bool = False  # a pause was requested while a superstep is in flight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A run between two supersteps, read from its handle.
-
-    Attributes:
-        run_id: Id of the run.
-        status: Value of its `WorkflowRunState`; `STARTED` until something was executed.
-        superstep: Last finished one, `None` before the first.
-        checkpoints: Infos of what the run saved, in order.
-        requests: Pending `request_info` events.
-        planned: Deliveries of the next superstep.
-        error: The exception that made the run fail.
-        pause_reason: Why the run paused itself, if it did.
-    """
+    """A run between two supersteps, read from its handle."""
 
     run_id: str
-    status: str = "STARTED"
-    superstep: int | None = None
-    checkpoints: Sequence[CheckpointInfo] = ()
+    status: str = "STARTED"  # value of its `WorkflowRunState`; `STARTED` until something was executed
+    superstep: int | None = None  # the last finished one
+    checkpoints: Sequence[CheckpointInfo] = ()  # that the run saved, in order
     requests: Sequence[WorkflowEvent[Any]] = ()
-    planned: Sequence[PlannedDelivery] = ()
+    planned: Sequence[PlannedDelivery] = ()  # for the next superstep
     error: BaseException | None = None
     pause_reason: PauseReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A superstep is over.
-
-    Attributes:
-        report: Its report.
-        facts: The run after the superstep.
-        reached: Whether the caller's own `until` condition was true, or the error that it raised.
-        hits: Breakpoints that were reached.
-    """
+    """A superstep is over. `reached`: whether the caller's own `until` was true, or the error that it raised."""
 
     report: StepReport
     facts: RunFacts
@@ -148,11 +121,7 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Let the engine take one superstep.
-
-    Attributes:
-        until: The caller's own condition, called with the report.
-    """
+    """Let the engine take one superstep; `until` is the caller's own condition, called with the report."""
 
     until: Callable[[StepReport], object] | None = None
 
@@ -165,11 +134,11 @@ class CheckBreakpoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """Wait, or until the next request comes; then `StepperModel.wake` with that turn."""
+class Wait:
+    """Wait for so long, or until the next request; then call `StepperModel.end_wait` with this number."""
 
     delay_s: float
-    turn: int = field(default=0, compare=False)
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +157,13 @@ class Restore:
 
 
 @dataclass(frozen=True, slots=True)
-class StopRun:
-    """End the run, the superstep in flight included."""
+class CancelRun:
+    """End the run after the superstep in flight."""
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """Release the run."""
+class CloseRun:
+    """End the run at once: the stepper is closed."""
 
 
-Instruction = TakeStep | CheckBreakpoints | Rest | Fork | Restore | StopRun | Release
+Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Restore | CancelRun | CloseRun

@@ -22,20 +22,20 @@ from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     USUAL_LIMIT,
+    CancelRun,
     CheckBreakpoints,
+    CloseRun,
     Fork,
     Goal,
     Instruction,
-    Release,
-    Rest,
     Restore,
     RunFacts,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StopRun,
     TakeStep,
     Until,
+    Wait,
 )
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint, BreakpointBoard, Hit, pause_reason
@@ -51,13 +51,7 @@ _ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 
 
 class StepperModel:
-    """One stepper.
-
-    Args:
-        name: Text of the header.
-        activity: The graph whose elements are watched.
-        limit: Most supersteps of a run.
-    """
+    """One stepper. `activity`: the graph whose elements are watched; `limit`: most supersteps of a run."""
 
     def __init__(self, name: str, activity: Activity, limit: int = USUAL_LIMIT) -> None:
         self.name = name
@@ -79,7 +73,7 @@ class StepperModel:
         self.desk = EditDesk()
         self._goal: Goal | None = None
         self._forking = 0  # place of the checkpoint that a new run is being made from
-        self._turn = 0
+        self._waits = 0
         self._playing_at: float | None = None
         self._last_rest: ElementStates = {}
 
@@ -114,10 +108,10 @@ class StepperModel:
         """Whether the stored checkpoints are being replayed, one after the other; nothing is executed."""
         return self._playing_at is not None
 
-    def is_resting(self, turn: int) -> bool:
-        """Whether the rest with that number is still needed."""
+    def still_waits(self, number: int) -> bool:
+        """Whether the wait with that number is still needed."""
         moves = self._goal is not None and not self._goal.pausing and not self.stop_wanted
-        return turn == self._turn and (moves or self.playing)
+        return number == self._waits and (moves or self.playing)
 
     @property
     def past(self) -> list[Past]:
@@ -176,7 +170,7 @@ class StepperModel:
         through: bool = False,
         confirmed: bool = False,
     ) -> Instruction | None:
-        """Take supersteps until the end; `Goal` has the arguments."""
+        """Take supersteps until the end; `Goal` explains the arguments."""
         goal = Goal(self.limit, runs=True, until=until, speed=speed, through=through)
         if through and self.status is _S.WAITING and self.viewing is None and not self.facts.planned:
             self._goal = goal
@@ -228,9 +222,9 @@ class StepperModel:
         until = None if self._goal is None else self._goal.until
         return TakeStep(until if callable(until) else None)
 
-    def _rest(self, speed: float) -> Rest:
-        self._turn += 1
-        return Rest(1.0 / speed, self._turn)
+    def _wait(self, speed: float) -> Wait:
+        self._waits += 1
+        return Wait(1.0 / speed, self._waits)
 
     def pause(self) -> None:
         """Pause after the superstep in flight, or the replay at once."""
@@ -246,16 +240,16 @@ class StepperModel:
         self._look_at(None)
         if self.status is _S.WAITING:
             self._goal = None
-        return StopRun()
+        return CancelRun()
 
     def close(self) -> Instruction | None:
-        """Release the run; no request is allowed afterwards."""
+        """End the run; no request is allowed afterwards."""
         if self.status is _S.CLOSED:
             return None
         self._look_at(None)
         self._goal = None
         self.status = _S.CLOSED
-        return Release()
+        return CloseRun()
 
     # ---- requests: back and sideways ---------------------------------------------------------------------------------
 
@@ -290,7 +284,7 @@ class StepperModel:
         self.require("show_again")
         self._look_at(self.viewing or 0)
         self._playing_at = speed
-        return self._rest(speed)
+        return self._wait(speed)
 
     def branch(self, checkpoint_id: str | None = None) -> Instruction:
         """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
@@ -359,7 +353,7 @@ class StepperModel:
         if isinstance(outcome.reached, Exception):
             self.note = f"until= raised {type(outcome.reached).__name__}: {outcome.reached}"
         if self._goes_on(self._goal, outcome):
-            return self._rest(self._goal.speed) if self._goal.speed else self._next_step()
+            return self._wait(self._goal.speed) if self._goal.speed else self._next_step()
         return self._arrive(stays=bool(outcome.hits))
 
     def _goes_on(self, goal: Goal, outcome: StepEnded) -> bool:
@@ -384,15 +378,15 @@ class StepperModel:
         self.facts = replace(self.facts, pause_reason=pause_reason(hits))
         return self._arrive(stays=True)
 
-    def wake(self, turn: int) -> Instruction | None:
-        """A rest is over, or was cut short."""
-        if turn != self._turn:
+    def end_wait(self, number: int) -> Instruction | None:
+        """A wait is over, or another request has ended it."""
+        if number != self._waits:
             return None
         if self._playing_at is not None:
             self.line.look_at((self.displayed or 0) + 1)
             if self.viewing is None:
                 self._playing_at = None
-            return self._rest(self._playing_at) if self._playing_at else None
+            return self._wait(self._playing_at) if self._playing_at else None
         if self._goal is None or self.stop_wanted:
             return None
         return self._arrive() if self._goal.pausing else self._next_step()
@@ -487,7 +481,7 @@ class StepperModel:
         return _S.READY if is_new else _S.PAUSED
 
     def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
-        """Take in the facts of the run, and store the states of a new checkpoint."""
+        """Read the facts of the run, and store the states of a new checkpoint."""
         self.facts = facts
         waiting = [request.source_executor_id for request in facts.requests]
         if at_rest:
