@@ -9,7 +9,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.notebook.history.run_history import ExecutorCall, Superstep
-from agentbench.notebook.history.sources import Chosen, Contents, read_checkpoints, read_runs
+from agentbench.notebook.history.sources import Chosen, Contents, ancestors, read_checkpoints, read_runs
 from agentbench.notebook.history.state import flatten_state
 from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.phrases import count_text, run_name, state_text
@@ -218,13 +218,7 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
 
 def _read_path(read: Contents, run_id: str | None) -> tuple[str | None, dict[int, Superstep]]:
     """Return the run of the last checkpoint, and the supersteps of those that led to it."""
-    path: list[WorkflowCheckpoint] = []
-    passed: set[str] = set()  # a damaged storage may hold a ring
-    at = read.rows[-1] if read.rows else None
-    while at is not None and at.checkpoint_id not in passed:
-        path.append(at)
-        passed.add(at.checkpoint_id)
-        at = read.by_id.get(at.previous_checkpoint_id or "")
+    path = [checkpoint for last in read.rows[-1:] for checkpoint in (last, *ancestors(read.by_id, last))]
     steps: dict[int, Superstep] = {}
     for checkpoint in reversed(path):
         if read.can_read(checkpoint):

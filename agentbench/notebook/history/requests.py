@@ -7,7 +7,7 @@ from typing import Any, Final
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.history.sources import Chosen, read_checkpoints, read_runs, time_ns
+from agentbench.notebook.history.sources import Chosen, ancestors, read_checkpoints, read_runs, time_ns
 
 __all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
 
@@ -134,13 +134,9 @@ def _waits_before(
     checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
 ) -> Iterator[WorkflowCheckpoint]:
     """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
-    passed = {checkpoint.checkpoint_id}  # a damaged storage may hold a ring
-    before = by_id.get(checkpoint.previous_checkpoint_id or "")
-    while before is not None and before.checkpoint_id not in passed:
+    for before in ancestors(by_id, checkpoint):
         if request_id not in before.pending_request_info_events:
             return
         yield before
         if before.metadata.get(SOURCE) in ("fork", "update"):
             return
-        passed.add(before.checkpoint_id)
-        before = by_id.get(before.previous_checkpoint_id or "")

@@ -4,7 +4,7 @@ Storages are asynchronous; they are read on the engine thread, once per view.
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
@@ -25,6 +25,7 @@ __all__ = [
     "Name",
     "Read",
     "Since",
+    "ancestors",
     "find_storage",
     "read_checkpoints",
     "read_infos",
@@ -186,6 +187,16 @@ def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = F
     return Contents(*run_on_engine(_read(sources, chosen, sources.checkpoints, of_chain), *sources.all_storages))
 
 
+def ancestors(by_id: Mapping[str, K], each: K) -> Iterator[K]:
+    """Yield the checkpoints that led to one, the last one first; a ring in a damaged storage ends that."""
+    passed = {each.checkpoint_id}
+    before = by_id.get(each.previous_checkpoint_id or "")
+    while before is not None and before.checkpoint_id not in passed:
+        yield before
+        passed.add(before.checkpoint_id)
+        before = by_id.get(before.previous_checkpoint_id or "")
+
+
 def find_storage(source: object) -> CheckpointStorage | None:
     """Return the only storage of a source, `None` if it has none or several."""
     storages = {} if source is None else {id(each): each for each in _Sources(source).all_storages}
@@ -196,42 +207,33 @@ def find_storage(source: object) -> CheckpointStorage | None:
 
 
 class _Sources:
-    """What was passed, sorted by type."""
+    """What was passed, sorted by type; ids of runs among the sources filter the content of storages."""
 
     def __init__(self, source: object) -> None:
         self.runs: list[RunHistory] = []
         self.storages: list[CheckpointStorage] = []
         self.checkpoints: list[WorkflowCheckpoint] = []
         self.infos: list[CheckpointInfo] = []
-        self.run_ids: set[str] = set()
-        self._add(source)
-        if self.run_ids and self.is_empty:
-            raise _unknown_source(min(self.run_ids))
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.runs or self.storages or self.checkpoints or self.infos)
-
-    @property
-    def all_storages(self) -> list[CheckpointStorage]:
-        """The storages, and those of the runs."""
-        return [*self.storages, *(run.storage for run in self.runs if run.storage is not None)]
-
-    def includes(self, run_id: str | None) -> bool:
-        """Whether the checkpoints of a run are wanted: ids among the sources filter the content of storages."""
-        return not self.run_ids or run_id in self.run_ids or any(run.run_id == run_id for run in self.runs)
-
-    def _add(self, source: Any, *, in_list: bool = False) -> None:
-        handle = getattr(source, "handle", None)  # of a stepper
-        plain: dict[type, list[Any]] = {
+        self.run_ids: set[str | None] = set()
+        self._known: dict[type, list[Any]] = {
             RunHistory: self.runs,
             WorkflowCheckpoint: self.checkpoints,
             CheckpointInfo: self.infos,
         }
-        if type(source) in plain:
-            plain[type(source)].append(source)
-        elif _is_handle(handle) or _is_handle(source):  # has a storage and is none
-            self.runs.append(_of_handle(handle if _is_handle(handle) else source))
+        self._add(source, in_list=False)
+        self.is_empty = not (self.runs or self.storages or self.checkpoints or self.infos)
+        self.all_storages = [*self.storages, *(run.storage for run in self.runs if run.storage is not None)]
+        if self.run_ids and self.is_empty:
+            raise _unknown_source(next(iter(self.run_ids)))
+        if self.run_ids:
+            self.run_ids |= {run.run_id for run in self.runs}
+
+    def _add(self, source: Any, *, in_list: bool) -> None:
+        handle = getattr(source, "handle", None) or source  # of a stepper
+        if type(source) in self._known:
+            self._known[type(source)].append(source)
+        elif _is_handle(handle):  # has a storage and is none
+            self.runs.append(_of_handle(handle))
         elif isinstance(source, CheckpointStorage):
             self.storages.append(source)
         elif isinstance(inner := getattr(source, "storage", None), CheckpointStorage):  # of a manager
@@ -340,27 +342,27 @@ async def _read(
     of_chain: Callable[[CheckpointStorage, str], Awaitable[list[K]]],
 ) -> tuple[list[K], dict[str, K]]:
     """Return the chosen ones among the checkpoints of the sources, and all of their chains by id."""
-    by_id: dict[str, K] = {}
-    wanted: set[str] = set()
+    chains: list[tuple[CheckpointStorage, str, str | None]] = []
     for storage in sources.storages:
-        for chain in await list_workflow_names(storage) if chosen.workflow_name is None else [chosen.workflow_name]:
-            found = {each.checkpoint_id: each for each in await of_chain(storage, chain)}
-            by_id |= found
-            wanted |= found.keys()
-    for run, storage in ((run, run.storage) for run in sources.runs if run.storage is not None):
-        # More than the handle's own list, which a restore cuts back.
-        for chain in sorted({info.workflow_name for info in run.infos}):
-            found = {each.checkpoint_id: each for each in await of_chain(storage, chain)}
-            by_id |= found
-            wanted |= {each.checkpoint_id for each in found.values() if _run_of(each) == run.run_id}
+        names = [chosen.workflow_name] if chosen.workflow_name else await list_workflow_names(storage)
+        chains += [(storage, name, None) for name in names]
+    for run in sources.runs:
+        if run.storage is not None:  # which has more than the handle's own list, which a restore cuts back
+            chains += [(run.storage, name, run.run_id) for name in sorted({info.workflow_name for info in run.infos})]
+    by_id: dict[str, K] = {}
+    wanted = {each.checkpoint_id for each in direct}
+    for storage, name, run_id in chains:
+        for each in await of_chain(storage, name):
+            by_id[each.checkpoint_id] = each
+            if run_id is None or _run_of(each) == run_id:
+                wanted.add(each.checkpoint_id)
     for each in direct:
         by_id.setdefault(each.checkpoint_id, each)
-        wanted.add(each.checkpoint_id)
 
     def is_chosen(each: K) -> bool:
         run_id = _run_of(each)
         right_chain = chosen.workflow_name in (None, each.workflow_name)
-        return right_chain and chosen.run_id in (None, run_id) and sources.includes(run_id)
+        return right_chain and chosen.run_id in (None, run_id) and (not sources.run_ids or run_id in sources.run_ids)
 
     return [each for each in by_id.values() if each.checkpoint_id in wanted and is_chosen(each)], by_id
 

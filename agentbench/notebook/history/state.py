@@ -8,11 +8,9 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
 from agentbench.notebook.history.run_history import RunHistory
-from agentbench.notebook.history.sources import Chosen, read_checkpoints, read_runs
+from agentbench.notebook.history.sources import Chosen, ancestors, read_checkpoints, read_runs
 
 __all__ = ["StateAfter", "StateChange", "StateHistory", "flatten_state"]
-
-_NOTHING: Any = object()
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,15 @@ class StateHistory:
         self._chosen = chosen
         self._internal = internal
         self._runs = read_runs(source, chosen)
-        self._writers = {run.run_id: _writers(run) for run in self._runs}
-        observed = any(known for known in self._writers.values())
-        self._read = read_checkpoints(source, chosen, content_wanted=not observed)
+        self._writers = {
+            (run.run_id, step.number, key): ", ".join(map(str, change["writers"]))
+            for run in self._runs
+            for step in run.supersteps
+            for event in step.updates
+            for key, change in event.data.items()
+            if isinstance(change, Mapping) and change.get("writers")
+        }
+        self._read = read_checkpoints(source, chosen, content_wanted=not self._writers)
         self._flat: dict[str, dict[str, object]] = {}
         self.warn_about_problems = self._read.warn_about_problems
 
@@ -75,46 +79,35 @@ class StateHistory:
         """The wanted states, the last one first."""
         for run in reversed(self._runs):
             if run.storage is None:
-                entries = self._of_events(run)
-                yield from (e for e in reversed(entries) if self._chosen.includes(e.superstep, e.at))
+                yield from reversed(list(self._of_events(run)))
         for checkpoint in reversed(self._read.rows):
-            if self._chosen.includes(checkpoint.iteration_count, checkpoint.timestamp):
-                after = self._state(checkpoint)
-                if after is not None:
-                    yield self._of_checkpoint(checkpoint, after)
+            superstep, at = checkpoint.iteration_count, checkpoint.timestamp
+            if self._chosen.includes(superstep, at) and (after := self._state(checkpoint)) is not None:
+                before, is_next = self._before(checkpoint)
+                run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
+                changes = self._changes(
+                    before, after, (run_id, superstep), ran[0] if len(ran) == 1 and is_next else None
+                )
+                yield StateAfter(superstep, at, run_id, after, changes, checkpoint.checkpoint_id)
 
-    def _of_events(self, run: RunHistory) -> list[StateAfter]:
-        """Return the states of an observed run."""
-        entries: list[StateAfter] = []
+    def _of_events(self, run: RunHistory) -> Iterator[StateAfter]:
+        """Yield the wanted states of an observed run."""
         before: Mapping[str, object] = {}
         for step in run.supersteps:
             if step.updates:
-                after = flatten_state(step.state, internal=self._internal)
-                changes = self._changes(before, after, run.run_id, step.number)
-                entries.append(StateAfter(step.number, step.updates[-1].time_ns, run.run_id, after, changes))
+                after, at = flatten_state(step.state, internal=self._internal), step.updates[-1].time_ns
+                if self._chosen.includes(step.number, at):
+                    changes = self._changes(before, after, (run.run_id, step.number))
+                    yield StateAfter(step.number, at, run.run_id, after, changes)
                 before = after
-        return entries
-
-    def _of_checkpoint(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> StateAfter:
-        before, is_next = self._before(checkpoint)
-        run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
-        only = ran[0] if len(ran) == 1 and is_next else None
-        superstep = checkpoint.iteration_count
-        changes = self._changes(before, after, run_id, superstep, only)
-        return StateAfter(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
 
     def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
         """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
         is_next = True
-        passed = {checkpoint.checkpoint_id}  # a damaged storage may hold a ring
-        at = self._read.by_id.get(checkpoint.previous_checkpoint_id or "")
-        while at is not None and at.checkpoint_id not in passed:
-            state = self._state(at)
-            if state is not None:
+        for each in ancestors(self._read.by_id, checkpoint):
+            if (state := self._state(each)) is not None:
                 return state, is_next
             is_next = False
-            passed.add(at.checkpoint_id)
-            at = self._read.by_id.get(at.previous_checkpoint_id or "")
         return {}, is_next
 
     def _state(self, checkpoint: WorkflowCheckpoint) -> dict[str, object] | None:
@@ -126,32 +119,20 @@ class StateHistory:
 
     def _changes(
         self,
-        before: Mapping[str, object],
-        after: Mapping[str, object],
-        run_id: str | None,
-        superstep: int,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        place: tuple[str | None, int],
         only: str | None = None,
     ) -> list[StateChange]:
-        writers = self._writers.get(run_id, {})
+        """Return what changed in a superstep of a run; `only` is the writer where no event names another one."""
 
         def writer(key: str) -> str | None:
-            return writers.get((superstep, key.partition(".")[0]), only)
+            return self._writers.get((*place, key.partition(".")[0]), only)
 
         same = Comparison().same
         changes = [
-            StateChange(key, value, None if (old := before.get(key, _NOTHING)) is _NOTHING else old, "set", writer(key))
+            StateChange(key, value, before.get(key), "set", writer(key))
             for key, value in after.items()
-            if not same(before.get(key, _NOTHING), value)
+            if key not in before or not same(before[key], value)
         ]
         return changes + [StateChange(k, None, old, "del", writer(k)) for k, old in before.items() if k not in after]
-
-
-def _writers(run: RunHistory) -> dict[tuple[int, str], str]:
-    """The writers by superstep and key."""
-    return {
-        (step.number, key): ", ".join(map(str, change["writers"]))
-        for step in run.supersteps
-        for event in step.updates
-        for key, change in event.data.items()
-        if isinstance(change, Mapping) and change.get("writers")
-    }
