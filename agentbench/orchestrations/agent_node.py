@@ -94,7 +94,8 @@ class AgentNode(Executor):
         requests: dict[str, Content] = {}
 
         async def take(update: AgentResponseUpdate) -> None:
-            requests.update(_by_id(update.user_input_requests))
+            if found := update.user_input_requests:
+                requests.update(_by_id(found))
             if on_update is not None:
                 await on_update(update)
 

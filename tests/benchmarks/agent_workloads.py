@@ -1,9 +1,10 @@
-"""Workloads of one agent. Their bare halves do the same with lists, dicts and plain asyncio."""
+"""Workloads of agents, alone and in workflows. Their bare halves do the same with lists, dicts and plain asyncio."""
 
 import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 from agentbench import (
@@ -15,6 +16,8 @@ from agentbench import (
     Content,
     Message,
     ResponseStream,
+    Workflow,
+    WorkflowBuilder,
     tool,
 )
 from tests.benchmarks.workload import Workload, awaited
@@ -79,15 +82,40 @@ async def _bare_turns() -> None:
     assert len(history) == 2 * TURNS
 
 
+def _chain() -> Workflow:
+    """Ten agents, each with a session of its own; all of the conversation is passed on."""
+    agents = [Agent(Offline(), "echo", name=f"a{number}") for number in range(10)]
+    return WorkflowBuilder(agents[0], output_from=[agents[-1]]).add_chain(agents).build()
+
+
+def _turns_of_chain() -> Callable[[], Awaitable[object]]:
+    async def once() -> None:
+        workflow = _chain()
+        for turn in range(TURNS):
+            result = await workflow.run(f"turn {turn} {_TEXT}")
+            assert result.outputs[0].text.startswith("echo: echo: ")
+
+    return once
+
+
 def growth() -> float:
     """Processor time of the last tenth of 100 turns of a session to that of the first tenth."""
+    agent, session = Agent(Offline(), "echo", name="solo"), AgentSession()
+    return _growth(lambda text: agent.run(text, session=session), lambda: agent.run("warm"))
 
+
+def chain_growth() -> float:
+    """The same of a workflow of ten agents."""
+    return _growth(_chain().run, lambda: _chain().run("warm"))
+
+
+def _growth(turn: Callable[[str], Awaitable[object]], warm: Callable[[], Awaitable[object]]) -> float:
     async def run() -> list[float]:
-        agent, session, seconds = Agent(Offline(), "echo", name="solo"), AgentSession(), []
-        await agent.run("warm", session=AgentSession())
-        for turn in range(TURNS):
+        seconds = []
+        await warm()
+        for number in range(TURNS):
             began = time.process_time()
-            await agent.run(f"turn {turn} {_TEXT}", session=session)
+            await turn(f"turn {number} {_TEXT}")
             seconds.append(time.process_time() - began)
         return seconds
 
@@ -148,6 +176,16 @@ def _stream() -> Callable[[], Awaitable[object]]:
     return once
 
 
+def _stream_of_workflow() -> Callable[[], Awaitable[object]]:
+    async def once() -> None:
+        workflow, found = WorkflowBuilder(Agent(Offline(updates=UPDATES), name="streamer")).build(), 0
+        async for event in workflow.run("go", stream=True):
+            found += event.type == "output"
+        assert found == UPDATES, found
+
+    return once
+
+
 async def _bare_stream() -> None:
     queue: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -166,14 +204,29 @@ async def _bare_stream() -> None:
 
 def first_update_ms() -> float:
     """Milliseconds from the call of `run` to the first of many updates."""
+    return _first_ms(lambda updates: Agent(Offline(updates=updates), name="streamer").run("go", stream=True))
 
+
+def first_output_ms() -> float:
+    """The same of a workflow that begins with the agent."""
+
+    async def outputs(updates: int) -> AsyncIterator[object]:
+        workflow = WorkflowBuilder(Agent(Offline(updates=updates), name="streamer")).build()
+        async with aclosing(workflow.run("go", stream=True)) as events:
+            async for event in events:
+                if event.type == "output":
+                    yield event
+
+    return _first_ms(outputs)
+
+
+def _first_ms(stream: Callable[[int], Any]) -> float:
     async def run() -> float:
-        agent = Agent(Offline(updates=UPDATES), name="streamer")
-        async for _ in Agent(Offline(updates=3)).run("warm", stream=True):
+        async for _ in stream(3):  # warm
             pass
         began = time.perf_counter()
-        async with agent.run("go", stream=True) as stream:
-            await stream.__anext__()
+        async with aclosing(stream(UPDATES)) as updates:
+            await updates.__anext__()
             return 1e3 * (time.perf_counter() - began)
 
     return asyncio.run(run())
@@ -189,6 +242,13 @@ WORKLOADS = (
         bare=awaited(lambda: _bare_turns),
     ),
     Workload(
+        name="W5 chain",
+        what="a turn of ten agents in a row, over 100 turns",
+        unit="ms",
+        per_call=TURNS,
+        agentbench=awaited(_turns_of_chain),
+    ),
+    Workload(
         name="W5 tool call",
         what="a tool call in a run of 200, one after the other",
         unit="us",
@@ -201,6 +261,14 @@ WORKLOADS = (
         unit="us",
         per_call=UPDATES,
         agentbench=awaited(_stream),
+        bare=awaited(lambda: _bare_stream),
+    ),
+    Workload(
+        name="W6 workflow",
+        what="the same through a workflow of one agent",
+        unit="us",
+        per_call=UPDATES,
+        agentbench=awaited(_stream_of_workflow),
         bare=awaited(lambda: _bare_stream),
     ),
 )

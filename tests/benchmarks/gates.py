@@ -74,10 +74,14 @@ TARGETS = {
     "W5 turn": Target(0.12, 0.05, is_ratio=False),
     "W5 growth": Target(1.5, 1.2, is_ratio=False),
     "W5 long": Target(10, 4, is_ratio=False),
+    "W5 chain": Target(3, 1.5, is_ratio=False),
+    "W5 chain growth": Target(2, 1.4, is_ratio=False),
     "W5 tool call": Target(50, 25, is_ratio=False),
     "W6 engine": Target(4, 2),
     "W6 agent": Target(4, 2),
     "W6 agent first": Target(5, 1, is_ratio=False),
+    "W6 workflow": Target(4, 2),
+    "W6 workflow first": Target(5, 1, is_ratio=False),
     "W7 build": Target(100, 40, is_ratio=False),
     "W7 first use": Target(80, 30, is_ratio=False),
     "W9 bytes": Target(300, 150, is_ratio=False),
@@ -213,6 +217,18 @@ def _first_update(rounds: int) -> Row:
     return Row("W6 agent first", "from run() to the first update of an agent", "ms", found)
 
 
+def _growth_of_chain(rounds: int) -> Row:
+    found = statistics.median(agent_workloads.chain_growth() for _ in range(rounds))
+    return Row("W5 chain growth", "the last tenth of 100 turns of ten agents in a row to the first", "x", found)
+
+
+def _first_output(rounds: int) -> Row:
+    found = statistics.median(agent_workloads.first_output_ms() for _ in range(rounds))
+    return Row(
+        "W6 workflow first", "from run() to the first update of a workflow that begins with an agent", "ms", found
+    )
+
+
 def _first_use(rounds: int) -> Row:
     what = "importing and one small run, added to plain asyncio (bare: the whole process)"
     return _first("W7 first use", what, fresh.ONE_RUN, fresh.ASYNCIO, rounds)
@@ -285,8 +301,10 @@ def measures() -> dict[str, Measure]:
     workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS, *agent_workloads.WORKLOADS]
     more: dict[str, Measure] = {
         "W5 growth": _growth_of_turns,
+        "W5 chain growth": _growth_of_chain,
         "W5 long": _growth_to_ten_thousand,
         "W6 agent first": _first_update,
+        "W6 workflow first": _first_output,
         "W7 first use": _first_use,
         "W9 bytes": _kept_bytes,
         "W9 drift": _drift,

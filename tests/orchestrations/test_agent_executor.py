@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import Never
 
 from agentbench import (
     Agent,
@@ -284,7 +285,7 @@ async def test_a_foreign_agent_with_a_response_format_sends_values():
             self.default_options = {"response_format": {"type": "object"}}
 
     @executor(id="value")
-    async def value(response: AgentExecutorResponse, ctx: WorkflowContext[None, Any]) -> None:
+    async def value(response: AgentExecutorResponse, ctx: WorkflowContext[Never, Any]) -> None:
         await ctx.yield_output(response.agent_response.value)
 
     events = [e async for e in chain(Formatted(), value, output_from=[value]).run("hi", stream=True)]

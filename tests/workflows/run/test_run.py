@@ -293,7 +293,7 @@ async def test_further_input_goes_to_the_start_executor_and_the_numbers_go_on():
 async def test_input_that_comes_before_the_first_superstep_or_during_the_last_is_delivered_before_the_run_is_idle():
     class Echo(Executor):
         @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[None, str]) -> None:
+        async def on_text(self, text: str, ctx: WorkflowContext[Any, str]) -> None:
             await ctx.yield_output(text)
             if text == "y":
                 assert await run.try_send_message("z")
