@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,8 +8,18 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from agentbench import Executor, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
-from agentbench.notebook import stepper
+from agentbench import (
+    Call,
+    Executor,
+    ScriptedChatClient,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowEvent,
+    handler,
+    response_handler,
+    tool,
+)
+from agentbench.notebook import request_form, stepper
 from agentbench.notebook.stepping.request_forms import RequestForms
 
 
@@ -81,3 +92,26 @@ def test_a_branch_of_a_run_keeps_what_was_typed_before():
     assert made.handle.outputs == ["a draft"]
     forms.close()
     made.close()
+
+
+async def test_the_tool_calls_of_an_agent_in_a_workflow_are_approved_or_rejected():
+    sent: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def warn(text: str, api_key: str = "") -> str:
+        """Send a warning."""
+        sent.append(text)
+        return "sent"
+
+    calls = [Call("warn", {"text": "storm", "api_key": "sk-1"}), Call("warn", {"text": "flood"})]
+    agent = ScriptedChatClient([calls, "Done."]).as_agent(name="warden", tools=[warn])
+    run = WorkflowBuilder(start_executor=agent, name="warnings").build().start("A storm is coming.")
+    await run.result()
+    storm, flood = (request_form(each, respond=run.respond) for each in run.pending_requests)
+    assert storm.text.splitlines()[:4] == ["Question from warden", "May it call warn?", "text: storm", "api_key: •••"]
+    for form, decision in ((storm, "Approve"), (flood, "Reject")):
+        form.set_raw("approved", decision)
+        assert await asyncio.to_thread(form.submit)
+    await run.result()
+    assert sent == ["storm"]
+    assert [form.text.rpartition(": ")[2] for form in (storm, flood)] == ["approved", "rejected"]

@@ -298,7 +298,7 @@ def _request_parts(question: Question) -> _Parts:
 def _approval(question: Question) -> _Parts:
     must = question.reason_required
     fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
-    if unwrap_optional(question.response_type)[0] is not bool:
+    if unwrap_optional(question.response_type)[0] is Approval:
         # A reason that a rejection needs is not labelled optional, though an approval does not need it.
         fields[_REASON] = Field(
             kind="text", label="Reason", required=must, default="" if must else NO_VALUE,
@@ -311,7 +311,7 @@ def _approval(question: Question) -> _Parts:
 
     def build(values: Mapping[str, Any]) -> Any:
         if _REASON not in fields:
-            return values[_APPROVED]
+            return question.answer(values[_APPROVED])
         # Edited arguments are not part of a rejection.
         edited = values.get(_EDITED) if values[_APPROVED] else None
         return Approval(values[_APPROVED], values.get(_REASON) or "", edited)

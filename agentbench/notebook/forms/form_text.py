@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from enum import Enum
 
+from agentbench.messages.content.content import Content
 from agentbench.notebook.forms.content import FormContent
 from agentbench.notebook.forms.fields import text_of
 from agentbench.notebook.forms.model import FormModel, FormState
@@ -65,6 +66,8 @@ def _answer_preview(model: FormModel) -> str:
         if answer.edited is not None:
             words.append(f"with {line_preview(answer.edited)}")
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
+    if isinstance(answer, Content) and answer.approved is not None:
+        return "approved" if answer.approved else "rejected"
     field = model.root.field
     if field.kind == "group" and len(field.labels) == 1:  # a decision alone
         field = field.parts()[0].field()

@@ -15,12 +15,13 @@ The request's data is the user's own. These keys or attributes of it are read:
 """
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any, Literal, Protocol, Union, get_args, get_origin
+from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origin
 
+from agentbench.messages.content.content import Content
 from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
@@ -80,6 +81,7 @@ class Question:
     Attributes:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
+        answer: Makes the answer to an approval of True or False.
         objects: Those of the fields that may have a display of their own, by name; not in the context.
         options: What to choose from; empty unless `kind` is `choice`.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
@@ -93,6 +95,7 @@ class Question:
     context: str
     objects: tuple[tuple[str, object], ...]
     response_type: Any
+    answer: Callable[[bool], object]
     options: tuple[Option, ...]
     allow_other: bool
     reason_required: bool
@@ -104,6 +107,11 @@ def read_request(request: Request) -> Question:
     """Read a `request_info` event."""
     data, response_type, executor = request.data, request.response_type, request.source_executor_id
     kind = request_kind(data, response_type)
+    answer: Callable[[bool], object] = bool
+    if _is_call(data) and (call := data.function_call) is not None:
+        if unwrap_optional(response_type)[0] is not bool:
+            answer = data.to_function_approval_response
+        data = {"question": f"May it call {call.name}?", "context": call.parse_arguments()}
     found = _found(data, _PROMPTS)
     prompt = data if isinstance(data, str) else found if isinstance(found, str) and found else default_prompt(executor)
     context, objects = _context(data, kind)
@@ -116,6 +124,7 @@ def read_request(request: Request) -> Question:
         context=context,
         objects=objects,
         response_type=response_type,
+        answer=answer,
         options=_options(data, response_type) if kind == "choice" else (),
         allow_other=bool(_found(data, ("allow_other",))),
         reason_required=bool(_found(data, ("reason_required",))),
@@ -127,11 +136,16 @@ def read_request(request: Request) -> Question:
 def request_kind(data: object, response_type: Any) -> RequestKind:
     """Return which of the four forms a request gets; `form` is the one made from the response type."""
     base, _ = unwrap_optional(response_type)
-    if base is bool or base is Approval:
+    if base is bool or base is Approval or _is_call(data):
         return "approval"
     if _options(data, response_type):
         return "choice"
     return "text" if base is str else "form"
+
+
+def _is_call(data: object) -> TypeGuard[Content]:
+    """Whether a request asks a person to approve the tool call of an agent."""
+    return isinstance(data, Content) and data.type == "function_approval_request"
 
 
 def unwrap_optional(annotation: Any) -> tuple[Any, bool]:

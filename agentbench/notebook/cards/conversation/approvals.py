@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class _CallRequest:
 
     request_id: str
     source_executor_id: str
-    data: Mapping[str, object]
+    data: Content
     response_type: Any = bool
 
 
@@ -40,7 +40,10 @@ class Approvals:
         self._requests = {content.id or "": content for content, _ in pending}
         self._answers: dict[str, bool] = {}
         self._outputs: list[Any] = []
-        self.forms = tuple(request_form(_as_request(*each), respond=self._take) for each in pending)
+        self.forms = tuple(
+            request_form(_CallRequest(content.id or "", author, content), respond=self._take)
+            for content, author in pending
+        )
 
     @property
     def answer(self) -> Message:
@@ -84,9 +87,3 @@ class _Bundle:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return self.views
-
-
-def _as_request(content: Content, author: str) -> _CallRequest:
-    call = content.function_call
-    data = {"question": f"May it call {call.name}?", "context": call.parse_arguments()} if call is not None else {}
-    return _CallRequest(content.id or "", author, data)
