@@ -21,10 +21,13 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 START_S = 60
 
-# The check whether JupyterLab must be built again starts a Node.js for every page.
-PAGE_CONFIG = {"buildCheck": False, "exposeAppInBrowser": True}
-# Without these a question about news covers the page.
-NOTIFICATIONS = {"fetchNews": "false", "checkForUpdates": False}
+# The check whether JupyterLab must be built again starts a Node.js for every page. The announcements ask about news
+# whenever their settings are not there yet, and that question covers the page.
+PAGE_CONFIG = {
+    "buildCheck": False,
+    "exposeAppInBrowser": True,
+    "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True},
+}
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,6 @@ class Lab:
 @contextlib.contextmanager
 def running_lab(root: Path) -> Iterator[Lab]:
     """Start a server in an empty folder; it ends with the block, and its kernels with it."""
-    settings = root / ".lab-settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text(json.dumps(NOTIFICATIONS))
     port, token = _free_port(), secrets.token_hex(16)
     lab = Lab(f"http://127.0.0.1:{port}", token, root, root)
     with lab.log.open("w") as log, _started(root, port, token, log) as process:

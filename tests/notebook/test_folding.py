@@ -46,13 +46,13 @@ def test_opened_sub_workflows_are_closed_again_until_the_rest_can_be_drawn():
     shape = fit(whole, max_nodes=5)
     assert [node.id for node in shape.nodes] == ["before", "middle/in", "middle/deep", "middle/out", "after"]
     assert [frame.id for frame in shape.frames] == ["middle"]
-    assert shape.note == "1 sub-workflow stays closed; expand= opens one."
+    assert shape.note == "1 sub-workflow is closed. To open one, pass its id: expand=[...]."
     expected = read_shape(graphs.nested(), expand=["middle"])
     assert (shape.nodes, shape.edges) == (expected.nodes, expected.edges)
     least = fit(whole, max_nodes=1)
     assert least.nodes == read_shape(graphs.nested()).nodes
     assert least.edges == read_shape(graphs.nested()).edges
-    assert least.note == "2 sub-workflows stay closed; expand= opens one."
+    assert least.note == "2 sub-workflows are closed. To open one, pass its id: expand=[...]."
 
 
 def test_a_sub_workflow_in_expand_stays_open_with_all_around_it():

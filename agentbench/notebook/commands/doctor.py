@@ -27,7 +27,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 _LEAST_PYTHON = re.compile(r"python_version\s*>=\s*['\"]([\d.]+)['\"]")
 # The packages to look for if agentbench itself is not installed, so that its requirements are unknown.
 _PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
-#: Packages of other extras; without them everything else works.
+# Packages of other extras; without them everything else works.
 _OF_EXTRAS = {
     "mcp": "mcp",
     "openai": "openai",
@@ -41,13 +41,7 @@ _OF_EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report.
-
-    Attributes:
-        topic: The part that was checked, such as a package.
-        found: What is there, such as its version.
-        problem: What is wrong and how to mend it; empty if nothing is wrong.
-    """
+    """One line of the report: a part, such as a package, what was found, and what is wrong and how to mend it."""
 
     topic: str
     found: str
@@ -56,17 +50,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of `doctor`; a cell displays them as text.
-
-    Attributes:
-        findings: All findings, in the order of the checks.
-    """
+    """The findings of `doctor`, in the order of the checks; a cell displays them as text."""
 
     findings: tuple[Finding, ...]
 
     @property
     def problems(self) -> tuple[Finding, ...]:
-        """The findings that need mending."""
+        """The findings with a problem."""
         return tuple(finding for finding in self.findings if finding.problem)
 
     @property
@@ -81,14 +71,13 @@ class Report:
         lines = []
         for finding in self.findings:
             lines.append(f"{'✗' if finding.problem else '✓'} {finding.topic:<{width}}  {finding.found}")
-            if finding.problem:
-                lines.append(f"  {'':<{width}}  {finding.problem}")
+            lines += [f"  {'':<{width}}  {finding.problem}"] if finding.problem else []
         count = len(self.problems)
-        lines.append("Everything is in order." if not count else f"{count} to mend.")
-        return "\n".join(lines)
+        problems = "1 problem." if count == 1 else f"{count} problems."
+        return "\n".join([*lines, problems if count else "Everything is in order."])
 
     def __repr__(self) -> str:
-        return f"Report({len(self.findings)} findings, {len(self.problems)} to mend)"
+        return f"Report({len(self.findings)} findings, {len(self.problems)} with a problem)"
 
     def __str__(self) -> str:
         return self.text
@@ -107,37 +96,36 @@ def doctor() -> Report:
         report = doctor()
         report.ok, report.problems
     """
-    return Report(tuple(finding for topic, check in _CHECKS.items() for finding in _run_check(topic, check)))
+    return Report(tuple(finding for check in _CHECKS for finding in _run_check(check)))
 
 
-def _run_check(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     """Return the findings of a check; a check that raises is a finding too."""
     try:
         return list(check())
     except Exception as error:  # noqa: BLE001 - the error of a broken installation is the finding
+        topic = check.__name__.replace("_", " ").strip()
         return [Finding(topic, "could not be checked", f"{type(error).__name__}: {error}")]
 
 
 def _python() -> Iterator[Finding]:
     version = sys.version_info[:2]
     problem = f"Python {_OLDEST[0]}.{_OLDEST[1]} or newer is needed." if version < _OLDEST else ""
-    untested = ", newer than what agentbench is tested with" if version > _NEWEST else ""
+    untested = ", newer than the versions that agentbench is tested with" if version > _NEWEST else ""
     yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}", problem)
-    yield Finding("agentbench", _version("agentbench") or "not installed, used from its folder")
+    yield Finding("agentbench", _version("agentbench") or "not installed, imported from its folder")
 
 
 def _packages() -> Iterator[Finding]:
     required = dict(_requirements())
     for package, least in required.items():
         version = _version(package)
-        if version is None:
-            yield Finding(package, "missing", _INSTALL)
-        else:
-            old = _numbers(version) < _numbers(least)
-            yield Finding(package, version, f"{least} or newer is needed: {_INSTALL}" if old else "")
+        problem = f"{least} or newer is needed: {_INSTALL}" if _numbers(version or "") < _numbers(least) else ""
+        yield Finding(package, version, problem) if version else Finding(package, "missing", _INSTALL)
     for package, extra in _OF_EXTRAS.items():
-        if package not in map(_plain, required):
-            yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" brings it')
+        if package in (name.lower() for name in required):
+            continue
+        yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" installs it')
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
@@ -147,16 +135,11 @@ def _requirements() -> Iterator[tuple[str, str]]:
     except metadata.PackageNotFoundError:
         requirements = list(_PACKAGES)
     for match in filter(None, map(_REQUIREMENT.match, requirements)):
-        marker = match[3] or ""
-        extra, python = _EXTRA.search(marker), _LEAST_PYTHON.search(marker)
+        extra, python = _EXTRA.search(match[3] or ""), _LEAST_PYTHON.search(match[3] or "")
         for_this = python is None or sys.version_info[:2] >= _numbers(python[1])
         # agentbench itself is required by extras that hold others.
-        if for_this and (extra is None or extra[1] == "notebook") and _plain(match[1]) != "agentbench":
+        if for_this and (extra is None or extra[1] == "notebook") and match[1] != "agentbench":
             yield match[1], match[2] or ""
-
-
-def _plain(package: str) -> str:
-    return package.lower().replace("_", "-")
 
 
 def _version(package: str) -> str | None:
@@ -179,8 +162,9 @@ def _renderer() -> Iterator[Finding]:
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
     else:
-        how = "chosen by name" if named else "chosen by itself"
-        yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
+        yield Finding(
+            "renderer", f"{chosen.name} {chosen.version}, {'configured' if named else 'the first that is there'}"
+        )
 
 
 def _engine() -> Iterator[Finding]:
@@ -194,12 +178,7 @@ def _engine() -> Iterator[Finding]:
     yield Finding("engine", f"a thread of its own, loop {loop}; steppers run on {steppers}")
 
 
-def _kernel() -> Iterator[Finding]:
-    kernel = f"ipykernel {_version('ipykernel') or 'unknown'}"
-    yield Finding("kernel", kernel if in_kernel() else "none: panels are printed as text here")
-
-
-def _nesting() -> Iterator[Finding]:
+def _nest_packages() -> Iterator[Finding]:
     state = nest_state()
     loaded = f"loaded: {', '.join(state.loaded)}" if state.loaded else "not loaded"
     problem = ""
@@ -210,17 +189,15 @@ def _nesting() -> Iterator[Finding]:
 
 
 def _widgets() -> Iterator[Finding]:
+    yield Finding("kernel", f"ipykernel {_version('ipykernel')}" if in_kernel() else "none: panels are printed as text")
     versions = {name: _version(name) for name in ("ipywidgets", "anywidget")}
     missing = [name for name, version in versions.items() if version is None]
     if not settings.current().live_graph:
-        yield Finding("widgets", "off, by configure(live_graph=False)")
+        yield Finding("widgets", "off: configure(live_graph=False)")
     elif missing:
         yield Finding("widgets", "missing", f"{missing[0]} is not installed: {_INSTALL}")
     else:
         yield Finding("widgets", ", ".join(f"{name} {version}" for name, version in versions.items()))
-
-
-def _front_end() -> Iterator[Finding]:
     if "google.colab" in sys.modules:
         call = "from google.colab import output; output.enable_custom_widget_manager()"
         yield Finding("front end", f"Colab; panels need: {call}")
@@ -234,24 +211,9 @@ def _settings() -> Iterator[Finding]:
     words = [f"{name}={value}" if isinstance(value, (bool, str, float)) else name for name, value in changed.items()]
     _, wrong = settings.from_environment(os.environ)
     problem = " ".join(f"{variable} is ignored. {expected}" for variable, expected in wrong.items())
-    yield Finding("settings", ", ".join(words) or "as they come", problem)
-
-
-def _variables() -> Iterator[Finding]:
-    names = sorted(name for name in os.environ if name.startswith(("AGENTBENCH_", "OPENAI_")))
-    if names:
+    yield Finding("settings", ", ".join(words) or "defaults", problem)
+    if names := sorted(name for name in os.environ if name.startswith(("AGENTBENCH_", "OPENAI_"))):
         yield Finding("variables", f"set: {', '.join(names)}")
 
 
-_CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
-    "python": _python,
-    "packages": _packages,
-    "renderer": _renderer,
-    "engine": _engine,
-    "kernel": _kernel,
-    "nest packages": _nesting,
-    "widgets": _widgets,
-    "front end": _front_end,
-    "settings": _settings,
-    "variables": _variables,
-}
+_CHECKS = (_python, _packages, _renderer, _engine, _nest_packages, _widgets, _settings)

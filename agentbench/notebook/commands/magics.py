@@ -28,34 +28,34 @@ __all__ = [
 Variables = dict[str, Any]
 
 _USAGE = """\
-%agentbench doctor             what is installed and chosen
+%agentbench doctor             check what is installed and configured
 %agentbench draw NAME          draw the workflow in this variable
-%agentbench step NAME [N]      take N supersteps (1) with the stepper in this variable
+%agentbench step NAME [N]      run N supersteps (1) with the stepper in this variable
 %agentbench set KEY=VALUE ...  change settings, as configure() does
 %%executor [id= in= out=]      make an executor of the function in this cell
-%%workflow NAME                make a workflow of the text in this cell, such as: load -> check -> report"""
+%%workflow NAME                build a workflow from the text in this cell, such as: load -> check -> report"""
 
 _EXECUTOR_USAGE = """\
 %%executor [id=NAME] [in=TYPE] [out=TYPE]
     make an executor of the one function in this cell: async def name(message, ctx)
 
-Types that are left out are those of the annotations. A function of one parameter sends what it returns. To define an
-executor anew replaces it; the cell lists the variables that run the older code from then on.
+Without in= and out=, the types are those of the annotations. A function with one parameter sends the value that it
+returns. Running the cell again replaces the executor, and lists the variables that still run the older code.
 
 As a function: define_executor()."""
 
 _WORKFLOW_USAGE = """\
 %%workflow NAME
-    make a workflow of the text in this cell, and put it into this variable
+    build a workflow from the text in this cell, and assign it to this variable
 
-    load -> check -> report                    one after the other
-    check -> repair if has_gaps                what the condition lets through
-    check -> repair if has_gaps else report    to the first whose condition holds, or else to the last
-    load => left, right                        each message to all of them
-    left, right => join                        from all of them
+    load -> check -> report                    each executor sends to the next
+    check -> repair if has_gaps                only messages for which the condition is true
+    check -> repair if has_gaps else report    to the first whose condition is true, otherwise to the last
+    load => left, right                        fan-out: every message goes to both
+    left, right => join                        fan-in: waits for a message from each
     # a comment
 
-Names are variables of this notebook: executors and conditions. NAME.to_python() gives the code that builds the same.
+Names are variables of this notebook: executors and conditions. NAME.to_python() returns the code that builds the same.
 
 As a function: define_workflow()."""
 
@@ -80,16 +80,13 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         set_runtime_defaults(observe=True)
     register: Any = ip.register_magic_function
     for name, (kind, usage, function) in _MAGICS.items():
-        register(_bound(function, ip, usage), magic_kind=kind, magic_name=name)
+
+        def magic(*texts: str, function: Callable[..., Any] = function) -> Any:
+            return function(*texts, ip.user_ns)
+
+        magic.__doc__ = usage
+        register(magic, magic_kind=kind, magic_name=name)
     ip.set_hook("complete_command", lambda _, event: completions(event.line, ip.user_ns), str_key="%agentbench")
-
-
-def _bound(function: Callable[..., Any], ip: InteractiveShell, usage: str) -> Callable[..., Any]:
-    def magic(*texts: str) -> Any:
-        return function(*texts, ip.user_ns)
-
-    magic.__doc__ = usage
-    return magic
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
@@ -100,7 +97,7 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     Args:
         ip: The shell of the notebook.
     """
-    for name, (kind, _, _) in _MAGICS.items():
+    for name, (kind, *_) in _MAGICS.items():
         ip.magics_manager.magics[kind].pop(name, None)
     ip.strdispatchers["complete_command"].strs.pop("%agentbench", None)
     if _before:
@@ -117,28 +114,29 @@ def agentbench_magic(line: str, variables: Variables) -> Any:
         MagicUsageError: The command is unknown (the message lists the commands), or there is no such variable.
         Exception: What the command raises.
     """
-    words = _words(line)
-    if not words:
+    name, *words = _words(line) or [""]
+    if not name:
         print(_USAGE)  # noqa: T201 - a command prints
         return None
-    command = _COMMANDS.get(words[0])
-    if command is None:
-        msg = f"There is no command {words[0]!r}. There are:\n{_USAGE}"
+    if name not in _COMMANDS:
+        msg = f"There is no command {name!r}. There are:\n{_USAGE}"
         raise MagicUsageError(msg)
-    return command(words[1:], variables)
+    command, expected, fits = _COMMANDS[name]
+    if not fits(words):
+        msg = f"%agentbench {name} takes {expected}.\n{_USAGE}"
+        raise MagicUsageError(msg)
+    return command(words, variables)
 
 
 def _doctor(words: list[str], variables: Variables) -> None:
     from agentbench.notebook.commands.doctor import doctor
 
-    _require(not words, "doctor", "nothing after it")
     print(doctor().text)  # noqa: T201 - a command prints
 
 
 def _draw(words: list[str], variables: Variables) -> Any:
     from agentbench.notebook.graph.view import draw
 
-    _require(len(words) == 1, "draw", "the name of one variable")
     return draw(_variable(words[0], variables))
 
 
@@ -147,13 +145,11 @@ def _step(words: list[str], variables: Variables) -> None:
     from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepping.stepper import Stepper
 
-    _require(len(words) == 1 or (len(words) == 2 and words[1].isdecimal()), "step", "a variable and maybe a number")
     found = _variable(words[0], variables)
     if not isinstance(found, Stepper):
         msg = f"{words[0]} is a {type(found).__name__}, not a stepper. Make one: {words[0]} = stepper(workflow, input)"
         raise MagicUsageError(msg)
-    older = older_code(found)
-    if older:
+    if older := older_code(found):
         print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
     before = len(found.reports)
     found.step(*map(int, words[1:]))
@@ -162,7 +158,6 @@ def _step(words: list[str], variables: Variables) -> None:
 
 
 def _set(words: list[str], variables: Variables) -> None:
-    _require(bool(words) and all("=" in word for word in words), "set", "one or more KEY=VALUE")
     pairs = (word.partition("=") for word in words)
     try:
         settings.configure(**{key: settings.parse_setting(key, value) for key, _, value in pairs})
@@ -170,7 +165,16 @@ def _set(words: list[str], variables: Variables) -> None:
         raise MagicUsageError(str(error)) from None
 
 
-_COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
+# Name -> the function, what it takes in words, and whether some words are that.
+_COMMANDS: dict[str, tuple[Callable[..., Any], str, Callable[[list[str]], bool]]] = {
+    "doctor": (_doctor, "no arguments", lambda words: not words),
+    "draw": (_draw, "the name of one variable", lambda words: len(words) == 1),
+    "step": (
+        *(_step, "a variable and optionally a number"),
+        lambda words: len(words) == 1 or (len(words) == 2 and words[1].isdecimal()),
+    ),
+    "set": (_set, "one or more KEY=VALUE", lambda words: bool(words) and all("=" in word for word in words)),
+}
 
 
 def completions(line: str, variables: Variables) -> list[str]:
@@ -183,18 +187,14 @@ def completions(line: str, variables: Variables) -> list[str]:
     if words[0] == "set":
         key, sign, _ = words[-1].partition("=")
         return settings.choices_of(key) if sign else [f"{name}=" for name in settings.names()]
-    fitting = _classes_for(words[0]) if len(words) == 2 else ()
-    return [name for name, value in list(variables.items()) if isinstance(value, fitting) and not name.startswith("_")]
-
-
-def _classes_for(command: str) -> tuple[type, ...]:
-    """Return the classes of the variables that a command takes."""
     from agentbench.notebook.stepping.stepper import Stepper
     from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
     from agentbench.workflows.run.run import WorkflowRun
     from agentbench.workflows.run.workflow import Workflow
 
-    return {"draw": (Workflow, WorkflowBuilder, WorkflowRun), "step": (Stepper,)}.get(command, ())
+    classes = {"draw": (Workflow, WorkflowBuilder, WorkflowRun), "step": (Stepper,)}
+    fitting = classes.get(words[0], ()) if len(words) == 2 else ()
+    return [name for name, value in list(variables.items()) if isinstance(value, fitting) and not name.startswith("_")]
 
 
 # --- %%executor and %%workflow ----------------------------------------------------------------------------------------
@@ -249,14 +249,8 @@ def _words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        msg = f"The line {line.strip()!r} cannot be read: {error}. Close what is quoted."
+        msg = f"The line {line.strip()!r} cannot be read: {error}. Close the quotation marks."
         raise MagicUsageError(msg) from None
-
-
-def _require(condition: bool, command: str, expected: str) -> None:
-    if not condition:
-        msg = f"%agentbench {command} takes {expected}.\n{_USAGE}"
-        raise MagicUsageError(msg)
 
 
 def _variable(name: str, variables: Variables) -> Any:

@@ -42,7 +42,10 @@ EDGE_STYLE: dict[str, dict[str, str]] = {
 def to_dot(shape: GraphShape, *, direction: Direction = "LR", detail: Detail = "full") -> str:
     """Return DOT text for a shape; `short` cuts labels and leaves out those of edges."""
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
-    gaps = {"nodesep": "0.35", "ranksep": "0.5"} if detail == "full" else {"nodesep": "0.22", "ranksep": "0.45"}
+    gaps = {
+        "nodesep": "0.35" if detail == "full" else "0.22",
+        "ranksep": f"{max(0.5, min(2, 0.05 * shape.largest_fan)):.2g}",
+    }
     whole = {"rankdir": direction, "bgcolor": "transparent", "fontsize": "12", "pad": "0.22", **_TEXT, **gaps}
     compound = {"compound": "true"} if shape.frames else {}
     line = _COLOURS["line"]

@@ -11,13 +11,11 @@ __all__ = ["HOW_TO_OPEN", "MAX_NODES", "close_frames", "fit", "fold_siblings", "
 MAX_NODES = 1000
 """Most nodes of a picture, after folding."""
 
-HOW_TO_OPEN = "expand= opens one"
+HOW_TO_OPEN = "To open one, pass its id: expand=[...]."
 """How to unfold a group by code; panels replace it in notes by how to do it there."""
 
 MAX_BYTES = 400_000
 RADIUS = 2
-
-_Neighbours = tuple[object, ...]
 
 
 def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focus: Collection[str] = ()) -> GraphShape:
@@ -41,14 +39,16 @@ def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focu
 def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphShape:
     """Fold nodes that have the same kinds and the same neighbours into one node, `name` times their number.
 
-    Args:
-        shape: The graph.
-        expand: Ids of groups, or of any member, that stay open.
+    Groups stay open whose id, or the id of a member, is in `expand`.
     """
-    before, after = _neighbours(shape)
-    alike: dict[_Neighbours, list[ShapeNode]] = {}
+    before: dict[str, set[str]] = {}
+    after: dict[str, set[str]] = {}
+    for edge in shape.edges:
+        after.setdefault(edge.source, set()).add(edge.target)
+        before.setdefault(edge.target, set()).add(edge.source)
+    alike: dict[object, list[ShapeNode]] = {}
     for node in shape.nodes:
-        sources, targets = before.get(node.id, frozenset()), after.get(node.id, frozenset())
+        sources, targets = (frozenset(near.get(node.id, ())) for near in (before, after))
         if sources and not node.members:
             alike.setdefault((node.frame, node.kinds, sources, targets), []).append(node)
     open_ids = set(expand)
@@ -58,65 +58,50 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
         return shape
     holder = {member: group for group in groups for member in group.members}
     nodes = dict.fromkeys(holder.get(node.id, node) for node in shape.nodes)
-    note = f"{len(holder):,} similar nodes are folded into {len(groups):,}; {HOW_TO_OPEN}."
-    return replace(shape, nodes=tuple(nodes), edges=_merge_edges(shape.edges, holder), note=_join(shape.note, note))
+    note = f"{shape.note} {len(holder):,} similar nodes are folded into {len(groups):,}. {HOW_TO_OPEN}".lstrip()
+    return replace(shape, nodes=tuple(nodes), edges=_merge_edges(shape.edges, holder), note=note)
 
 
 def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = ()) -> GraphShape:
     """Close opened sub-workflows, the innermost and largest first, until at most `max_nodes` are left.
 
-    Args:
-        shape: The graph.
-        max_nodes: Most nodes.
-        expand: Ids of sub-workflows that stay open.
+    Those in `expand` stay open, and all around them.
     """
-    closed: list[str] = []
+    opened = {each[:end] for each in expand for end, char in enumerate(f"{each}/") if char == "/"}
+    n_closed = 0
     while len(shape.nodes) > max_nodes:
         size = Counter(node.frame for node in shape.nodes)
-        outer = {frame.frame for frame in shape.frames}
-        inner = [frame for frame in shape.frames if frame.id not in outer and not _opens(expand, frame.id)]
+        outer = opened.union(frame.frame for frame in shape.frames if frame.frame)
+        inner = [frame for frame in shape.frames if frame.id not in outer]
         if not inner:
             break
         frame = max(inner, key=lambda each: size[each.id])
-        closed.append(frame.id)
-        shape = _without(shape, frame)
-    if not closed:
+        inside = {node.id for node in shape.nodes if node.frame == frame.id}
+        shape = replace(
+            shape,
+            nodes=tuple(dict.fromkeys(frame if node.id in inside else node for node in shape.nodes)),
+            edges=tuple(edge for edge in shape.edges if edge.source not in inside),
+            frames=tuple(each for each in shape.frames if each.id != frame.id),
+        )
+        n_closed += 1
+    if not n_closed:
         return shape
-    several = "sub-workflow stays" if len(closed) == 1 else "sub-workflows stay"
-    return replace(shape, note=_join(shape.note, f"{len(closed):,} {several} closed; {HOW_TO_OPEN}."))
-
-
-def _opens(expand: Collection[str], frame_id: str) -> bool:
-    """Whether a sub-workflow, or one inside it, is in `expand`."""
-    return any(each == frame_id or each.startswith(f"{frame_id}/") for each in expand)
-
-
-def _without(shape: GraphShape, frame: ShapeNode) -> GraphShape:
-    """Return the graph with one innermost frame as a node, at the place of the first of its nodes."""
-    inside = {node.id for node in shape.nodes if node.frame == frame.id}
-    nodes = dict.fromkeys(frame if node.id in inside else node for node in shape.nodes)
-    return replace(
-        shape,
-        nodes=tuple(nodes),
-        edges=tuple(edge for edge in shape.edges if edge.source not in inside),
-        frames=tuple(each for each in shape.frames if each.id != frame.id),
-    )
+    several = "sub-workflow is" if n_closed == 1 else "sub-workflows are"
+    return replace(shape, note=f"{shape.note} {n_closed:,} {several} closed. {HOW_TO_OPEN}".lstrip())
 
 
 def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int = 300) -> GraphShape:
-    """Return the part of a graph within two edges of the focus, in both directions.
+    """Return the part of a graph within two edges of the focus, in both directions: the nearest `limit` nodes.
 
-    Args:
-        shape: The graph.
-        focus: Executor ids; the start nodes, else the first node, if empty or unknown.
-        limit: Most nodes, nearest first.
+    The focus are executor ids; if there are none that are known, the start nodes, else the first node.
     """
     ends = {frame.id: frame.id for frame in shape.frames} | shape.holder_of
     around: dict[str, list[str]] = {}
     for edge in shape.edges:
         around.setdefault(edge.source, []).append(edge.target)
         around.setdefault(edge.target, []).append(edge.source)
-    centre = list(dict.fromkeys(ends[each] for each in focus if each in ends)) or _starts(shape)
+    starts = [node.id for node in shape.nodes if "start" in node.kinds] or [node.id for node in shape.nodes[:1]]
+    centre = list(dict.fromkeys(ends[each] for each in focus if each in ends)) or starts
     near = dict.fromkeys(centre)
     ring: Iterable[str] = centre
     for _ in range(RADIUS):
@@ -129,8 +114,8 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
     hidden = tuple(executor for node in shape.nodes if node.id not in ids for executor in node.members or (node.id,))
     named = ", ".join(shape.name_of[each] for each in centre[:3]) + (", …" if len(centre) > 3 else "")
     note = (
-        f"{len(hidden):,} executors are hidden: only what is within {RADIUS} edges of {named} is drawn. "
-        "The list of all is in .table."
+        f"{len(hidden):,} executors are hidden: the picture has only those within {RADIUS} edges of {named}. "
+        "All are listed in .table."
     )
     return replace(
         shape,
@@ -138,7 +123,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
         edges=tuple(edge for edge in shape.edges if edge.source in ids and edge.target in ids),
         frames=tuple(frame for frame in shape.frames if any(node.frame == frame.id for node in nodes)),
         hidden=hidden,
-        note=_join(shape.note, note),
+        note=f"{shape.note} {note}".lstrip(),
     )
 
 
@@ -146,16 +131,6 @@ def _svg_bytes(shape: GraphShape) -> int:
     """Estimate the size of the picture; nothing is rendered for a decision about what to render."""
     labels = sum(150 + 2 * len(edge.label) for edge in shape.edges if edge.label)
     return 350 * len(shape.nodes) + 340 * len(shape.edges) + labels
-
-
-def _neighbours(shape: GraphShape) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    before: dict[str, set[str]] = {}
-    after: dict[str, set[str]] = {}
-    for edge in shape.edges:
-        after.setdefault(edge.source, set()).add(edge.target)
-        before.setdefault(edge.target, set()).add(edge.source)
-    sources = {node: frozenset(others) for node, others in before.items()}
-    return sources, {node: frozenset(others) for node, others in after.items()}
 
 
 def _group(nodes: list[ShapeNode]) -> ShapeNode:
@@ -184,11 +159,3 @@ def _merge_edges(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tu
         label = edge.label if other is None or other.label == edge.label else ""
         merged[source, target] = replace(edge, source=source, target=target, label=label)
     return tuple(merged.values())
-
-
-def _starts(shape: GraphShape) -> list[str]:
-    return [node.id for node in shape.nodes if "start" in node.kinds] or [node.id for node in shape.nodes[:1]]
-
-
-def _join(first: str, second: str) -> str:
-    return f"{first} {second}" if first else second

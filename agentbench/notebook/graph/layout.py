@@ -107,7 +107,7 @@ class _Grid:
         self._reserve_room()
         self._order()
         self._settle()
-        gap = _RANK_GAP + (TITLE_HEIGHT if upright and number else 0.0)
+        gap = max(_RANK_GAP, min(144.0, 4.0 * shape.largest_fan)) + (TITLE_HEIGHT if upright and number else 0.0)
         self.bends: list[Point] = []  # before and behind each rank; texts stand between there and the nodes
         x = 0.0
         for row, (before, behind, between) in zip(self.rows, self.rooms, strict=True):

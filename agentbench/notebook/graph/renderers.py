@@ -40,13 +40,7 @@ _BAD_LINE = re.compile(r"line (\d+)")
 
 @dataclass(frozen=True)
 class Renderer:
-    """A renderer that is there.
-
-    Attributes:
-        name: `pure`, `dot` or `builtin`.
-        version: Of the program; part of the cache's key.
-        program: Path of the program, `None` where none is started.
-    """
+    """A renderer that is there, with the path of its program, if it has one. The version is part of the cache's key."""
 
     name: str
     version: str
@@ -56,14 +50,9 @@ class Renderer:
 def render_svg(
     dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None
 ) -> tuple[bytes, RenderFailed | None]:
-    """Draw a graph as SVG: with a program, or with the built-in renderer where there is none or it fails.
+    """Draw a graph as SVG: the `dot` text with a program, or with `draw`, the built-in renderer.
 
-    Returns the picture, and why it is by the second choice, if it is.
-
-    Args:
-        dot: Returns the graph as DOT text.
-        draw: Draws the graph with the built-in renderer.
-        renderer: Name of the one to use; by default the configured one, else the automatic choice.
+    Returns the picture, and the error of the program if the built-in renderer drew in its place.
 
     Raises:
         RendererUnavailable: The named renderer is not installed.
@@ -83,12 +72,9 @@ def render_svg(
 
 
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
-    """Turn DOT text into a picture with a program, or take it from the cache.
+    """Turn DOT text into an `svg`, `png` or `pdf` with a program, or take it from the cache.
 
-    Args:
-        dot: The text.
-        output_format: `svg`, `png` or `pdf`.
-        renderer: Name of the one to use; by default the configured one, else the first that writes the format.
+    By default with the configured renderer, else with the first one that writes the format.
 
     Raises:
         RendererUnavailable: The named renderer is not installed.
@@ -142,16 +128,15 @@ def forget() -> None:
 def _look_for(name: str) -> Renderer | None:
     if name == "builtin":
         return Renderer("builtin", "1")
-    if sys.platform == "emscripten":  # no processes there
-        return None
     program = _pure_program() if name == "pure" else shutil.which("dot")
-    if program is None:
+    if program is None or sys.platform == "emscripten":  # no processes there
         return None
     if name == "dot":
         return Renderer(name, _start([program, "-V"], b"", "dot").stderr.decode("utf-8", "replace").strip(), program)
-    with contextlib.suppress(metadata.PackageNotFoundError):
+    try:
         return Renderer(name, metadata.version("graphviz-pure"), program)
-    return Renderer(name, "?", program)
+    except metadata.PackageNotFoundError:
+        return Renderer(name, "?", program)
 
 
 def _pure_program() -> str | None:
@@ -169,7 +154,12 @@ def _render(renderer: Renderer, dot: str, output_format: str) -> bytes:
     dot = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", dot)
     done = _start([str(renderer.program), f"-T{output_format}"], dot.encode(), renderer.name)
     if done.returncode != 0 or not done.stdout:
-        raise _failure(renderer.name, done, dot)
+        complaints = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        errors = [line for line in complaints if "error" in line.lower()] or complaints
+        reason = errors[0] if errors else f"exit status {done.returncode}, no picture"
+        number, lines = _BAD_LINE.search(reason), ["", *dot.splitlines()]
+        bad_line = lines[int(number[1])].strip()[:200] if number and int(number[1]) < len(lines) else None
+        raise RenderFailed(renderer.name, reason, dot_line=bad_line or None)
     return clean_svg(done.stdout, renderer.name) if output_format == "svg" else done.stdout
 
 
@@ -188,13 +178,3 @@ def _start(command: list[str], stdin: bytes, name: str) -> "subprocess.Completed
         raise RenderFailed(name, f"it took longer than {timeout_s:g} s (render_timeout_s)") from error
     except OSError as error:
         raise RenderFailed(name, f"its program could not be started ({error.strerror or error})") from error
-
-
-def _failure(name: str, done: "subprocess.CompletedProcess[bytes]", dot: str) -> RenderFailed:
-    complaints = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    errors = [line for line in complaints if "error" in line.lower()] or complaints
-    reason = errors[0] if errors else f"exit status {done.returncode}, no picture"
-    match = _BAD_LINE.search(reason)
-    lines = dot.splitlines()
-    number = int(match.group(1)) if match else 0
-    return RenderFailed(name, reason, dot_line=lines[number - 1].strip()[:200] if 0 < number <= len(lines) else None)

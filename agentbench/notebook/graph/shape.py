@@ -3,6 +3,7 @@
 Read from public members only, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,6 +129,12 @@ class GraphShape:
         table = {node.id: node.id for node in (*self.nodes, *self.frames)}
         table.update((member, node.id) for node in self.nodes for member in node.members)
         return table
+
+    @cached_property
+    def largest_fan(self) -> int:
+        """The most edges that leave or enter one node: the more, the wider the gap that they are drawn in."""
+        ends = [Counter(edge.source for edge in self.edges), Counter(edge.target for edge in self.edges)]
+        return max((count for counter in ends for count in counter.values()), default=0)
 
     def anchor(self, node_id: str, *, leaving: bool = False) -> str:
         """Return the id of the node that an edge is tied to: for a frame one of the nodes inside it."""

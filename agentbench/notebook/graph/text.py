@@ -24,11 +24,7 @@ def shape_text(
 ) -> str:
     """Return a graph as an adjacency list, one node a line: `plan (start) [done] -> search, review [if good]`.
 
-    Args:
-        shape: The graph.
-        states: States by executor id; `idle` is left out.
-        max_lines: Most lines; the last one says how many nodes are not listed.
-        note: One more remark for the end, beside the shape's own.
+    States are by executor id; `note` is one more remark for the end, beside the shape's own.
     """
     states = states or {}
     n_nodes, n_edges = len(shape.nodes) + len(shape.frames), len(shape.edges)
@@ -38,7 +34,7 @@ def shape_text(
     for edge in shape.edges:
         outgoing.setdefault(edge.source, []).append(edge)
     names = {node.id: _name(node) for node in (*shape.nodes, *shape.frames)}
-    listed = [(node, depth) for node, depth in _in_frames(shape)]
+    listed = _in_frames(shape)
     notes = [esc(each, into="line") for each in (shape.note, note) if each]
     room = max_lines - 1 - len(notes)
     if len(listed) > room:
@@ -54,16 +50,11 @@ def shape_mermaid(shape: GraphShape, *, direction: str = "LR") -> str:
     """Return Mermaid source for the graph, for pages that render it themselves."""
     element = shape.element_of
     lines = [f"flowchart {direction}"]
-    by_frame: dict[str | None, list[ShapeNode]] = {}
-    for node in shape.nodes:
-        by_frame.setdefault(node.frame, []).append(node)
-    inner: dict[str | None, list[ShapeNode]] = {}
-    for frame in shape.frames:
-        inner.setdefault(frame.frame, []).append(frame)
 
     def block(frame_id: str | None, indent: str) -> None:
-        lines.extend(f"{indent}{element[node.id]}{_mermaid_shape(node)}" for node in by_frame.get(frame_id, ()))
-        for frame in inner.get(frame_id, ()):
+        inside = (node for node in shape.nodes if node.frame == frame_id)
+        lines.extend(f"{indent}{element[node.id]}{_mermaid_shape(node)}" for node in inside)
+        for frame in (frame for frame in shape.frames if frame.frame == frame_id):
             lines.append(f'{indent}subgraph {element[frame.id]}["{_mermaid_label(frame.name)}"]')
             block(frame.id, indent + "  ")
             lines.append(f"{indent}end")
@@ -75,15 +66,13 @@ def shape_mermaid(shape: GraphShape, *, direction: str = "LR") -> str:
 
 def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
     """Nodes in builder order, each frame before the first node in it, with their depth."""
-    frames = {frame.id: frame for frame in shape.frames}
+    frames: dict[str | None, ShapeNode] = {frame.id: frame for frame in shape.frames}
     listed: dict[str, tuple[ShapeNode, int]] = {}
     for node in shape.nodes:
-        around: list[ShapeNode] = []
-        outer = node.frame
-        while outer is not None and outer in frames:
-            around.insert(0, frames[outer])
-            outer = frames[outer].frame
-        for depth, each in enumerate([*around, node]):
+        way = [node]
+        while way[0].frame in frames:
+            way.insert(0, frames[way[0].frame])
+        for depth, each in enumerate(way):
             listed.setdefault(each.id, (each, depth))
     return list(listed.values())
 
@@ -92,8 +81,8 @@ def _most_wanted(
     listed: list[tuple[ShapeNode, int]], states: Mapping[str, str], room: int
 ) -> list[tuple[ShapeNode, int]]:
     """Choose the nodes that need attention, then the first ones; in their order."""
-    ranks = [PRECEDENCE.index(states.get(node.id, "idle")) for node, _ in listed]
-    ranks = [min(rank, PRECEDENCE.index("done")) for rank in ranks]
+    least = PRECEDENCE.index("done")
+    ranks = [min(PRECEDENCE.index(states.get(node.id, "idle")), least) for node, _ in listed]
     chosen = sorted(sorted(range(len(listed)), key=ranks.__getitem__)[:room])
     return [listed[index] for index in chosen]
 

@@ -24,7 +24,7 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
-__all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
+__all__ = ["GraphView", "busy_executors", "draw"]
 
 FULL_DETAIL_NODES = 100
 
@@ -221,20 +221,28 @@ def draw(  # noqa: PLR0913 - published signature
     """
     _require("detail", detail, ("auto", *get_args(Detail)))
     _require("theme", theme, get_args(settings.Theme))
+    _require("direction", direction.upper(), ("AUTO", *DIRECTIONS, "TD"))
     whole = read_shape(source, expand=expand)
     states = read_states(run if run is not None else source)
     opened = () if isinstance(expand, bool) else expand
-    busy = [key for key, state in states.items() if state in ("running", "waiting", "failed") and isinstance(key, str)]
-    shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy)
+    shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy_executors(states))
+    upright = _is_long(shape) if direction.upper() == "AUTO" else direction.upper() == "TD"
+    short = detail == "short" or (detail == "auto" and len(shape.nodes) > FULL_DETAIL_NODES)
     return GraphView(
         shape=shape,
         whole=whole,
         states=states,
-        direction=checked_direction(direction, shape),
-        detail=detail_for(shape, detail),
+        direction="TB" if upright else next((each for each in DIRECTIONS if each == direction.upper()), "LR"),
+        detail="short" if short else "full",
         theme=settings.current().theme if theme == "auto" else theme,
         renderer=renderer,
     )
+
+
+def busy_executors(states: Mapping[Any, str]) -> list[str]:
+    """Return the executors around which a part of a very large graph is drawn."""
+    busy = ("running", "waiting", "failed", "queued")
+    return [key for key, state in states.items() if state in busy and isinstance(key, str)]
 
 
 def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
@@ -268,19 +276,6 @@ def _require(what: str, value: str, known: Collection[str]) -> None:
         raise ValueError(msg)
 
 
-def checked_direction(direction: str, shape: GraphShape) -> Direction:
-    """Return a direction as Graphviz spells it; `auto` is decided by the shape.
-
-    Raises:
-        ValueError: For an unknown one.
-    """
-    name = direction.upper()
-    _require("direction", name, ("AUTO", *DIRECTIONS, "TD"))
-    if name == "AUTO":
-        return "TB" if _is_long(shape) else "LR"
-    return next((known for known in DIRECTIONS if known == name), "TB")
-
-
 @functools.lru_cache(maxsize=16)
 def _is_long(shape: GraphShape) -> bool:
     """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
@@ -291,10 +286,3 @@ def _is_long(shape: GraphShape) -> bool:
     for node in shape.nodes:
         widths.setdefault(ranks[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)
     return WIDE_PX < sum(map(max, widths.values())) > max(map(sum, widths.values()), default=0)
-
-
-def detail_for(shape: GraphShape, wanted: str = "auto") -> Detail:
-    """Return how much is written into a picture: all of it up to 100 nodes."""
-    if wanted == "auto":
-        return "full" if len(shape.nodes) <= FULL_DETAIL_NODES else "short"
-    return "short" if wanted == "short" else "full"

@@ -35,12 +35,6 @@ class GraphPanel(anywidget.AnyWidget):
         panel.snapshot().save("graph.svg")
 
     Attributes:
-        svg: The picture; set only when its structure changes.
-        patch: States that changed, by element ("n3") of the picture.
-        stamp: Raised with each patch, so that the page paints once.
-        badges: Short texts by element.
-        breakpoints: Elements with a breakpoint; set by both sides.
-        selected: Element id of the selected node, or `""`; set by both sides.
         view: Zoom and place, as last reported by the page. Never part of a saved notebook.
         model: The state of the panel, without the widget.
     """
@@ -48,6 +42,8 @@ class GraphPanel(anywidget.AnyWidget):
     _esm = read_script("graph_panel.js")
     _css = live_style()
 
+    # Elements ("n3") of the picture are the keys. The page paints once each `stamp`; both sides set `breakpoints` and
+    # `selected`.
     svg = traitlets.Unicode("").tag(sync=True)
     patch = traitlets.Dict().tag(sync=True)
     stamp = traitlets.Int(0).tag(sync=True)
@@ -196,10 +192,7 @@ class GraphPanel(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if not settings.current().live_graph:
             still = self.snapshot()._repr_mimebundle_()
-            return {
-                **still,
-                "text/plain": f"{still['text/plain']}\nLive panels are off, by configure(live_graph=False).",
-            }
+            return still | {"text/plain": f"{still['text/plain']}\nLive panels are off: configure(live_graph=False)."}
         self.expect_page()
         return super()._repr_mimebundle_(**kwargs)
 
@@ -225,12 +218,9 @@ class GraphPanel(anywidget.AnyWidget):
 
     def _show_marks(self) -> None:
         """Show the selection and the breakpoints."""
-        selected, breakpoints = self.model.element(self.model.selected), self.model.breakpoint_elements
-        with TRAIT_LOCK:
-            if self.selected != selected:
-                self.selected = selected
-            if self.breakpoints != breakpoints:
-                self.breakpoints = breakpoints
+        with TRAIT_LOCK:  # a trait that is set to its own value sends nothing
+            self.selected = self.model.element(self.model.selected)
+            self.breakpoints = self.model.breakpoint_elements
 
     def _view_from_python(self, change: Any) -> None:
         self.send({"kind": "view", "view": change["new"]})

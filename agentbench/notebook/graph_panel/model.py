@@ -2,29 +2,22 @@
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from agentbench.notebook.graph.folding import HOW_TO_OPEN, fit
-from agentbench.notebook.graph.shape import GraphShape, read_shape
-from agentbench.notebook.graph.view import GraphView, checked_direction, detail_for, draw
+from agentbench.notebook.graph.folding import HOW_TO_OPEN
+from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.graph.view import GraphView, busy_executors, draw
 from agentbench.notebook.look.states import STATES, strongest
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PanelModel"]
 
 _BADGE_LIMIT = 24
-_BUSY = ("running", "waiting", "failed", "queued")
 
 
 class PanelModel:
-    """The state behind a panel. All methods may be called from any thread.
-
-    Args:
-        source: A workflow, a run of one, or a shape.
-        direction: Where the edges lead.
-        expand: Sub-workflows and groups that are open, by id; `True` opens all sub-workflows.
-        max_nodes: Above this number of nodes, look-alikes are folded.
-    """
+    """The state behind a panel, which takes the arguments of `make_graph_panel`. Any thread may call its methods."""
 
     def __init__(
         self,
@@ -36,8 +29,7 @@ class PanelModel:
     ) -> None:
         self._lock = threading.RLock()
         self._source = source
-        self._direction = direction
-        self._max_nodes = max_nodes
+        self._options: dict[str, Any] = {"direction": direction, "max_nodes": max_nodes}
         self.states: dict[Any, str] = {}
         self.badges: dict[str, str] = {}
         self.breakpoints: tuple[str, ...] = ()
@@ -45,33 +37,26 @@ class PanelModel:
         self.expand: tuple[str, ...] | bool = expand if isinstance(expand, bool) else tuple(expand)
         self._draw()
 
+    def snapshot(self) -> GraphView:
+        """Return a picture with the states as they are now."""
+        with self._lock:
+            return draw(self._source, run=dict(self.states), expand=self.expand, **self._options)
+
     def _draw(self) -> None:
-        whole = read_shape(self._source, expand=self.expand)
-        opened = () if isinstance(self.expand, bool) else self.expand
-        shape = fit(whole, max_nodes=self._max_nodes, expand=opened, focus=self._focus())
-        self.view = GraphView(
-            shape=shape,
-            whole=whole,
-            states={},
-            direction=checked_direction(self._direction, shape),
-            detail=detail_for(shape),
-        )
+        """Draw the graph; of a very large one the part around the selection, else around the busy executors."""
+        focus = self.states if self.selected is None else {self.selected: "running"}
+        view = draw(self._source, run=dict(focus), expand=self.expand, **self._options)
+        self.view = replace(view, states={})
         self._keys_of: dict[str, list[Any]] = {}
         self._patch: dict[str, str] = {}
         for key in self.states:
             self._note(key)
         self._sent: dict[str, str] = self.drawn_states()
 
-    def _focus(self) -> list[str]:
-        """The executors around which a part of a very large graph is drawn: the selection, else those that are busy."""
-        if self.selected is not None:
-            return [self.selected]
-        return [key for key, state in self.states.items() if state in _BUSY and isinstance(key, str)]
-
     def follow(self) -> bool:
         """Draw another part of a very large graph, if all activity is outside the drawn one. True if it did."""
         with self._lock:
-            focus = self._focus()
+            focus = [self.selected] if self.selected is not None else busy_executors(self.states)
             if not self.shape.hidden or not focus or any(each in self.shape.element_of for each in focus):
                 return False
             self._draw()
@@ -85,7 +70,10 @@ class PanelModel:
     @property
     def note(self) -> str:
         """A line about folded and hidden nodes, and how to open them; empty when everything is drawn."""
-        return esc(self.shape.note.replace(HOW_TO_OPEN, "select one, then Enter or a click opens it"), into="line")
+        return esc(
+            self.shape.note.replace(HOW_TO_OPEN, "To open one, select it, then click it again or press Enter."),
+            into="line",
+        )
 
     def set_expanded(self, group_ids: Collection[str]) -> None:
         """Open these groups and sub-workflows and fold all others; states and the rest stay."""
@@ -115,11 +103,7 @@ class PanelModel:
                 if element is not None:
                     self._patch[element] = self._state_of(element)
             for executor_id, badge in (badges or {}).items():
-                text = esc(badge, into="line", limit=_BADGE_LIMIT) if badge is not None else ""
-                if text:
-                    self.badges[executor_id] = text
-                else:
-                    self.badges.pop(executor_id, None)
+                self.badges[executor_id] = "" if badge is None else esc(badge, into="line", limit=_BADGE_LIMIT)
 
     def reset(self) -> None:
         """Set every element to idle and drop all badges."""
@@ -132,11 +116,9 @@ class PanelModel:
     def take_patch(self) -> dict[str, str]:
         """Return the states that have changed since the last call, by element."""
         with self._lock:
-            patch = {
-                element: state for element, state in self._patch.items() if self._sent.get(element, "idle") != state
-            }
+            patch, self._patch = self._patch, {}
+            patch = {element: state for element, state in patch.items() if self._sent.get(element, "idle") != state}
             self._sent.update(patch)
-            self._patch = {}
             return patch
 
     def drawn_states(self) -> dict[str, str]:
@@ -148,8 +130,8 @@ class PanelModel:
     def drawn_badges(self) -> dict[str, str]:
         """Badges by element; those of members of a folded group are left out."""
         with self._lock:
-            drawn = {node.id: element for element, node in self.shape.node_of.items()}
-            return {drawn[executor_id]: text for executor_id, text in self.badges.items() if executor_id in drawn}
+            nodes = self.shape.node_of.items()
+            return {element: badge for element, node in nodes if (badge := self.badges.get(node.id))}
 
     def element(self, executor_id: str | None) -> str:
         """Return the element of an executor, `""` for none."""
@@ -167,10 +149,9 @@ class PanelModel:
 
     def take_breakpoints(self, elements: Iterable[str]) -> bool:
         """Take over breakpoints that the person set; those inside folded groups stay. True if they are others now."""
-        nodes = [node for element in elements if (node := self.shape.node_of.get(element)) is not None]
-        drawn = {node.id for node in self.shape.node_of.values()}
-        hidden = [each for each in self.breakpoints if each not in drawn]
-        before = self.breakpoints
+        drawn, before = self.shape.node_of, self.breakpoints
+        nodes = [drawn[element] for element in elements if element in drawn]
+        hidden = set(before) - {node.id for node in drawn.values()}
         self.breakpoints = self.drawable([*hidden, *(node.id for node in nodes if "group" not in node.kinds)])
         return self.breakpoints != before
 
@@ -187,17 +168,6 @@ class PanelModel:
             msg = f"There is no executor {min(unknown)!r} in {self.shape.name!r}. Use an id of workflow.executors."
             raise ValueError(msg)
         return tuple(dict.fromkeys(each for each in order if each in wanted))
-
-    def snapshot(self) -> GraphView:
-        """Return a picture with the states as they are now."""
-        with self._lock:
-            return draw(
-                self._source,
-                run=dict(self.states),
-                direction=self._direction,
-                expand=self.expand,
-                max_nodes=self._max_nodes,
-            )
 
     def _note(self, key: Any) -> str | None:
         """Remember which element a key belongs to; `None` if it is not drawn."""

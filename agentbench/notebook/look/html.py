@@ -30,10 +30,7 @@ class Markup(str):
 def element(tag: str, *children: object, **attributes: object) -> Markup:
     """Return one HTML element; children and values that are not `Markup` are escaped, `None` is left out.
 
-    Args:
-        tag: Its name.
-        *children: What is in it.
-        **attributes: Its attributes; a trailing underscore is dropped (`class_`).
+    A trailing underscore of an attribute is dropped (`class_`).
     """
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_escape(value)}"'
@@ -67,11 +64,7 @@ def shorten(value: str) -> str | None:
 class Table:
     """A titled table. Rows beyond the sixtieth are only counted. In HTML, times and UUIDs are shortened.
 
-    Attributes:
-        title: Heading of the rows.
-        head: Names of the columns.
-        rows: Cells, as text or anything whose `str()` is meant.
-        limit: Most characters of a cell; by default fewer as text than as HTML.
+    Cells are shown by their `str()`, cut to `limit` characters; by default to fewer as text than as HTML.
     """
 
     title: str
@@ -87,26 +80,20 @@ class Table:
     def html(self) -> Markup:
         """The table as HTML."""
         head = element("tr", *(element("th", name, scope="col") for name in self.head))
-        body = [
-            element("tr", *(element("td", esc_cell(cell, self.limit or _CELL_LIMIT)) for cell in row))
-            for row in self.rows[:MAX_ROWS]
-        ]
+        rows = [[esc_cell(cell, self.limit or _CELL_LIMIT) for cell in row] for row in self.rows[:MAX_ROWS]]
+        body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
         if self.hidden:
             body.append(element("tr", element("td", self.hidden, colspan=len(self.head))))
-        return element(
-            "table", element("caption", self.title), element("thead", head), element("tbody", *body), class_="ab_table"
-        )
+        parts = element("caption", self.title), element("thead", head), element("tbody", *body)
+        return element("table", *parts, class_="ab_table")
 
     def lines(self) -> list[str]:
         """The table as lines of text, columns aligned."""
         limit = self.limit or _TEXT_CELL_LIMIT
         cells = [[esc_line(cell, limit) for cell in row] for row in self.rows[:MAX_ROWS]]
-        widths = [max(len(row[index]) for row in cells) for index in range(len(self.head))] if cells else []
-        rows = [
-            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-        return [self.title.lower(), *rows, *([f"  {self.hidden}"] if self.hidden else [])]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        rows = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        return [self.title.lower(), *(f"  {row}" for row in [*rows, self.hidden] if row)]
 
 
 def esc_cell(cell: object, limit: int) -> Markup:
@@ -123,25 +110,11 @@ def esc_line(cell: object, limit: int = _TEXT_CELL_LIMIT) -> str:
     return esc(cell, into="line", limit=limit)
 
 
-def _facts(facts: Sequence[str]) -> Markup:
-    """Facts in one line of HTML."""
-    cells = [
-        esc_cell(fact, _TITLE_LIMIT) if shorten(fact) is not None else Markup(esc(esc_line(fact))) for fact in facts
-    ]
-    return Markup(" · ".join(cells))
-
-
 @dataclass(frozen=True)
 class Page:
-    """The content of one object's display.
+    """The content of one object's display: its name, its state, short facts for the first line, tables and a picture.
 
-    Attributes:
-        title: Name of the object.
-        state: In what state, `""` if it has none.
-        look: Key of the state table that gives the state its colour and sign.
-        facts: Short facts for the first line.
-        tables: Its content; empty tables are left out.
-        picture: A finished picture to show above the tables.
+    `look` is the key of the state table that gives the state its colour and sign. Empty tables are left out.
     """
 
     title: str
@@ -153,14 +126,22 @@ class Page:
 
     def html(self) -> str:
         """The page as HTML with its own style."""
-        badge = None
-        if self.state:
-            badge = element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}")
-        facts = element("span", _facts(self.facts)) if self.facts else None
+        facts = [
+            esc_cell(fact, _TITLE_LIMIT) if shorten(fact) is not None else Markup(esc(esc_line(fact)))
+            for fact in self.facts
+        ]
         return element(
             "div",
             element("style", Markup(read_static("views.css"))),
-            element("p", element("b", esc_line(self.title, _TITLE_LIMIT)), badge, facts, class_="ab_head"),
+            element(
+                "p",
+                element("b", esc_line(self.title, _TITLE_LIMIT)),
+                element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}")
+                if self.state
+                else None,
+                element("span", Markup(" · ".join(facts))) if facts else None,
+                class_="ab_head",
+            ),
             self.picture,
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",
@@ -169,10 +150,10 @@ class Page:
     def _sign(self) -> Markup | None:
         """The state's sign as a shape: many fonts lack it as a character."""
         icon = STATES[self.look].icon
+        if not icon:
+            return None
         path = element("path", d=icon, fill="none", stroke="currentColor", stroke_width="1.9", stroke_linecap="round")
-        return (
-            element("svg", path, viewBox="-5 -5 10 10", width="12", height="12", aria_hidden="true") if icon else None
-        )
+        return element("svg", path, viewBox="-5 -5 10 10", width="12", height="12", aria_hidden="true")
 
     def text(self) -> str:
         """The page as text."""

@@ -11,16 +11,10 @@ Scheme = Literal["light", "dark"]
 
 @dataclass(frozen=True)
 class StateStyle:
-    """The look of one state.
+    """The look of one state: its key, words for screen readers, and fills in light and dark themes, if it has any.
 
-    Attributes:
-        name: The key used by `update` and, after `ab_s_`, the CSS class.
-        words: Text for screen readers.
-        light: Fill in light themes, `None` for the surface of the theme. Six-digit hex.
-        dark: Fill in dark themes, in the same form.
-        sign: The second sign in text, empty when there is none.
-        icon: The same as a stroked SVG path around the origin, 8 units wide: fonts lack some of the signs.
-        border: The second sign of the outline, in words.
+    Beside the colour there is always the `sign` in text, the same as `icon`, a stroked SVG path around the origin, 8
+    units wide (fonts lack some of the signs), and the `border`, here in words.
     """
 
     name: str

@@ -2,11 +2,12 @@
 
 import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from agentbench.notebook.look.states import INK, STATES, Scheme, line_colour
 
-__all__ = ["PALETTE", "live_style", "read_script", "read_static", "static_style"]
+__all__ = ["PALETTE", "css_variables", "live_style", "read_script", "read_static", "static_style"]
 
 PALETTE: dict[Scheme, dict[str, str]] = {
     "light": {
@@ -49,9 +50,7 @@ _DARK = "[data-jp-theme-light=false],.vscode-dark"
 def static_style(theme: str, *, states: bool = True) -> str:
     """Return the style of a standalone picture, where no style of the page reaches.
 
-    Args:
-        theme: `light`, `dark`, or `auto`: light, and dark where the reader's browser prefers it.
-        states: Whether the picture has states; without them the style is half as long.
+    `auto` is light, and dark where the reader's browser prefers it. Without states the style is half as long.
     """
     first: Scheme = "dark" if theme == "dark" else "light"
     parts = [f".ab_{theme}{{{_variables(first)}}}"]
@@ -66,22 +65,12 @@ def live_style() -> str:
     """Return the style of a graph panel. It follows the page's theme: JupyterLab's, VS Code's, or the browser's."""
     light, dark = _variables("light", own=True), _variables("dark", own=True)
     page = "".join(f"--ab-{name}:var({lab},var({code},var(--ab-{name}-own)));" for name, (lab, code) in _PAGE.items())
-    return (
-        "".join(
-            [
-                f".ab_panel{{{light}}}",
-                f"@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}",
-                f":is({_DARK}) .ab_panel{{{dark}}}",
-                f".ab_panel{{{page}}}",
-                read_static("graph.css"),
-                _fills(),
-                read_static("graph_states.css"),
-                read_static("graph_panel.css"),
-            ]
-        )
-        .replace(": ", ":")
-        .replace(";}", "}")
+    colours = (
+        f".ab_panel{{{light}}}@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}"
+        f":is({_DARK}) .ab_panel{{{dark}}}.ab_panel{{{page}}}"
     )
+    rules = read_static("graph.css") + _fills() + read_static("graph_states.css") + read_static("graph_panel.css")
+    return (colours + rules).replace(": ", ":").replace(";}", "}")
 
 
 @functools.cache
@@ -96,15 +85,20 @@ def read_script(name: str) -> str:
     return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
 
 
+def css_variables(scheme: Scheme, colours: Mapping[str, str]) -> str:
+    """Return the declarations of the colours of a scheme, as CSS variables; `colours` are further ones."""
+    fills = {
+        state.name: fill for state in STATES.values() if (fill := state.light if scheme == "light" else state.dark)
+    }
+    every = {**PALETTE[scheme], **colours, **fills, "ink": INK[scheme]}
+    return "".join(f"--{name}:{colour};" for name, colour in every.items())
+
+
 def _variables(scheme: Scheme, *, own: bool = False) -> str:
-    colours = {f"{name}-own" if own and name in _PAGE else name: colour for name, colour in PALETTE[scheme].items()}
-    colours["ink"] = INK[scheme]
-    for state in STATES.values():
-        fill = state.light if scheme == "light" else state.dark
-        if fill is not None:
-            colours[state.name] = fill
-            colours[f"{state.name}-line"] = line_colour(state, scheme)
-    return "".join(f"--ab-{name}:{colour};" for name, colour in colours.items())
+    """Return the colours as variables that begin with `ab`; with `own` those that pages have too end with that."""
+    lines = {f"{name}-line": line_colour(state, scheme) for name, state in STATES.items() if state.light}
+    text = css_variables(scheme, lines).replace("--", "--ab-")
+    return re.sub(rf"--ab-({'|'.join(_PAGE)}):", r"--ab-\1-own:", text) if own else text
 
 
 def _fills() -> str:

@@ -6,8 +6,8 @@ Signs are drawn, not written: many systems have no font with a pause sign.
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from agentbench.notebook.look.states import INK, STATES, Scheme
-from agentbench.notebook.look.style import PALETTE
+from agentbench.notebook.look.states import Scheme
+from agentbench.notebook.look.style import css_variables
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import esc
 
@@ -41,21 +41,20 @@ _WORDS: dict[Scheme, dict[str, str]] = {
 def picture(
     parts: Iterable[str], *, width: float, height: float, title: str, description: str, rules: Sequence[str] = ()
 ) -> str:
-    """Return a standalone SVG, light or dark as its reader prefers, or as set by `configure(theme=...)`.
+    """Return a standalone SVG of escaped elements, light or dark as its reader prefers, or by `configure(theme=...)`.
 
-    Args:
-        parts: Its elements, escaped.
-        width: In points.
-        height: In points.
-        title: Its title.
-        description: The same in words, for those who do not see it.
-        rules: CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
+    `rules` are CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
     """
     theme = settings.current().theme
     first: Scheme = "dark" if theme == "dark" else "light"
-    other = f"@media (prefers-color-scheme:dark){{.ab_plot{{{_variables('dark')}}}}}" if theme == "auto" else ""
+    other = (
+        f"@media (prefers-color-scheme:dark){{.ab_plot{{{css_variables('dark', _WORDS['dark'])}}}}}"
+        if theme == "auto"
+        else ""
+    )
     style = (
-        f".ab_plot{{{_variables(first)}font-size:{FONT_SIZE:g}px;font-family:Helvetica,Arial,sans-serif;"
+        f".ab_plot{{{css_variables(first, _WORDS[first])}font-size:{FONT_SIZE:g}px;"
+        "font-family:Helvetica,Arial,sans-serif;"
         f"font-variant-numeric:tabular-nums;max-width:100%;height:auto}}{other}"
         ".ab_plot text{fill:var(--text)}.ab_plot .ab_soft{fill:var(--muted)}"
         f".ab_plot .ab_small{{font-size:{SMALL:g}px}}.ab_plot .ab_strong{{font-weight:bold}}"
@@ -72,15 +71,6 @@ def picture(
     )
 
 
-def _variables(scheme: Scheme) -> str:
-    colours = PALETTE[scheme] | _WORDS[scheme]
-    for state in STATES.values():
-        fill = state.light if scheme == "light" else state.dark
-        if fill is not None:
-            colours[state.name] = fill
-    return "".join(f"--{name}:{colour};" for name, colour in colours.items()) + f"--ink:{INK[scheme]};"
-
-
 def text(x: float, y: float, content: object, *, anchor: str = "start", classes: str = "") -> str:
     """A line of text, escaped; `y` is its middle."""
     at = f'x="{number(x)}" y="{number(y + 4.5)}"'
@@ -94,8 +84,8 @@ def rect(classes: str, x: float, y: float, width: float, height: float, *, title
     if width <= 0 or height <= 0:
         return ""
     size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    inside = f"<title>{esc(title, into='svg', limit=400)}</title>" if title else ""
-    return f'<rect class="{classes}" {size}>{inside}</rect>' if inside else f'<rect class="{classes}" {size}/>'
+    inside = f"<title>{esc(title, into='svg', limit=400)}</title></rect>" if title else ""
+    return f'<rect class="{classes}" {size}{">" if inside else "/>"}{inside}'
 
 
 def hatch_pattern(name: str, size: float) -> str:
@@ -114,13 +104,9 @@ def hatch(name: str, x: float, y: float, width: float, height: float) -> str:
 def pause_sign(x: float, y: float, size: float) -> str:
     """Two bars on a filled square, centred at (x, y)."""
     half, bar = size / 2, size * 0.16
-    rects = (
-        f'<rect x="{number(x + side * size * 0.17 - bar / 2)}" y="{number(y - size * 0.25)}" '
-        f'width="{number(bar)}" height="{number(size * 0.5)}" class="ab_ink"/>'
-        for side in (-1, 1)
-    )
     square = f'x="{number(x - half)}" y="{number(y - half)}" width="{number(size)}" height="{number(size)}"'
-    return f'<rect {square} rx="3" class="ab_wait"/>' + "".join(rects)
+    bars = [rect("ab_ink", x + side * size * 0.17 - bar / 2, y - size / 4, bar, half) for side in (-1, 1)]
+    return f'<rect {square} rx="3" class="ab_wait"/>' + "".join(bars)
 
 
 def legend(x: float, y: float, signs: Mapping[str, Callable[[float, float], str]]) -> Iterator[str]:
@@ -136,21 +122,16 @@ def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
     most = max(1, int(room / (0.25 * size)))
     if len(content) <= most and room_for(content, size) <= room:
         return content
-    end = min(len(content), most)
-    while end > 1 and room_for(content[:end] + "…", size) > room:
-        end -= 1
-    return content[:end] + "…"
+    fitting = (end for end in range(min(len(content), most), 1, -1) if room_for(content[:end] + "…", size) <= room)
+    return content[: next(fitting, 1)] + "…"
 
 
 def round_up(value: float) -> int:
     """The next larger of 1, 2, 5, 10, 20, 50 …, for axes."""
-    size = 1
-    while size < value:
-        for factor in (2, 5, 10):
-            if size * factor >= value:
-                return size * factor
-        size *= 10
-    return size
+    power = 1
+    while 5 * power < value:
+        power *= 10
+    return next(factor * power for factor in (1, 2, 5) if factor * power >= value)
 
 
 def number(value: float) -> str:

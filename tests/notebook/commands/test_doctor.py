@@ -61,7 +61,7 @@ def test_a_missing_package_is_reported_with_the_command_to_install_it(monkeypatc
     report = doctor()
     assert [finding.topic for finding in report.problems] == ["pandas"]
     assert 'pip install "agentbench[notebook]"' in report.text
-    assert report.text.endswith("1 to mend.")
+    assert report.text.endswith("1 problem.")
 
 
 def test_a_package_that_is_too_old_is_reported_with_the_needed_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: p
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
     monkeypatch.setattr(metadata, "version", lambda name: _missing(name) if name == "redis" else version(name))
     assert found("psycopg").found == version("psycopg")
-    assert found("redis").found == 'not installed; pip install "agentbench[redis]" brings it'
+    assert found("redis").found == 'not installed; pip install "agentbench[redis]" installs it'
     assert found("redis").problem == ""
     topics = [finding.topic.lower() for finding in doctor().findings]
     assert topics.count("sqlalchemy") == 1
@@ -116,7 +116,7 @@ def _missing(name: str) -> Any:
 
 
 def test_settings_are_reported_and_wrong_variables_named_without_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found("settings") == Finding("settings", "as they come")
+    assert found("settings") == Finding("settings", "defaults")
     settings.configure(theme="dark", prices={"some-model": (1, 2)})
     monkeypatch.setenv("AGENTBENCH_LOOP", "sk-secret")
     told = found("settings")
