@@ -17,9 +17,9 @@ from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["GraphPanel"]
+__all__ = ["LOOKS", "GraphPanel"]
 
-_LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, style in STATES.items()}
+LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, style in STATES.items()}
 
 
 class GraphPanel(anywidget.AnyWidget):
@@ -53,7 +53,7 @@ class GraphPanel(anywidget.AnyWidget):
     height = traitlets.Int(420).tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)
     note = traitlets.Unicode("").tag(sync=True)
-    looks = traitlets.Dict(_LOOKS).tag(sync=True)
+    looks = traitlets.Dict(LOOKS).tag(sync=True)
     view = traitlets.Dict()
 
     def __init__(self, model: PanelModel, *, height: int = 420) -> None:

@@ -21,9 +21,10 @@ from agentbench.notebook.stepping.request_forms import RequestForms
 from agentbench.notebook.stepping.view.messages import log_message, messages_of, side_message, view_message
 from agentbench.notebook.stepping.view.screen_state import ScreenState
 
-__all__ = ["StepperPage", "StepperPart"]
+__all__ = ["SCRIPTS", "StepperPage", "StepperPart"]
 
-_SCRIPTS = ("dom.js", "stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
+#: The scripts of the parts; together they are one module.
+SCRIPTS = ("dom.js", "stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 _PARTS: dict[Layout, tuple[str, ...]] = {"minimal": ("top",), "graph": ("top", "log")}
 _AROUND_PICTURE = 18  # pixels on both sides together
 
@@ -32,7 +33,7 @@ class StepperPart(MessageWidget):
     """One part of the panel."""
 
     # One module, as a page without a bundler wants it; in several files, as a reader does.
-    _esm = "\n".join(map(read_script, _SCRIPTS))
+    _esm = "\n".join(map(read_script, SCRIPTS))
     _css = read_script("stepper.css")
     part = traitlets.Unicode("top").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentbench import _bridge
@@ -396,26 +397,20 @@ class Stepper:
         return self._session.break_at(where, when=when, once=once)
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Remove breakpoints: one, those at a place, the one with an id, or all of them.
-
-        Raises:
-            ValueError: `where` names neither an executor nor a breakpoint.
-        """
+        """Remove breakpoints: one, those at a place, the one with an id, or all; `ValueError`: there is no such one."""
         self._session.clear(where)
 
     # ---- listening ---------------------------------------------------------------------------------------------------
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn` at each event of a kind; on the loop of the run, so it must be quick and must not wait.
+        """Call `fn` at each event of a kind; returns a function that ends it.
 
         Args:
             kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `edit` (an
                 `Edit` that a new run begins with), `event` (every `WorkflowEvent`), or the type of an event, such as
                 `output` or `request_info`.
-            fn: Called with the object. An exception that it raises becomes a line of the log.
-
-        Returns:
-            A function that removes the listener.
+            fn: Called with the object, on the loop of the run, so it must be quick and must not wait. An exception
+                that it raises becomes a line of the log.
         """
         return self._listeners.add(kind, fn)
 
@@ -431,6 +426,12 @@ class Stepper:
     def snapshot(self) -> GraphView:
         """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
         return self._screen.snapshot()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the supersteps that led to now into one page to hand around, as `WorkflowRun.save` does."""
+        from agentbench.notebook.stepping.saved_run import save_stepper
+
+        return save_stepper(self._session, self.workflow, path)
 
     def close(self) -> None:
         """Take the panel off the page and release the workflow. May be called twice."""
@@ -449,10 +450,9 @@ class Stepper:
         if self.status is StepperStatus.CLOSED:
             return {"text/plain": repr(self)}
         try:
-            bundle: dict[str, Any] = self._screen.widget._repr_mimebundle_() or {}
+            return {**(self._screen.widget._repr_mimebundle_() or {}), "text/plain": repr(self)}
         except WidgetsUnavailable as error:
             return {**self._screen.picture._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
-        return {**bundle, "text/plain": repr(self)}
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
@@ -484,10 +484,9 @@ class Stepper:
         return self._session.begin(lambda model: model.step(count, confirmed=True))
 
     def _begin_run(self, until: Until | None, speed: float | None, *, through: bool = False) -> EngineFuture[None]:
-        until = check_until(until)
         speed = speed if speed is None else check_speed(speed, "supersteps")
         return self._session.begin(
-            lambda model: model.run(until, speed=speed, through=through, confirmed=True), through=through
+            lambda model: model.run(check_until(until), speed=speed, through=through, confirmed=True), through=through
         )
 
     def _last_report(self, taken: int) -> StepReport:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentbench._display import Displayable
+from agentbench._display import Displayable, call_view
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -124,6 +125,25 @@ class RunStatus(Displayable):
             return True
         waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         return self._execution.ended and not waits
+
+    def save(self, path: str | Path) -> Path:
+        """Write this run into one HTML file, in which anybody steps back and forth through what happened.
+
+        The file needs no kernel, no network and no trust. It has the graph with its states, the messages, events,
+        outputs and the log after each superstep, and the shared state as the run's checkpoints have it, else its
+        events. Secrets are masked: values under names that say so. The run may be over, paused or waiting.
+
+        Args:
+            path: Of the file; one that is there is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            MissingExtraError: The notebook extra is not installed.
+        """
+        written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path)
+        return written
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""

@@ -18,8 +18,11 @@ function makeLog() {
     root,
     stop: () => {},
     log: (told) => {
-      const fresh = told.lines.slice(Math.max(0, told.lines.length - Math.max(0, told.total - total)));
-      if (told.total < total) return;
+      if (told.total < total) { // a saved run went back
+        lines.replaceChildren();
+        total = 0;
+      }
+      const fresh = told.lines.slice(Math.max(0, told.lines.length - (told.total - total)));
       total = told.total;
       const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 20;
       for (const [kind, text] of fresh) lines.append(node("li", { "data-kind": kind }, text));

@@ -1,0 +1,270 @@
+"""A run replayed: what a stepper's page shows after each superstep, as plain data that holds equal parts once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.graph_panel.live import LOOKS
+from agentbench.notebook.graph_panel.model import PanelModel
+from agentbench.notebook.history.activity import Activity, ElementStates, course_of
+from agentbench.notebook.history.log import LogLine, lines_of_report
+from agentbench.notebook.history.run_history import RunHistory
+from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
+from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.view.messages import side_message, view_message
+from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
+from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.redact import line_preview
+from agentbench.notebook.text.value_tree import ValueTree
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
+
+__all__ = ["Course", "record", "reports_of"]
+
+_FULL_LIMIT = 20_000  # characters of a text
+_ABOVE_LIMIT = 200  # characters beside a value whose parts are below it
+_ROWS = 2000  # of a tab, about
+_LEAST_ROWS = 20  # of a level
+_OF_VIEW = ("header", "status", "announcement", "banner")
+_OF_SIDE = ("title", "facts", "changes", "displays")
+_NOT_KNOWN = Content("The state is not known: this run saved no checkpoints", ValueTree())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """The supersteps that led to the current state of a run.
+
+    Attributes:
+        name: Of the workflow.
+        shape: Its graph.
+        reports: The supersteps.
+        line: The checkpoints that led to the first of them.
+        facts: The run as it is now.
+        checkpoints: By id; one that cannot be loaded is missing.
+        times: Whether durations are shown.
+    """
+
+    name: str
+    shape: GraphShape
+    reports: Sequence[StepReport]
+    line: Sequence[CheckpointInfo]
+    facts: RunFacts
+    checkpoints: Mapping[str, WorkflowCheckpoint]
+    times: bool
+
+
+def reports_of(history: RunHistory) -> list[StepReport]:
+    """Return the supersteps of a run in the order in which it took them, those that it took again too."""
+    found: list[list[int]] = [[]]
+    has_begun = False
+    for place, event in enumerate(history.events):
+        if has_begun and event.type in ("started", "superstep_started"):
+            found.append([])
+            has_begun = False
+        has_begun = has_begun or event.type in ("superstep_started", "executor_invoked")
+        found[-1].append(place)
+    begun = found if has_begun else found[:-1]
+    return [StepReport(history.numbers[each[-1]], [history.events[place] for place in each], None) for each in begun]
+
+
+# --- the model, superstep by superstep --------------------------------------------------------------------------------
+
+
+def _replay(course: Course) -> Iterator[StepperModel]:
+    """Yield the model of a stepper that takes these supersteps: at the start, and after each of them."""
+    edges = [(edge.source, edge.target) for edge in course.shape.edges]
+    model = StepperModel(course.name, Activity([node.id for node in course.shape.nodes], edges))
+    reports, now = course.reports, course.facts
+    at = course.line[-1].iteration if course.line else None
+    planned = _planned(reports[0], (), edges) if reports else now.planned
+    model.start(RunFacts(run_id=now.run_id, superstep=at, planned=planned), course.line)
+    yield model
+    still_open = {request.request_id for request in now.requests}
+    waiting: dict[str, Any] = {}
+    saved: list[CheckpointInfo] = []
+    for place, report in enumerate(reports):
+        planned = model.facts.planned or _planned(report, (), edges)
+        model.take_answer(replace(model.facts, status="IN_PROGRESS", requests=(), planned=planned))
+        model.step()
+        for event in report.events:
+            model.see(event)
+        for executor in report.invoked:  # one that asked and is called gets its answer
+            mine = (key for key, request in waiting.items() if request.source_executor_id == executor)
+            waiting.pop(next((key for key in mine if key not in still_open), ""), None)
+        waiting |= {request.request_id: request for request in report.requests}
+        saved += [] if report.checkpoint is None else [report.checkpoint]
+        facts = replace(now, superstep=report.superstep, checkpoints=tuple(saved))
+        if place < len(reports) - 1:
+            states = [str(event.state) for event in report.events if event.type == "status"]
+            status = states[-1] if states else "IN_PROGRESS"
+            goes_on = status.startswith("IN_PROGRESS")
+            planned = _planned(reports[place + 1], report.events, edges) if goes_on else ()
+            requests = tuple(waiting.values())
+            facts = replace(facts, status=status, planned=planned, requests=requests, error=None, pause_reason=None)
+        model.end_step(StepEnded(report, facts))
+        yield model
+
+
+def _planned(
+    report: StepReport, before: Sequence[WorkflowEvent[Any]], edges: Sequence[tuple[str, str]]
+) -> Sequence[PlannedDelivery]:
+    """The deliveries of a superstep, by its own events; the senders are those that the events before it leave."""
+    sent = {event.source_id for event in before if event.type == "executor_completed" and event.data}
+    found = []
+    for order, (target, message) in enumerate(report.delivered):
+        sources = tuple(source for source, to in edges if to == target and source in sent) or (WORKFLOW_SOURCE,)
+        found.append(PlannedDelivery(", ".join(sources), target, message, order, sources))
+    return found
+
+
+# --- what is shown of it ----------------------------------------------------------------------------------------------
+
+
+class _Parts:
+    """Plain data, each different part once."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, part: Any) -> int:
+        """Return the place of a part among all."""
+        place = self._places.setdefault(json.dumps(part), len(self.all))
+        if place == len(self.all):
+            self.all.append(part)
+        return place
+
+    def place_of_level(self, tree: ValueTree, path: tuple[int, ...] = (), room: int = _ROWS) -> int:
+        """Return the place of a level of values: the places of its rows, each with that of the level below it.
+
+        `room` is divided among the rows that open, so that what is large or contains itself comes to an end.
+        """
+        level = tree.level(path)
+        rows = level.rows[: max(room, _LEAST_ROWS)]
+        below = (room - len(rows)) // (1 + sum(row.opens for row in rows))
+        places = []
+        for number, row in enumerate(rows):
+            here = (*path, number)
+            opened = self.place_of_level(tree, here, below) if row.opens and below > 0 else None
+            full = self.place(tree.full_text(here)[:_FULL_LIMIT]) if row.cut else None
+            text = row.text if opened is None else esc(row.text, into="text", limit=_ABOVE_LIMIT)
+            shown = (row.name, row.kind, text, row.note, opened is not None, row.cut, 0)
+            places.append(self.place((*shown, opened, full)))
+        if missing := level.more + len(level.rows) - len(rows):
+            places.append(self.place((f"… {missing:,} more are not in this file", "", "", "", False, False, 0)))
+        return self.place(places)
+
+    def place_of_tab(self, screen: ScreenState, content: Content) -> int:
+        """Return the place of the content of a tab."""
+        side = side_message(replace(screen, content=content))
+        side["displays"] = [self.place(each) for each in content.displays]
+        return self.place({name: side[name] for name in _OF_SIDE} | {"rows": self.place_of_level(content.tree)})
+
+
+def record(course: Course) -> dict[str, Any]:
+    """Return what the page of a saved run shows: graph, log, and a frame for each superstep that names `parts`."""
+    parts, panel = _Parts(), PanelModel(course.shape)
+    history = RunHistory(events=[event for report in course.reports for event in report.events])
+    folded = {step.number: step.state for step in history.supersteps}
+    is_known = bool(course.checkpoints) or all(event.seq is not None for event in history.events)
+    frames: list[dict[str, Any]] = []
+    log: list[LogLine] = []
+    before: list[ElementStates] = []
+    for model in _replay(course):
+        screen = _screen(model, course)
+        view = view_message(screen)
+        log += screen.log[len(screen.log) - screen.log_total + len(log) :]
+        panel.update(model.activity.whole(course_of(before, model.states)), screen.badges)
+        before.append(model.activity.states())
+        sources = Sources(
+            course.shape,
+            _state(model, course, folded),
+            events=model.reports[-1].events if model.reports else (),
+            difference=_difference(model, course),
+            times=course.times,
+        )
+        tabs = {name: content_of(name, model, sources) for name, _ in TABS}
+        if not is_known:
+            tabs["state"] = _NOT_KNOWN
+        nodes = {
+            element: content_of("node", model, replace(sources, selected=node.id))
+            for element, node in panel.shape.node_of.items()
+        }
+        frames.append(
+            {
+                "label": screen.header.superstep,
+                "view": parts.place({name: view[name] for name in _OF_VIEW}),
+                "states": parts.place(panel.drawn_states()),
+                "badges": parts.place(panel.drawn_badges()),
+                "tabs": {name: parts.place_of_tab(screen, content) for name, content in tabs.items()},
+                "nodes": {element: parts.place_of_tab(screen, content) for element, content in nodes.items()},
+                "total": len(log),
+            }
+        )
+    return {
+        "graph": _graph(panel),
+        "tabs": TABS,
+        "parts": parts.all,
+        "frames": frames,
+        "log": [(line.kind, line.text) for line in log],
+    }
+
+
+def _graph(panel: PanelModel) -> dict[str, Any]:
+    """The traits of the graph's panel that stay as they are."""
+    name = esc(panel.shape.name, into="line", limit=80)
+    return {
+        "svg": panel.view.live_svg,
+        "label": f"Graph of {name}. Arrow keys move between nodes, Enter selects.",
+        "note": panel.note,
+        "looks": LOOKS,
+    }
+
+
+def _screen(model: StepperModel, course: Course) -> ScreenState:
+    """What the page shows of a model, on which nobody can act any more."""
+    screen = screen_of(model, times=course.times)
+    if model.status is StepperStatus.WAITING:
+        asked = [
+            f"{esc(each.source_executor_id, into='line', limit=60)} asks: {line_preview(each.data, 400)}"
+            for each in model.facts.requests
+        ]
+        return replace(screen, banner=replace(screen.banner, text="; ".join(asked)))
+    if model.status is StepperStatus.FAILED:
+        lines = [line for report in model.reports[-1:] for line in lines_of_report(report)]
+        told = [line.text for line in lines if line.kind == "error"]
+        error = model.facts.error
+        text = "; ".join(told) or f"The run failed: {type(error).__name__}: {esc(error, into='line', limit=400)}"
+        return replace(screen, banner=replace(screen.banner, text=text))
+    if model.status is StepperStatus.CANCELLED:
+        return replace(screen, banner=replace(screen.banner, text="The run was stopped."))
+    if model.status is StepperStatus.PAUSED and len(model.reports) < len(course.reports):  # nobody paused it
+        header = replace(screen.header, sign=SIGNS[StepperStatus.RUNNING], status="in progress")
+        words = f"{header.superstep}, {header.status}"
+        return replace(screen, header=header, status=StepperStatus.RUNNING, announcement=words)
+    return screen
+
+
+def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The shared state in the displayed checkpoint; without one, as the events of the run say it."""
+    checkpoint = course.checkpoints.get(model.line.displayed_id or "")
+    if checkpoint is not None:
+        return checkpoint.state
+    return folded.get(model.reports[-1].superstep, {}) if model.reports else {}
+
+
+def _difference(model: StepperModel, course: Course) -> CheckpointDiff | None:
+    """How the displayed checkpoint differs from the one before."""
+    at = model.displayed or 0
+    ids = [past.info.checkpoint_id for past in model.past[at - 1 : at + 1]] if at else []
+    pair = [course.checkpoints[each] for each in ids if each in course.checkpoints]
+    return diff_checkpoints(*pair) if len(pair) == 2 else None

@@ -1,0 +1,124 @@
+"""A run as one file to hand around: the page of a stepper without its kernel, to step back and forth in."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from agentbench._clock import iso_utc
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.notebook.graph.shape import read_shape
+from agentbench.notebook.history.sources import read_runs, run_on_engine
+from agentbench.notebook.look.html import shorten
+from agentbench.notebook.look.style import live_style, read_script
+from agentbench.notebook.runtime import settings
+from agentbench.notebook.stepping.driven_run import line_to
+from agentbench.notebook.stepping.model.messages import RunFacts
+from agentbench.notebook.stepping.page import SCRIPTS
+from agentbench.notebook.stepping.recording import Course, record, reports_of
+from agentbench.notebook.stepping.session import StepperSession
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import workflow_name
+from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.run import WorkflowRun
+
+__all__ = ["save_run", "save_stepper"]
+
+
+def save_run(run: WorkflowRun, path: str | Path) -> Path:
+    """Write the page of a run; `WorkflowRun.save` documents it."""
+    infos = run.checkpoints
+    if run.started_from is not None and run.storage is not None:
+        infos = [*run_on_engine(line_to(run.storage, run.started_from), run.storage), *infos]
+    facts = RunFacts(
+        run_id=run.run_id,
+        status=str(run.status),
+        superstep=run.superstep,
+        requests=tuple(run.pending_requests),
+        planned=() if run.is_over else run.plan_without_conditions(),
+        error=run.error,
+        pause_reason=run.pause_reason,
+    )
+    return _save(run.workflow, reports_of(read_runs(run)[-1]), facts, infos, run.storage, path)
+
+
+def save_stepper(session: StepperSession, workflow: Any, path: str | Path) -> Path:
+    """Write the page of the runs that a stepper drove, as far as they led to now."""
+    with session.reading() as model:
+        reports, facts, infos = list(model.reports), model.facts, [past.info for past in model.past]
+    return _save(workflow, reports, facts, infos, session.storage, path)
+
+
+def _save(
+    workflow: Any,
+    reports: Sequence[StepReport],
+    facts: RunFacts,
+    infos: Sequence[CheckpointInfo],
+    storage: CheckpointStorage | None,
+    path: str | Path,
+) -> Path:
+    """Write the page of the supersteps that led to now; `infos` are the checkpoints that did, oldest first."""
+    reports = _on_line(reports, infos)
+    own = [report.checkpoint for report in reports if report.checkpoint is not None]
+    line = list(takewhile(lambda info: info not in own, infos))
+    course = Course(
+        name=workflow_name(workflow),
+        shape=read_shape(workflow),
+        reports=reports,
+        line=line,
+        facts=facts,
+        checkpoints={} if storage is None else run_on_engine(_load(storage, [*line[-1:], *own]), storage),
+        times=not settings.current().deterministic,
+    )
+    path = Path(path)
+    path.write_text(_page(course), encoding="utf-8", newline="\n")
+    return path
+
+
+def _on_line(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> list[StepReport]:
+    """Leave out the supersteps after which the run went back to an earlier checkpoint; one that failed saved none."""
+    kept: list[StepReport] = []
+    before: StepReport | None = None
+    for report in reports:
+        follows = before is None or kept[-1:] == [before]
+        if report.checkpoint in infos or (report.checkpoint is None and follows):
+            kept.append(report)
+        before = report
+    return kept
+
+
+async def _load(storage: CheckpointStorage, infos: Sequence[CheckpointInfo]) -> dict[str, WorkflowCheckpoint]:
+    found = {}
+    for info in infos:
+        with contextlib.suppress(WorkflowCheckpointException):  # its state is not shown then
+            found[info.checkpoint_id] = await load_checkpoint(storage, info)
+    return found
+
+
+def _page(course: Course) -> str:
+    name = esc(course.name, limit=80)
+    at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
+    when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
+    stepper, graph = "\n".join(map(read_script, SCRIPTS)), read_script("graph_panel.js")
+    modules = [f"const {each} = (() => {{\n{text}\n}})();" for each, text in (("stepper", stepper), ("graph", graph))]
+    script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(read_script("saved_run.html")).substitute(
+        title=f"{name}: a saved run",
+        caption=f"A saved run of {name}{when}.",
+        style=f"{read_script('stepper.css')}\n{live_style()}",
+        hash=f"sha256-{digest}",
+        run=json.dumps(record(course)).replace("<", "\\u003c"),
+        script=script,
+    )
