@@ -33,9 +33,6 @@ class DrivenRun:
         base: Superstep of the checkpoint that it resumes from, `None` for fresh input.
         breakpoints: Returns the breakpoints that are set.
         on_event: Called with each event when it is emitted.
-
-    Attributes:
-        handle: The run.
     """
 
     def __init__(
@@ -60,11 +57,7 @@ class DrivenRun:
     # ---- between two supersteps --------------------------------------------------------------------------------------
 
     async def facts(self, *, planned: Sequence[PlannedDelivery] | None = None) -> RunFacts:
-        """Return the current facts of the run.
-
-        Args:
-            planned: Deliveries of the next superstep, if they are known already.
-        """
+        """Return the current facts of the run; `planned` are the deliveries of the next superstep, if known already."""
         handle = self.handle
         status = "STARTED" if self._is_new else str(handle.status)
         if planned is None:
@@ -108,12 +101,7 @@ class DrivenRun:
         return find_hits(breakpoints, at)
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Send a response.
-
-        Raises:
-            RequestAlreadyAnswered: The request was answered before.
-            ValueError: There is no such request, or the answer is not of its type.
-        """
+        """Send a response; raises what `Stepper.respond` raises."""
         open_ids = {request.request_id for request in self.handle.pending_requests}
         if request_id in self._answered and request_id not in open_ids:
             raise RequestAlreadyAnswered(request_id, self._answered[request_id])
@@ -127,11 +115,7 @@ class DrivenRun:
     # ---- a superstep -------------------------------------------------------------------------------------------------
 
     async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded | StepFailed:
-        """Run a superstep; its events are reported while it runs.
-
-        Args:
-            until: The caller's own condition for an end, called with the report.
-        """
+        """Run a superstep; `until` is the caller's own condition for an end, called with the report."""
         before, error = self.handle.last_report, await self._step()
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
@@ -190,13 +174,7 @@ class DrivenRun:
         return await self.restore(self.handle.last_checkpoint)
 
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
-        """Start a new run from a checkpoint; neither this run nor anything stored is changed.
-
-        Args:
-            info: The checkpoint.
-            edits: Edits of its content.
-            more: Other arguments of `WorkflowRun.fork`.
-        """
+        """Start a new run from a checkpoint; neither this run nor anything stored is changed."""
         updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
         return await self.handle.fork(info, state_updates=updates.state or None, messages=updates.messages, **more)
 
@@ -207,20 +185,15 @@ class DrivenRun:
         branch = DrivenRun(
             handle, self._storage, base=info.iteration, breakpoints=self._breakpoints, on_event=self._on_event
         )
-        await branch.take_over(answers)
+        await handle.plan()  # restores the checkpoint, and with it the requests
+        for request in list(handle.pending_requests):
+            if request.request_id in answers:
+                await branch.answer(request.request_id, answers[request.request_id])
         return branch
 
-    async def take_over(self, answers: dict[str, Any]) -> None:
-        """Send the responses that another run got before this one branched off."""
-        await self.handle.plan()  # restores the checkpoint, and with it the requests
-        for request_id in [request.request_id for request in self.handle.pending_requests]:
-            if request_id in answers:
-                await self.answer(request_id, answers[request_id])
-
-    async def origin(self) -> CheckpointInfo | None:
-        """Return the checkpoint that the run started from, `None` for fresh input."""
-        checkpoint_id = self.handle.started_from
-        return None if checkpoint_id is None else CheckpointInfo.of(await self._storage.load(checkpoint_id))
+    async def origin(self) -> CheckpointInfo:
+        """Return the checkpoint that this branch started from."""
+        return CheckpointInfo.of(await self._storage.load(self.handle.started_from or ""))
 
 
 async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> list[CheckpointInfo]:

@@ -15,7 +15,6 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.value_tree import ValueTree
 
 __all__ = ["StepperTabs"]
 
@@ -24,24 +23,14 @@ _MOST_CONTENTS = 4  # a page's message may cross with the next content sent to i
 
 
 class StepperTabs:
-    """The tabs beside the graph.
-
-    Args:
-        session: The session of the displayed run.
-        shape: Its graph.
-        on_loaded: Called when a checkpoint was loaded, from any thread.
-
-    Attributes:
-        open: Name of the open tab.
-        selected: Id of the executor in the Node tab.
-    """
+    """The tabs beside the graph; `on_loaded` is called when a checkpoint was loaded, from any thread."""
 
     def __init__(self, session: StepperSession, shape: GraphShape, on_loaded: Callable[[], object]) -> None:
         self._session = session
         self._shape = shape
         self._on_loaded = on_loaded
         self.open = "state"
-        self.selected: str | None = None
+        self.selected: str | None = None  # the executor in the Node tab
         self._loaded: dict[str, WorkflowCheckpoint | str] = {}  # by id; a text says why it could not be loaded
         self._loading: set[str] = set()
         self._compared: tuple[list[str], CheckpointDiff | None] = ([], None)
@@ -101,7 +90,7 @@ class StepperTabs:
     def _make(self, model: StepperModel, viewed: str | None) -> Content:
         checkpoint = None if viewed is None else self._loaded.get(viewed, "Loading the checkpoint …")
         if isinstance(checkpoint, str):
-            return Content(checkpoint, ValueTree())
+            return Content(checkpoint)
         handle = self._session.handle
         sources = Sources(
             self._shape,

@@ -28,19 +28,12 @@ Actions = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The most urgent news. There always is one, so that nothing below it moves.
-
-    Attributes:
-        tone: Which sort of news it is.
-        text: The news and the next action, in one or two sentences.
-        details: More to read behind a fold, such as a traceback.
-        actions: (command, label) of buttons beside the text.
-    """
+    """The most urgent news. There always is one, so that nothing below it moves."""
 
     tone: Tone
-    text: str
-    details: str = ""
-    actions: Actions = ()
+    text: str  # the news and the next action, in one or two sentences
+    details: str = ""  # more to read behind a fold, such as a traceback
+    actions: Actions = ()  # command and label of buttons beside the text
 
 
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:

@@ -73,55 +73,30 @@ class BreakpointRow:
 
 @dataclass(frozen=True, slots=True)
 class ScreenState:
-    """Everything that a page displays of a stepper, at one time.
-
-    Attributes:
-        status: Its status.
-        header: The line above everything.
-        announcement: The change, for screen readers.
-        buttons: The controls.
-        run_menu: Ways to run.
-        more_menu: The further commands.
-        banner: The most urgent news.
-        stops: (label, id) of the checkpoints that lead to now, oldest first.
-        index: The displayed one of them, `None` when there are none.
-        position: `checkpoint 4 of 7`, or `no checkpoint`.
-        scrubbing: Whether another checkpoint may be displayed now.
-        breakpoints: Where the run is to pause.
-        states: State of each element of the graph.
-        badges: Short texts by executor.
-        requests: The open requests, oldest first.
-        requests_title: Their number, in words.
-        supersteps: How many supersteps were taken.
-        log: The newest lines.
-        log_total: How many lines were ever written.
-        tab: Name of the open tab.
-        content: The content of that tab.
-        drafts: Where values were typed and not staged yet.
-    """
+    """Everything that a page displays of a stepper, at one time."""
 
     status: StepperStatus
     header: Header
-    announcement: str
+    announcement: str  # the change, for screen readers
     buttons: tuple[Control, ...]
     run_menu: tuple[Control, ...]
     more_menu: tuple[Control, ...]
     banner: Banner
-    stops: tuple[tuple[str, str], ...]
-    index: int | None
-    position: str
-    scrubbing: bool
+    stops: tuple[tuple[str, str], ...]  # label and id of the checkpoints that lead to now, oldest first
+    index: int | None  # the displayed one of them
+    position: str  # such as `checkpoint 4 of 7`
+    scrubbing: bool  # whether another checkpoint may be displayed now
     breakpoints: tuple[BreakpointRow, ...]
     states: dict[Element, str]
     badges: dict[str, str]
-    requests: tuple[WorkflowEvent[Any], ...]
+    requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first
     requests_title: str
-    supersteps: int
-    log: tuple[LogLine, ...]
-    log_total: int
+    supersteps: int  # how many were taken
+    log: tuple[LogLine, ...]  # the newest lines
+    log_total: int  # how many lines were ever written
     tab: str
     content: Content
-    drafts: frozenset[EditPlace]
+    drafts: frozenset[EditPlace]  # where values were typed and not staged yet
 
 
 def screen_of(
@@ -133,7 +108,7 @@ def screen_of(
     times: bool = True,
     older: Sequence[str] = (),
 ) -> ScreenState:
-    """Read the model.
+    """Return what a page displays of a model, with the content of the open tab.
 
     Args:
         model: The stepper's model.
@@ -177,10 +152,8 @@ def screen_of(
 def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header:
     facts = model.facts
     figures = [f"older code: {_names(older)}"] if older else []
-    if times and model.elapsed_s:
-        figures.append(duration_text(model.elapsed_s))
-    if model.tokens:
-        figures.append(f"{model.tokens:,} tok")
+    figures += [duration_text(model.elapsed_s)] if times and model.elapsed_s else []
+    figures += [f"{model.tokens:,} tok"] if model.tokens else []
     return Header(
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",

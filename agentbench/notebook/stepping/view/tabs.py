@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -50,63 +50,36 @@ class Breaks:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One tab.
-
-    Attributes:
-        title: The line above all.
-        tree: Values.
-        facts: Short lines of label and text.
-        breaks: The breakpoints of the displayed node.
-        changes: Groups of changes, each with a title.
-        displays: Objects as they display themselves.
-        checkpoint_id: The displayed checkpoint, to which edits apply. `None` before the first.
-        stamp: Another number for each content of a stepper: a page names it in what it says of the content.
-    """
+    """What one tab holds, under a title."""
 
     title: str
-    tree: ValueTree
+    tree: ValueTree = field(default_factory=ValueTree)
     facts: tuple[Fact, ...] = ()
-    breaks: Breaks | None = None
-    changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
-    displays: tuple[Display, ...] = ()
-    checkpoint_id: str | None = None
-    stamp: int = 0
+    breaks: Breaks | None = None  # the breakpoints of the displayed node
+    changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()  # in groups, each with a title
+    displays: tuple[Display, ...] = ()  # objects as they display themselves
+    checkpoint_id: str | None = None  # the displayed checkpoint, to which edits apply
+    stamp: int = 0  # another one for each content of a stepper: the page names it in what it says of the content
 
 
-NO_CONTENT = Content("", ValueTree())
+NO_CONTENT = Content("")
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of the tabs, beside the model.
-
-    Attributes:
-        shape: The graph.
-        live_state: Current shared state of the run.
-        checkpoint: The checkpoint being viewed, `None` in the present.
-        events: All events of the run.
-        selected: The selected executor.
-        difference: How the displayed checkpoint differs from the one before, `None` while that is not known.
-        times: Whether durations are displayed.
-    """
+    """The sources of the tabs, beside the model."""
 
     shape: GraphShape
     live_state: Mapping[str, Any]
-    checkpoint: WorkflowCheckpoint | None = None
-    events: Sequence[WorkflowEvent[Any]] = ()
-    selected: str | None = None
-    difference: CheckpointDiff | None = None
+    checkpoint: WorkflowCheckpoint | None = None  # the one being viewed, `None` in the present
+    events: Sequence[WorkflowEvent[Any]] = ()  # of the whole run
+    selected: str | None = None  # an executor
+    difference: CheckpointDiff | None = None  # from the checkpoint before, `None` while that is not known
     times: bool = True
 
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
-    """Return the content of a tab.
-
-    Args:
-        tab: Its name.
-        model: The stepper.
-        sources: Its other sources.
-    """
+    """Return the content of the tab with that name."""
     return replace(_tab(tab, model, sources), checkpoint_id=model.line.displayed_id)
 
 
@@ -130,7 +103,9 @@ def _tab(tab: str, model: StepperModel, sources: Sources) -> Content:
 
 def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowCheckpoint | None) -> Content:
     whole = live if checkpoint is None else checkpoint.state
-    changed = _changed_keys(model)
+    report = _displayed_report(model)
+    updates = [event.data for event in report.events if event.type == "state_updated"] if report is not None else []
+    changed = {key for update in updates for key in update}
     editable = "edit" in model.allowed
     entries = [
         Entry(str(key), value, "changed" if key in changed else "", path=str(key) if editable else None)
@@ -147,16 +122,6 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
 
 def _staged_values(model: StepperModel) -> dict[str, Any]:
     return {edit.path: edit.after for edit in model.edits}
-
-
-def _changed_keys(model: StepperModel) -> set[str]:
-    """Keys that the displayed superstep has written."""
-    report = _displayed_report(model)
-    found: set[str] = set()
-    for event in report.events if report is not None else ():
-        if event.type == "state_updated" and isinstance(event.data, Mapping):
-            found.update(event.data)
-    return found
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
@@ -199,32 +164,19 @@ def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Conten
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
         title = f"{count_text(len(listed), 'event')} of superstep {model.past[model.viewing].info.iteration}"
-        return Content(title, ValueTree(_event_entries(listed)))
+        return Content(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
     if len(listed) < len(events):
         title = f"the last {len(listed):,} of {title}"
-    return Content(f"{title}, newest first", ValueTree(_event_entries(reversed(listed))))
+    return Content(f"{title}, newest first", ValueTree([*map(_event_entry, reversed(listed))]))
 
 
-def _event_entries(events: Iterable[WorkflowEvent[Any]]) -> list[Entry]:
-    return [Entry(" ".join(_event_parts(event)), _event_value(event), event.source_id or "") for event in events]
-
-
-def _event_value(event: WorkflowEvent[Any]) -> Any:
-    if event.data is not None:
-        return event.data
-    return "" if event.details is None else event.details
-
-
-def _event_parts(event: WorkflowEvent[Any]) -> Iterable[str]:
-    if event.seq is not None:
-        yield f"{event.seq}"
-    yield event.type
-    if event.iteration is not None:
-        yield str(event.iteration)
-    if event.state is not None:
-        yield str(event.state)
+def _event_entry(event: WorkflowEvent[Any]) -> Entry:
+    parts = (event.seq, event.type, event.iteration, event.state)
+    value = event.data if event.data is not None else event.details
+    name = " ".join(str(part) for part in parts if part is not None)
+    return Entry(name, "" if value is None else value, event.source_id or "")
 
 
 # --- node -------------------------------------------------------------------------------------------------------------
@@ -233,7 +185,7 @@ def _event_parts(event: WorkflowEvent[Any]) -> Iterable[str]:
 def _node(model: StepperModel, sources: Sources) -> Content:
     executor = sources.selected
     if executor is None:
-        return Content("Select a node of the graph to see it here", ValueTree())
+        return Content("Select a node of the graph to see it here")
     facts = node_facts(model, sources.shape, executor, times=sources.times)
     points = [each for each in model.board.all if each.where == executor]
     breaks = Breaks(
@@ -252,9 +204,9 @@ def _node(model: StepperModel, sources: Sources) -> Content:
 def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
     title, rows = _difference(model, difference)
     if not model.edits:
-        return Content(title, ValueTree(), changes=(("", rows),) if rows else ())
+        return Content(title, changes=(("", rows),) if rows else ())
     staged = f"{count_text(len(model.edits), 'edit')} staged, not applied yet"
-    return Content(staged, ValueTree(), changes=(("", edit_rows(model.edits)), (title, rows)))
+    return Content(staged, changes=(("", edit_rows(model.edits)), (title, rows)))
 
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
