@@ -189,7 +189,7 @@ def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
         {"kind": "break", "sort": "nonsense", "choice": 0},
         {"kind": "break", "sort": "before", "choice": 99},
         {"kind": "break", "sort": ["before"], "choice": 0},
-        {"kind": "breakNode", "when": "before", "on": True},
+        {"kind": "break_node", "when": "before", "on": True},
         {"kind": "unbreak", "id": "bp-99"},
         {"kind": "unbreak", "id": 3},
         {"kind": "draft", "path": [99], "stamp": 1},

@@ -1,8 +1,8 @@
 """What people do on the pages of a stepper: messages of a page become changes of the model, and answers to the page.
 
-Each message has a `kind`, the fields that `_FIELDS` names, and `view`, the id of the view that sends it; `stamp` is
-that of the content in this view. The answers are `level`, `full`, `draft` and `edited` to the side, `offers` and
-`problem` to the top.
+Each message has a `kind`, which names a method, the fields that `_FIELDS` names, and `view`, the id of the view that
+sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited` to the side,
+`offers` and `problem` to the top.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "discard": {"stamp": int, "path": str},
     "offers": {},
     "break": {"sort": str, "choice": int},  # and `value`, `once`
-    "breakNode": {"stamp": int, "when": str, "on": bool},
+    "break_node": {"stamp": int, "when": str, "on": bool},
     "unbreak": {"id": str},
 }
 _OPENS_TAB = {"edit": "state", "see_edits": "diff", "see_output": "output"}
@@ -55,10 +55,6 @@ class PageInput:
         send: Sends a message to a part of the page.
         redraw: Draws the page soon.
         show_top: Sends header, controls and news at once.
-
-    Attributes:
-        drafts: The texts that were typed and not staged yet.
-        focus_view: The view in which a person has let the run move, `None` after everything else.
     """
 
     def __init__(
@@ -77,32 +73,18 @@ class PageInput:
         self._send = send
         self._redraw = redraw
         self._show_top = show_top
-        self._marked: tuple[str, ...] = ()
-        self.drafts: dict[EditPlace, str] = {}
-        self.focus_view: str | None = None
+        self._marked: tuple[str, ...] = ()  # the breakpoints in the picture
+        self.drafts: dict[EditPlace, str] = {}  # typed and not staged yet
+        self.focus_view: str | None = None  # the view in which a person has let the run move last
 
     def hear(self, message: Message) -> None:
         """Do what a page says; nothing for what no page of ours would say."""
-        handle = {
-            "press": self._press,
-            "goto": lambda message: self._session.dispatch(lambda model: model.go_to(message["id"])),
-            "tab": self._open_tab,
-            "level": self._send_level,
-            "full": self._send_full_text,
-            "draft": self._begin_edit,
-            "typed": self._store_draft,
-            "edit": self._edit,
-            "discard": self._discard,
-            "offers": lambda message: self._session.soon(lambda: self._send_offers(message)),
-            "break": lambda message: self._session.soon(lambda: self._set_breakpoint(message)),
-            "breakNode": self._break_node,
-            "unbreak": self._unbreak,
-        }.get(message["kind"])
-        fields = _FIELDS.get(message["kind"], {})
-        if handle is None or any(type(message.get(name)) is not sort for name, sort in fields.items()):
+        kind = message["kind"]
+        fields = _FIELDS.get(kind)
+        if fields is None or any(type(message.get(name)) is not sort for name, sort in fields.items()):
             return
         try:
-            handle(message)
+            getattr(self, f"_{kind}")(message)
         except (NotebookError, LookupError, ValueError):
             self._redraw()
 
@@ -114,14 +96,18 @@ class PageInput:
         if name in _OPENS_TAB:
             self.open_tab(_OPENS_TAB[name])
         elif name == "break":
-            if self._tabs.selected is not None:
-                self._toggle_breakpoint(self._tabs.selected, "before")
+            if (node := self._tabs.selected) is not None:
+                points = [(each.kind, each.where) for each in self._session.model.board.all]
+                self._break_at(node, "before", on=("before", node) not in points)
         elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
             self._session.begin(lambda model: act(model, message.get("value")))
         if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
             self._show_top()
 
-    def _open_tab(self, message: Message) -> None:
+    def _goto(self, message: Message) -> None:
+        self._session.dispatch(lambda model: model.go_to(message["id"]))
+
+    def _tab(self, message: Message) -> None:
         if message["name"] in dict(TABS):
             self.open_tab(message["name"])
 
@@ -144,12 +130,12 @@ class PageInput:
             raise LookupError(path)
         return content, path
 
-    def _send_level(self, message: Message) -> None:
+    def _level(self, message: Message) -> None:
         content, path = self._place(message)
         level = content.tree.level(path, max(0, message["start"]))
         self._answer(message, {"kind": "level", "path": path, "level": level_rows(level, content, self.drafts)})
 
-    def _send_full_text(self, message: Message) -> None:
+    def _full(self, message: Message) -> None:
         content, path = self._place(message)
         self._answer(message, {"kind": "full", "path": path, "text": content.tree.full_text(path)})
 
@@ -161,7 +147,7 @@ class PageInput:
             raise LookupError(path)
         return entry, (content.checkpoint_id, where)
 
-    def _begin_edit(self, message: Message) -> None:
+    def _draft(self, message: Message) -> None:
         entry, where = self._editable(message)
         answer: Message = {"kind": "draft", "path": message["path"]}
         try:
@@ -171,7 +157,7 @@ class PageInput:
             answer["problem"] = str(error)
         self._answer(message, answer)
 
-    def _store_draft(self, message: Message) -> None:
+    def _typed(self, message: Message) -> None:
         """Store the text being typed, so that it survives a page that is closed or reloaded."""
         (_, where), text = self._editable(message), message.get("text")
         before = len(self.drafts)
@@ -215,23 +201,29 @@ class PageInput:
     # ---- breakpoints -------------------------------------------------------------------------------------------------
 
     @property
-    def _offers(self) -> tuple[Offer, ...]:
+    def _choices(self) -> tuple[Offer, ...]:
         """The breakpoints that a person may choose from. On the loop of the runs."""
         handle = self._session.handle
         keys = () if handle is None else handle.state
         return offers_of(self._session.model.activity.nodes, self._message_types, keys)
 
-    def _send_offers(self, message: Message) -> None:
-        offers = [(each.sort, each.label, each.options, each.asks) for each in self._offers]
-        self._answer(message, {"kind": "offers", "offers": offers}, "top")
+    def _offers(self, message: Message) -> None:
+        def send() -> None:
+            offers = [(each.sort, each.label, each.options, each.asks) for each in self._choices]
+            self._answer(message, {"kind": "offers", "offers": offers}, "top")
 
-    def _set_breakpoint(self, message: Message) -> None:
-        try:
-            where = where_of(self._offers, message["sort"], message["choice"], message.get("value"))
-            self._session.break_at(where, once=message.get("once") is True)
-        except (NotebookError, LookupError, ValueError) as error:
-            problem = esc(error.args[0] if error.args else error, into="line", limit=400)
-            self._answer(message, {"kind": "problem", "text": problem}, "top")
+        self._session.soon(send)
+
+    def _break(self, message: Message) -> None:
+        def set_it() -> None:
+            try:
+                where = where_of(self._choices, message["sort"], message["choice"], message.get("value"))
+                self._session.break_at(where, once=message.get("once") is True)
+            except (NotebookError, LookupError, ValueError) as error:
+                problem = esc(error.args[0] if error.args else error, into="line", limit=400)
+                self._answer(message, {"kind": "problem", "text": problem}, "top")
+
+        self._session.soon(set_it)
 
     def _break_node(self, message: Message) -> None:
         breaks = self._tabs.content_at(message["stamp"]).breaks
@@ -241,10 +233,6 @@ class PageInput:
     def _unbreak(self, message: Message) -> None:
         if any(each.id == message["id"] for each in self._session.model.board.all):
             self._session.clear(message["id"])
-
-    def _toggle_breakpoint(self, executor_id: str, kind: str) -> None:
-        points = self._session.model.board.all
-        self._break_at(executor_id, kind, on=all((each.kind, each.where) != (kind, executor_id) for each in points))
 
     def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
         """Set or remove the breakpoint before or after an executor."""

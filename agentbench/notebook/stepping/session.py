@@ -147,14 +147,9 @@ class StepperSession:
             self._on_event("status", self._statuses.popleft())
 
     def begin(self, change: Change, *, through: bool = False) -> EngineFuture[None]:
-        """Change the model and start carrying out the instruction that follows.
+        """Change the model and start carrying out the instruction that follows; raises what the model's method raises.
 
-        Args:
-            change: The request; raises what the method of the model raises.
-            through: Whether the work ends only when the run does not wait for a person any more.
-
-        Returns:
-            A future of that work.
+        With `through`, the work ends only when the run does not wait for a person any more.
         """
         instruction = self.dispatch(change)
         self.end_wait()
@@ -194,13 +189,7 @@ class StepperSession:
     # ---- breakpoints, from any thread --------------------------------------------------------------------------------
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        """Set a breakpoint, or return the same one if it is set already.
-
-        Raises:
-            ValueError: There is no such executor, or the number is negative.
-            TypeError: A run cannot pause at `where`, or `when` is no function.
-            StepperClosed: The stepper was closed.
-        """
+        """Set a breakpoint, or return the same one if it is set already; raises what `Stepper.break_at` raises."""
         with self._lock:
             self.model.require_open()
             new = self._breakpoint(where, when=when, once=once)
@@ -211,13 +200,7 @@ class StepperSession:
             return new
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Remove breakpoints: one, those at a place, those with an id, or all.
-
-        Raises:
-            ValueError: `where` names neither an executor nor a breakpoint.
-            TypeError: A run cannot pause at `where`.
-            StepperClosed: The stepper was closed.
-        """
+        """Remove breakpoints: one, those at a place, the one with an id, or all; raises what `Stepper.clear` raises."""
         with self._lock:
             known = self.model.board.all
             if where is None:
@@ -241,15 +224,7 @@ class StepperSession:
     # ---- the loop of the runs ----------------------------------------------------------------------------------------
 
     async def open(self, start: Start) -> None:
-        """Start a run.
-
-        Args:
-            start: Makes the handle.
-
-        Raises:
-            GraphMismatchError: The checkpoint belongs to another graph; `differences` has the differences.
-            WorkflowCheckpointException: The checkpoint cannot be loaded.
-        """
+        """Start a run; raises what `stepper` raises for its checkpoint."""
         handle = await start(self.note_down)
         try:
             begin = handle.started_from
@@ -331,12 +306,7 @@ class StepperSession:
         return {key: value for key, value in held.state.items() if not key.startswith("_")}
 
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
-        """Check an edit of a checkpoint, and stage it there.
-
-        Args:
-            path: Path of the value.
-            value: The new value.
-            checkpoint_id: The checkpoint that is edited, `None` for the displayed one.
+        """Check an edit of a checkpoint, `None` for the displayed one, and stage it there.
 
         Raises:
             InvalidEdit: There is no such path, or the value does not fit.
@@ -358,14 +328,7 @@ class StepperSession:
         workflow: Any = None,
         **more: Any,
     ) -> WorkflowRun:
-        """Start a new run from a checkpoint, on another instance; this run stays as it is.
-
-        Args:
-            checkpoint: Where it begins, `None` for the displayed checkpoint.
-            edits: Values by path, `None` for the staged edits of that checkpoint.
-            workflow: The instance, `None` for a copy of the one that runs.
-            more: Further arguments of `WorkflowRun.fork`.
-        """
+        """Start a new run from a checkpoint, on another instance; `Stepper.fork` documents the arguments."""
         with self._lock:
             self.model.require("fork")
             wanted = id_of(checkpoint or self.model.line.displayed_id or "")
@@ -434,8 +397,7 @@ class StepperSession:
         self.dispatch(lambda model: model.fail(outcome))
 
     async def _check_breakpoints(self, instruction: CheckBreakpoints) -> Instruction | None:
-        run = self._require_run()
-        reports = self.model.reports
+        run, reports = self._require_run(), self.model.reports
         hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
         return self.dispatch(lambda model: model.take_hits(hits))
 

@@ -103,7 +103,7 @@ function makeFacts(facts, breaks, say) {
     const box = node("input", { type: "checkbox" });
     box.checked = breaks[when];
     box.disabled = !breaks.enabled;
-    box.addEventListener("change", () => say({ kind: "breakNode", when, on: box.checked }));
+    box.addEventListener("change", () => say({ kind: "break_node", when, on: box.checked }));
     return node("label", { class: "abs-check" }, box, label);
   });
   return [list, node("div", { class: "abs-checks" }, ...checks)];
