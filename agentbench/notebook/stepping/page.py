@@ -114,15 +114,15 @@ class StepperPage:
         """
         with TRAIT_LOCK:
             self.show_top(screen)
-            if screen.log_total > self._log_total:
-                self.send("log", log_message(screen, screen.log_total - self._log_total))
-                self._log_total = screen.log_total
-            if screen.content.stamp != self._stamp:
-                self.send("side", side_message(screen))
-                self._stamp = screen.content.stamp
             if self._panel is not None:
                 self._panel.update(screen.states, screen.badges)
                 self._panel.flush()
+            if screen.content.stamp != self._stamp:
+                self.send("side", side_message(screen))
+                self._stamp = screen.content.stamp
+            if screen.log_total > self._log_total:
+                self.send("log", log_message(screen, screen.log_total - self._log_total))
+                self._log_total = screen.log_total
             if self._requests.show(screen, screen.supersteps) and focus is not None:
                 self.send("top", {"kind": "focusRequest", "view": focus})
 

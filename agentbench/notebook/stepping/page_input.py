@@ -1,8 +1,8 @@
 """What people do on the pages of a stepper: messages of a page become changes of the model, and answers to the page.
 
 Each message has a `kind`, which names a method, the fields that `_FIELDS` names, and `view`, the id of the view that
-sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited` to the side,
-`offers` and `problem` to the top.
+sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited` to the
+side, `offers` and `problem` to the top.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def _waiting(model: StepperModel) -> Banner:
     askers = dict.fromkeys(request.source_executor_id for request in model.facts.requests)
     who = ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in askers)
     then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
-    return Banner("waiting", f"{who} asks for an answer, below. After it {then}.")
+    verb = "is" if len(askers) == 1 else "are"
+    return Banner("waiting", f"{who} {verb} waiting for an answer, below. Then {then}.")
 
 
 def _result(model: StepperModel) -> Banner:
