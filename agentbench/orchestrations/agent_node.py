@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from agentbench._copying import isolate_or_same
 from agentbench.agents.agent.as_tool import run_streamed
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun, resolve_agent_id
 from agentbench.agents.sessions.session import AgentSession
@@ -106,8 +107,8 @@ class AgentNode(Executor):
             else:
                 response = await run_streamed(self.agent, messages, take, **kwargs)
         except UserInputRequiredException as raised:
-            asked = Message("assistant", raised.contents, author_name=self.agent.name)
-            return AgentReply(AgentResponse(messages=[asked]), _by_id(raised.contents), was_raised=True)
+            message = Message("assistant", raised.contents, author_name=self.agent.name)
+            return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
         requests.update(_by_id(response.user_input_requests))
         return AgentReply(response, requests)
 
@@ -152,7 +153,7 @@ class AgentNode(Executor):
             "agent_session": {
                 "session_id": session.session_id,
                 "service_session_id": session.service_session_id,
-                "state": session.state,
+                "state": isolate_or_same(session.state),
             },
             "pending_agent_requests": {**self._pending},
             "pending_responses_to_agent": [*self._answers],

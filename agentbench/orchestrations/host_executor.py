@@ -161,8 +161,8 @@ class AgentHostExecutor(AgentNode):
         """Run the agent, then send everything and the token on, or raise what has to be answered before."""
         options = self.options
         emits = options.emit_agent_update_events if token.emit_events is None else token.emit_events
-        seen = reassigned(messages, self) if options.reassign_other_agents_as_users else messages
-        reply = await self._call_agent(seen, ctx, ctx.yield_output if emits else None)
+        inputs = reassigned(messages, self) if options.reassign_other_agents_as_users else messages
+        reply = await self._call_agent(inputs, ctx, ctx.yield_output if emits else None)
         if options.emit_agent_response_events and not reply.was_raised:
             await ctx.yield_output(reply.response)
         answers = messages[:1] if self._token is not None else []

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -231,5 +234,57 @@ async def test_a_saved_state_does_not_change_with_the_node():
     workflow = WorkflowBuilder(node).build()
     saved = await node.on_checkpoint_save()
     await workflow.run("hi")
-    assert (saved["cache"], saved["full_conversation"]) == ([], [])
-    assert len((await node.on_checkpoint_save())["full_conversation"]) == 2
+    assert (saved["cache"], saved["full_conversation"], saved["agent_session"]["state"]) == ([], [], {})
+    before = await node.on_checkpoint_save()
+    await workflow.run("again")
+    assert len(before["agent_session"]["state"]["in_memory"]["messages"]) == 2
+
+
+IN_ANOTHER_PROCESS = """
+import asyncio, sys
+from agentbench import FileCheckpointStorage
+
+async def main():
+    storage = FileCheckpointStorage(sys.argv[1])
+    saved = await storage.get_latest(workflow_name="office")
+    assert "agentbench.agents.agent" not in sys.modules
+    from tests.orchestrations.test_agent_requests import approve, office
+    first, clerk, workflow = office(storage)
+    first.client.answers = ["all sent"]
+    answers = {key: approve(event) for key, event in saved.pending_request_info_events.items()}
+    done = await workflow.run(checkpoint_id=saved.checkpoint_id, responses=answers)
+    print([output.text for output in done.outputs], clerk.client.asked[0].texts[0])
+
+asyncio.run(main())
+"""
+
+READ_ALONE = """
+import asyncio, sys
+from agentbench import FileCheckpointStorage
+
+async def main():
+    for saved in await FileCheckpointStorage(sys.argv[1]).list_checkpoints(workflow_name="office"):
+        print([(type(one.data).__name__, one.source_id) for sent in saved.messages.values() for one in sent])
+
+asyncio.run(main())
+"""
+
+
+def run_script(script: str, *arguments: object) -> str:
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+async def test_a_process_that_knows_only_the_storage_answers_and_goes_on(tmp_path):
+    await office(FileCheckpointStorage(tmp_path))[2].run("Invite them.")
+    assert run_script(IN_ANOTHER_PROCESS, tmp_path) == "['all sent', 'CLERK'] Invite them.\n"
+    # What agents sent each other is read without the workflow, too.
+    assert run_script(READ_ALONE, tmp_path).splitlines() == [
+        "[]",
+        "[('Content', 'internal:secretary'), ('Content', 'internal:secretary')]",
+        "[('AgentExecutorResponse', 'secretary')]",
+        "[('AgentExecutorResponse', 'clerk')]",
+        "[]",
+    ]
