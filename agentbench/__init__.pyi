@@ -155,6 +155,7 @@ from agentbench.exceptions import EdgeDuplicationError as EdgeDuplicationError
 from agentbench.exceptions import EvalNotPassedError as EvalNotPassedError
 from agentbench.exceptions import ExecutorTimeoutError as ExecutorTimeoutError
 from agentbench.exceptions import FormInvalid as FormInvalid
+from agentbench.exceptions import FunctionCheckpointError as FunctionCheckpointError
 from agentbench.exceptions import GraphCompileError as GraphCompileError
 from agentbench.exceptions import GraphConnectivityError as GraphConnectivityError
 from agentbench.exceptions import GraphError as GraphError
@@ -292,6 +293,12 @@ from agentbench.workflows.executors.options import ExecutorPolicy as ExecutorPol
 from agentbench.workflows.executors.options import RunOptions as RunOptions
 from agentbench.workflows.executors.runner_context import RunnerContext as RunnerContext
 from agentbench.workflows.executors.state import State as State
+from agentbench.workflows.functional.context import RunContext as RunContext
+from agentbench.workflows.functional.context import get_run_context as get_run_context
+from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow as FunctionalWorkflow
+from agentbench.workflows.functional.functional_workflow import workflow as workflow
+from agentbench.workflows.functional.step import StepWrapper as StepWrapper
+from agentbench.workflows.functional.step import step as step
 from agentbench.workflows.graph.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflows.graph.boundary import BoundaryHook as BoundaryHook
 from agentbench.workflows.graph.boundary import BoundaryOutcome as BoundaryOutcome

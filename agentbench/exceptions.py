@@ -465,6 +465,10 @@ class GraphMismatchError(WorkflowCheckpointException):
         super().__init__(message, inner_exception, log_level)
 
 
+class FunctionCheckpointError(WorkflowCheckpointException, ValueError):
+    """A checkpoint was made by another version of a workflow function, or holds what none makes."""
+
+
 class ValidationTypeEnum(str, Enum):
     """The rule that a graph breaks."""
 

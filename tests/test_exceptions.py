@@ -56,6 +56,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "WorkflowCheckpointException": (x.WorkflowRunnerException,),
     "CheckpointNotFoundError": (x.WorkflowCheckpointException,),
     "GraphMismatchError": (x.WorkflowCheckpointException,),
+    "FunctionCheckpointError": (x.WorkflowCheckpointException, ValueError),
     "UnknownStoredTypeError": (x.WorkflowCheckpointException,),
     "UnstorableValueError": (x.WorkflowCheckpointException, TypeError),
     "WorkflowValidationError": (x.WorkflowException,),

@@ -199,7 +199,7 @@ class Workflow(WorkflowDefinition):
             Exception: what a handler raised, as is.
         """
         message = _data_of(message)
-        _check_combination(message, responses, checkpoint_id)
+        check_combination(message, responses, checkpoint_id)
         self.require_free()
         options = _check_options(options)
         is_traced = is_tracing()
@@ -389,7 +389,8 @@ def _id_of(checkpoint: CheckpointInfo | str) -> str:
     return id_of(checkpoint)
 
 
-def _check_combination(message: Any, responses: object, checkpoint_id: object) -> None:
+def check_combination(message: Any, responses: object, checkpoint_id: object) -> None:
+    """Raise ValueError unless exactly one kind of input is there; responses may come with a checkpoint."""
     if message is not None and responses is not None:
         msg = "message and responses cannot be combined: answer first, or start a new run with the message."
         raise ValueError(msg)

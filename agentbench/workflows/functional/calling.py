@@ -1,0 +1,67 @@
+"""How functions are called with a context that their callers do not pass, and recognized when they are called again."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.writer import JsonWriter
+
+
+class ContextFunction:
+    """An async function, of whose parameters one may be for the context: it is named `ctx`, or a `RunContext`.
+
+    Raises:
+        TypeError: It is not async.
+    """
+
+    def __init__(self, function: Callable[..., Any], what: str) -> None:
+        if not inspect.iscoroutinefunction(function):
+            msg = f"{what} {getattr(function, '__name__', function)!r} is not async. Define it with async def."
+            raise TypeError(msg)
+        self.function = function
+        parameters = list(inspect.signature(function).parameters.values())
+        found = (i for i, p in enumerate(parameters) if p.name == "ctx" or _names_context(p.annotation))
+        self._place = next(found, None)
+        self._context = None if self._place is None else parameters[self._place]
+        #: The parameters that callers fill.
+        self.parameters = [p for p in parameters if p is not self._context]
+
+    def call(self, context: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call it with these arguments, and the context in its own place."""
+        if self._context is None or self._place is None or self._context.name in kwargs:
+            return self.function(*args, **kwargs)
+        if self._context.kind is not inspect.Parameter.KEYWORD_ONLY and len(args) >= self._place:
+            return self.function(*args[: self._place], context, *args[self._place :], **kwargs)
+        return self.function(*args, **kwargs, **{self._context.name: context})
+
+
+def _names_context(annotation: object) -> bool:
+    return re.search(r"\bRunContext\b", str(annotation)) is not None  # text, where annotations are not evaluated
+
+
+def fingerprint(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Return a digest of arguments, the same in every process; None where some cannot be stored."""
+    try:
+        text = JsonWriter().write([list(args), dict(kwargs)])
+    except (UnstorableValueError, RecursionError):
+        return None
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of what a function does: comments, layout, decorators and docstring do not count."""
+    try:
+        definition: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        body = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
+        text = "\n".join(map(ast.unparse, [definition.args, *body]))
+    except (OSError, SyntaxError, TypeError):  # no source, as in exec()
+        code = inspect.unwrap(function).__code__
+        text = repr((code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)]))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

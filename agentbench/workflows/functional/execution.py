@@ -1,0 +1,273 @@
+"""One run of a workflow function: its steps, its requests, and what is remembered of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from agentbench._copying import isolate_or_same
+from agentbench._signatures import is_instance_of
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.exceptions import FunctionCheckpointError, WorkflowRunnerException
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.functional.calling import ContextFunction, fingerprint
+from agentbench.workflows.functional.context import ACTIVE, RunContext, RunPending
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.persist.snapshot import restore_checkpoint
+from agentbench.workflows.persist.writer import CheckpointWriter
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses, id_of_request
+
+logger = logging.getLogger("agentbench")
+
+# Reserved keys of the state, for what is remembered.
+STEP_RESULTS = "_step_cache"
+STEP_ARGUMENTS = "_step_arguments"
+STEP_REQUESTS = "_step_cache_auto_request_info_counts"
+ANSWERS = "_request_info_answers"
+MESSAGE = "_original_message"
+
+
+class FunctionExecution(Execution):
+    """Calls the function once; what a resumed run has done before is remembered, not done again."""
+
+    def __init__(
+        self, function: ContextFunction, graph: Graph, run_state: Any, run_input: RunInput, **settings: Any
+    ) -> None:
+        super().__init__(graph, run_state, run_input, RunOptions(), **settings)
+        self._function = function
+        self._request_count = 0
+        self._saving = asyncio.Lock()
+        #: The tasks in which steps are running.
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._before: tuple[dict[str, Any], dict[str, WorkflowEvent[Any]]] = {}, {}
+        # By the key of the step: its results, digests of its arguments, how many requests without an id it made.
+        self._results: dict[str, Any] = {}
+        self._arguments: dict[str, str | None] = {}
+        self._requests: dict[str, int] = {}
+        self._answers: dict[str, Any] = {}
+
+    # ---- the run ---------------------------------------------------------------------------------
+
+    async def _advance(self) -> bool:
+        run_state = self.run.run_state
+        self._before = run_state.state.export_state(), dict(run_state.requests)
+        try:
+            await self._begin()
+            await self._call()
+        except Exception as error:
+            self._restore_before()
+            self._fail(error)
+            raise
+        except BaseException:
+            self._restore_before()
+            self.break_off()
+            raise
+        return False
+
+    async def _begin(self) -> None:
+        run_state, run_input = self.run.run_state, self._input
+        if run_input.checkpoint_id is not None:
+            await self._restore(run_input.checkpoint_id)
+        responses: dict[str, Any] = {}
+        if run_input.responses is not None:
+            responses = _accept(run_state.requests, run_input.responses)
+        if run_input.message is not ABSENT or (run_input.responses is None and run_input.checkpoint_id is None):
+            run_state.reset()
+        self.begun = True
+        run_state.log = self.log
+        if self._traced_as is not None:
+            self.run.trace(self._traced_as)
+        if run_input.storage is not None:
+            self.runner.writer = CheckpointWriter(self.run, run_input.storage)
+        self.log.begin(0)
+        if self.runner.writer is not None:
+            await self.runner.writer.load_head(is_answer=bool(responses))
+        for request_id, response in responses.items():
+            request = run_state.requests[request_id]
+            if response is None and not is_instance_of(None, request.response_type):
+                self.log.append(
+                    WorkflowEvent.warning(f"The response to request {request_id!r} is None.", request.source_id)
+                )
+        run_state.requests = {}
+        self._remember(responses)
+
+    def _remember(self, responses: Mapping[str, Any]) -> None:
+        """Take over what earlier runs remembered, and the new responses."""
+        state = self.run.state
+        self._results = dict(state.get(STEP_RESULTS, {}))
+        self._arguments = dict(state.get(STEP_ARGUMENTS, {}))
+        self._requests = dict(state.get(STEP_REQUESTS, {}))
+        self._answers = {**state.get(ANSWERS, {}), **responses}
+        if self._input.message is not ABSENT:
+            state.set(MESSAGE, self._input.message)
+        state.set(STEP_RESULTS, self._results)
+        state.set(STEP_ARGUMENTS, self._arguments)
+        state.set(STEP_REQUESTS, self._requests)
+        state.set(ANSWERS, self._answers)
+
+    async def _call(self) -> None:
+        """Call the function, and end the run with its result or with the requests that it made."""
+        message = self.run.state.get(MESSAGE, ABSENT)
+        context = RunContext(self)
+        token = ACTIVE.set(context)
+        result = None
+        try:
+            result = await self._function.call(context, () if message is ABSENT else (isolate_or_same(message),), {})
+        except Exception:
+            await self._end_steps(cancel=True)
+            raise
+        except BaseException as error:
+            if not _is_pending(error):
+                raise
+        finally:
+            ACTIVE.reset(token)
+        await self._end_steps(cancel=False)
+        run_state = self.run.run_state
+        is_pending = bool(run_state.requests)
+        if result is not None and not is_pending:
+            name = self.run.graph.name
+            self.log.append(WorkflowEvent("output", result, origin=WorkflowEventSource.FRAMEWORK, executor_id=name))
+        await self._save("interrupt" if is_pending else "step")
+        run_state.raised = []
+        if not is_pending:
+            for key in (STEP_RESULTS, STEP_ARGUMENTS, STEP_REQUESTS, ANSWERS, MESSAGE):
+                run_state.state.committed.pop(key, None)
+        self._end()
+
+    async def _end_steps(self, *, cancel: bool) -> None:
+        """Wait for steps that still run in tasks of their own, so that their results are remembered; or cancel them."""
+        while others := {task for task in self._tasks if task is not asyncio.current_task()}:
+            for task in others if cancel else ():
+                task.cancel()
+            await asyncio.wait(others)
+
+    def _restore_before(self) -> None:
+        """Put back the state and the requests of before the run, which can then be answered again."""
+        state, requests = self._before
+        self.run.state.clear()
+        self.run.state.import_state(state)
+        self.run.run_state.requests = requests
+        self.run.run_state.raised = []
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    async def _save(self, source: str, step_name: str | None = None) -> None:
+        self.run.state.commit()
+        writer, run_state = self.runner.writer, self.run.run_state
+        if writer is None:
+            return
+        async with self._saving:
+            info = await writer.save(source, writers=() if step_name is None else (step_name,))
+            if info is not None:
+                run_state.last_checkpoint_id = info.checkpoint_id
+
+    async def _restore(self, checkpoint_id: str) -> None:
+        storage, graph = self._input.storage, self.run.graph
+        if storage is None:
+            msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to the workflow."
+            raise ValueError(msg)
+        checkpoint = await load_checkpoint(storage, checkpoint_id)
+        if checkpoint.graph_signature_hash != graph.signature_hash:
+            msg = (
+                f"Checkpoint {checkpoint_id!r} was made by another version of workflow function {graph.name!r}: its "
+                "name, its steps or its code were different. Use the function as it was, or start a new run."
+            )
+            raise FunctionCheckpointError(msg)
+        for key in checkpoint.state.get(STEP_RESULTS, {}):
+            name, _, number = str(key).rpartition("::")
+            if not (name and number.isdecimal()):
+                msg = f"Checkpoint {checkpoint_id!r} has a result for the step {key!r}; expected '<name>::<number>'."
+                raise FunctionCheckpointError(msg)
+        await restore_checkpoint(graph, self.run.run_state, checkpoint)
+
+    # ---- steps and requests ----------------------------------------------------------------------
+
+    async def run_step(
+        self, name: str, function: ContextFunction, context: RunContext, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return the result of a step, which is called unless its result is remembered."""
+        key = f"{context.prefix}{name}::{context.calls[name]}"
+        context.calls[name] += 1
+        arguments = fingerprint(args, kwargs)
+        if key in self._results:
+            return self._remembered_result(name, key, arguments, context)
+        call = isolate_or_same({"args": args, "kwargs": kwargs}) if args or kwargs else None
+        self.log.append(WorkflowEvent.executor_invoked(name, call))
+        inner = RunContext(self, f"{key}/")
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.append(task)
+        token = ACTIVE.set(inner)
+        try:
+            result = await function.call(inner, args, kwargs)
+        except Exception as error:
+            self.log.append(
+                WorkflowEvent.executor_failed(name, WorkflowErrorDetails.from_exception(error, executor_id=name))
+            )
+            raise
+        finally:
+            ACTIVE.reset(token)
+            if task is not None:
+                self._tasks.remove(task)
+        self._results[key] = isolate_or_same(result)
+        self._arguments[key] = arguments
+        self._requests[key] = inner.requests
+        context.requests += inner.requests
+        self.log.append(WorkflowEvent.executor_completed(name, isolate_or_same(result)))
+        await self._save("step", name)
+        return result
+
+    def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
+        known = self._arguments.get(key)
+        if known is not None and arguments is not None and known != arguments:
+            msg = (
+                f"Step {key!r} was called with other arguments than when its result was remembered, so the result does "
+                "not fit. The function has to call its steps in the same order with the same arguments each time: put "
+                "what differs from time to time, such as the clock, into steps of their own."
+            )
+            raise WorkflowRunnerException(msg)
+        self._request_count += self._requests.get(key, 0)
+        context.requests += self._requests.get(key, 0)
+        result = isolate_or_same(self._results[key])
+        self.log.append(WorkflowEvent.executor_bypassed(name, result))
+        return result
+
+    def next_request_id(self) -> str:
+        """Return the id of the next request without one of its own."""
+        self._request_count += 1
+        return f"auto::{self._request_count - 1}"
+
+    def request(self, request_id: str, data: Any, response_type: Any) -> Any:
+        """Return the response to a request, or raise the request, which ends the function."""
+        if request_id in self._answers:
+            return self._answers[request_id]
+        self.run.open_request(WorkflowEvent.request_info(request_id, self.run.graph.name, data, response_type))
+        raise RunPending(request_id)
+
+
+def _is_pending(error: BaseException) -> bool:
+    """Whether an exception says no more than that responses are needed; a `TaskGroup` raises several as one."""
+    if isinstance(error, RunPending):
+        return True
+    several = getattr(error, "exceptions", ())
+    return bool(several) and all(map(_is_pending, several))
+
+
+def _accept(requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the responses to open requests, checked; others may be those of earlier rounds."""
+    accepted: dict[str, Any] = {}
+    for key, response in responses.items():
+        request = requests.get(id_of_request(key))
+        if request is not None:
+            known = {request.request_id: request}
+            accepted |= {request.request_id: None} if response is None else check_responses(known, {key: response})
+    if not accepted:
+        msg = (
+            f"None of the responses {', '.join(map(repr, map(id_of_request, responses)))} belongs to an open request; "
+            f"open are: {', '.join(requests) or 'none'}."
+        )
+        raise ValueError(msg)
+    return accepted

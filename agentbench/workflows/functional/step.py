@@ -1,0 +1,80 @@
+"""Steps: functions whose results a run remembers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar, overload
+
+from agentbench.workflows.functional.calling import ContextFunction
+from agentbench.workflows.functional.context import ACTIVE
+
+ResultT = TypeVar("ResultT")
+
+
+class StepWrapper(Generic[ResultT]):
+    """An async function as a step of workflow functions; usually made by `@step`.
+
+    Inside a run its result is remembered: where the function of the workflow is called again, to go on after a response
+    or from a checkpoint, the step is not. Outside of a run it is just the function.
+
+    Args:
+        func: The function, with any parameters; one named `ctx` or annotated `RunContext` gets the context.
+        name: What events and checkpoints call it; by default the function's name.
+
+    Raises:
+        TypeError: The function is not async.
+
+    Example:
+        >>> fetch = StepWrapper(fetch_page, name="fetch")
+    """
+
+    __name__: str
+
+    def __init__(self, func: Callable[..., Coroutine[Any, Any, ResultT]], *, name: str | None = None) -> None:
+        self._function = ContextFunction(func, "Step")
+        functools.update_wrapper(self, func)
+        self.name: str = name or func.__name__
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> ResultT:
+        """Return the result of the function, or the one that is remembered of the same call."""
+        context = ACTIVE.get()
+        result: ResultT
+        if context is None:
+            result = await self._function.function(*args, **kwargs)
+        else:
+            result = await context.execution.run_step(self.name, self._function, context, args, kwargs)
+        return result
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Bind to an instance, as a method does."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"StepWrapper({self.name!r})"
+
+
+@overload
+def step(func: Callable[..., Coroutine[Any, Any, ResultT]]) -> StepWrapper[ResultT]: ...
+@overload
+def step(
+    func: None = None, *, name: str | None = None
+) -> Callable[[Callable[..., Coroutine[Any, Any, ResultT]]], StepWrapper[ResultT]]: ...
+def step(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Make a step of a workflow function: `@step` or `@step(name="...")`.
+
+    Args:
+        func: An async function.
+        name: What events and checkpoints call it; by default the function's name.
+
+    Raises:
+        TypeError: The function is not async.
+
+    Example:
+        >>> @step
+        ... async def summarize(text: str) -> str:
+        ...     return (await agent.run(f"Summarize: {text}")).text
+    """
+    if func is None:
+        return lambda f: StepWrapper(f, name=name)
+    return StepWrapper(func, name=name)

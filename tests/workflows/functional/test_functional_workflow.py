@@ -1,0 +1,449 @@
+"""Workflows that are Python functions."""
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    FileCheckpointStorage,
+    FunctionalWorkflow,
+    FunctionCheckpointError,
+    InMemoryCheckpointStorage,
+    RunContext,
+    StepWrapper,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+    WorkflowEvent,
+    WorkflowRunnerException,
+    WorkflowRunState,
+    get_run_context,
+    step,
+    workflow,
+)
+
+calls: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _no_calls() -> None:
+    calls.clear()
+
+
+@step
+async def upper(text: str) -> str:
+    calls.append(f"upper {text}")
+    return text.upper()
+
+
+@step(name="twice")
+async def double(ctx: RunContext, text: str) -> str:
+    assert ctx is get_run_context()
+    calls.append(f"double {text}")
+    return text * 2
+
+
+@workflow
+async def ask(text: str, ctx: RunContext) -> str:
+    """Ask in between.
+
+    At length.
+    """
+    loud = await upper(text)
+    answer = await ctx.request_info({"about": loud}, str)
+    return await double(loud + answer)
+
+
+def types_of(result: Any) -> list[str]:
+    return [event.type for event in result]
+
+
+async def test_what_the_function_returns_is_the_output():
+    @workflow
+    async def both(text: str) -> list[str]:
+        return [text, text]
+
+    result = await both.run("a")
+    assert [(e.type, e.executor_id, e.data) for e in result] == [("output", "both", ["a", "a"])]
+    assert result.get_final_state() == WorkflowRunState.IDLE
+
+
+async def test_no_result_is_no_output():
+    @workflow(name="quiet", description="says nothing")
+    async def nothing() -> None:
+        pass
+
+    assert (nothing.name, nothing.description) == ("quiet", "says nothing")
+    assert list(await nothing.run()) == []
+    with pytest.raises(ValueError, match="takes no message"):
+        await nothing.run("a")
+
+
+async def test_a_run_waits_for_a_response_and_goes_on_past_remembered_steps():
+    first = await ask.run("a")
+    assert types_of(first) == ["executor_invoked", "executor_completed", "request_info"]
+    assert first.get_final_state() == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    (request,) = first.get_request_info_events()
+    assert (request.request_id, request.data, request.source_executor_id) == ("auto::0", {"about": "A"}, "ask")
+    second = await ask.run(responses={"auto::0": "bb"})
+    assert types_of(second) == ["executor_bypassed", "executor_invoked", "executor_completed", "output"]
+    assert second.get_outputs() == ["AbbAbb"]
+    assert calls == ["upper a", "double Abb"]
+    assert second.get_final_state() == WorkflowRunState.IDLE
+    with pytest.raises(ValueError, match="open are: none"):
+        await ask.run(responses={"auto::0": "bb"})
+
+
+async def test_events_of_steps_have_arguments_and_results():
+    result = await ask.run("a")
+    assert [(e.executor_id, e.data) for e in result][:2] == [("upper", {"args": ("a",), "kwargs": {}}), ("upper", "A")]
+
+
+async def test_responses_of_earlier_rounds_are_remembered():
+    @workflow
+    async def twice(ctx: RunContext) -> Any:
+        return await ctx.request_info("1?", str) + await ctx.request_info("2?", str, request_id="second")
+
+    await twice.run()
+    (request,) = (await twice.run(responses={"auto::0": "a"})).get_request_info_events()
+    assert request.request_id == "second"
+    assert (await twice.run(responses={"second": "b", "auto::0": "ignored"})).get_outputs() == ["ab"]
+
+
+async def test_responses_are_checked():
+    await ask.run("a")
+    with pytest.raises(ValueError, match="expected str"):
+        await ask.run(responses={"auto::0": 5})
+    with pytest.raises(ValueError, match="open are: auto::0"):
+        await ask.run(responses={"other": "b"})
+    assert (await ask.run(responses={"auto::0": "b"})).get_outputs() == ["ABAB".replace("B", "b")]
+
+
+async def test_none_is_a_response_with_a_warning():
+    @workflow
+    async def echo(ctx: RunContext) -> list[Any]:
+        return [await ctx.request_info(data="?", response_type=str)]
+
+    await echo.run()
+    result = await echo.run(responses={"auto::0": None})
+    assert result.get_outputs() == [[None]]
+    assert "is None" in result.warnings[0]
+
+
+@pytest.mark.parametrize("storage_of", [lambda _: InMemoryCheckpointStorage(), FileCheckpointStorage])
+async def test_a_run_that_failed_goes_on_from_its_last_checkpoint(storage_of, tmp_path):
+    broken = [True]
+
+    @step
+    async def second(text: str) -> str:
+        if broken:
+            raise KeyError("network")
+        return text + "!"
+
+    @workflow
+    async def pair(text: str) -> str:
+        return await second(await upper(text))
+
+    storage = storage_of(tmp_path)
+    with pytest.raises(KeyError):
+        await pair.run("a", checkpoint_storage=storage)
+    latest = await storage.get_latest(workflow_name="pair")
+    assert latest is not None
+    broken.clear()
+    result = await pair.run(checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage)
+    assert types_of(result) == ["executor_bypassed", "executor_invoked", "executor_completed", "output"]
+    assert calls == ["upper a"]
+
+
+async def test_checkpoints_follow_each_step_and_the_end(tmp_path):
+    storage = FileCheckpointStorage(tmp_path)
+    await ask.run("a", checkpoint_storage=storage)
+    waiting = await storage.get_latest(workflow_name="ask")
+    assert waiting is not None
+    assert waiting.state["_step_cache"] == {"upper::0": "A"}
+    assert waiting.state["_original_message"] == "a"
+    other_process = FunctionalWorkflow(ask._function.function, name="ask", checkpoint_storage=storage)
+    result = await other_process.run(checkpoint_id=waiting.checkpoint_id, responses={"auto::0": "b"})
+    assert result.get_outputs() == ["AbAb"]
+    saved = sorted(await storage.list_checkpoints(workflow_name="ask"), key=lambda c: c.metadata["seq"])
+    assert [c.metadata["source"] for c in saved] == ["step", "interrupt", "step", "step"]
+    assert [c.iteration_count for c in saved] == [0] * 4
+    assert [c.previous_checkpoint_id for c in saved] == [None, *[c.checkpoint_id for c in saved[:-1]]]
+
+
+def make(body: str) -> FunctionalWorkflow:
+    space: dict[str, Any] = {"upper": upper}
+    exec(f"async def f(text, ctx):\n    {body}", space)
+    return FunctionalWorkflow(space["f"], name="f")
+
+
+async def test_a_checkpoint_of_another_version_of_the_function_is_refused():
+    storage = InMemoryCheckpointStorage()
+    before, same, after = (make(body) for body in ("return await upper(text)", "return await upper(text)", "return 1"))
+    await before.run("a", checkpoint_storage=storage)
+    latest = await storage.get_latest(workflow_name="f")
+    assert latest is not None
+    assert (await same.run(checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage)).get_outputs() == ["A"]
+    for kind in (FunctionCheckpointError, WorkflowCheckpointException, ValueError):
+        with pytest.raises(kind, match="another version"):
+            await after.run(checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage)
+
+
+def test_comments_and_docstrings_are_no_other_version():
+    def version() -> FunctionalWorkflow:
+        @workflow(name="f")
+        async def f(text: str) -> str:
+            """Say it."""
+            return text + "!"  # loud
+
+        return f
+
+    @workflow(name="f")
+    async def f(text: str) -> str:
+        return text + "!"
+
+    assert version().graph_signature_hash == f.graph_signature_hash
+
+
+async def test_malformed_keys_of_steps_are_refused():
+    storage = InMemoryCheckpointStorage()
+    await ask.run("a", checkpoint_storage=storage)
+    checkpoint = await storage.get_latest(workflow_name="ask")
+    assert checkpoint is not None
+    checkpoint.state["_step_cache"] = {"upper": "A"}
+    checkpoint.checkpoint_id = "edited"
+    await storage.save(checkpoint)
+    with pytest.raises(ValueError, match="'<name>::<number>'"):
+        await ask.run(checkpoint_id="edited", checkpoint_storage=storage)
+
+
+async def test_other_arguments_than_remembered_are_an_error():
+    texts = iter("ab")
+
+    @workflow
+    async def fickle(ctx: RunContext) -> Any:
+        await upper(next(texts))
+        return await ctx.request_info("?", str)
+
+    await fickle.run()
+    with pytest.raises(WorkflowRunnerException, match=r"'upper::0' was called with other arguments"):
+        await fickle.run(responses={"auto::0": "x"})
+
+
+async def test_steps_run_side_by_side_and_results_are_remembered_although_one_asks():
+    slow = asyncio.Event()
+
+    @step
+    async def wait(text: str) -> str:
+        calls.append("wait")
+        await slow.wait()
+        return text
+
+    @step
+    async def question(ctx: RunContext) -> str:
+        asyncio.get_running_loop().call_soon(slow.set)
+        return str(await ctx.request_info("?", str))
+
+    @workflow
+    async def both(ctx: RunContext) -> list[str]:
+        texts = list(await asyncio.gather(wait("a"), question(), upper("c")))
+        return [*texts, await ctx.request_info("more?", str)]
+
+    await both.run()
+    (more,) = (await both.run(responses={"auto::0": "b"})).get_request_info_events()
+    assert more.request_id == "auto::1"
+    assert (await both.run(responses={"auto::1": "d"})).get_outputs() == [["a", "b", "C", "d"]]
+    assert calls == ["wait", "upper c"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="task groups came with Python 3.11")
+async def test_requests_in_a_task_group_are_raised_together():
+    @workflow
+    async def grouped(ctx: RunContext) -> list[str]:
+        async with asyncio.TaskGroup() as group:  # type: ignore[attr-defined,unused-ignore]
+            tasks = [group.create_task(ctx.request_info(f"{n}?", str)) for n in range(2)]
+        return [task.result() for task in tasks]
+
+    requests = (await grouped.run()).get_request_info_events()
+    assert (await grouped.run(responses={r.request_id: r.data for r in requests})).get_outputs() == [["0?", "1?"]]
+
+
+async def test_a_step_inside_a_step_is_remembered_with_it():
+    @step
+    async def outer(text: str) -> str:
+        return await upper(text)
+
+    @workflow
+    async def nested(ctx: RunContext) -> list[str]:
+        return [await outer("a"), await upper("b"), await ctx.request_info("?", str)]
+
+    await nested.run()
+    result = await nested.run(responses={"auto::0": "c"})
+    assert result.get_outputs() == [["A", "B", "c"]]
+    assert types_of(result) == ["executor_bypassed", "executor_bypassed", "output"]
+
+
+async def test_a_failed_run_can_be_answered_again():
+    @workflow
+    async def fussy(ctx: RunContext) -> str:
+        answer: str = await ctx.request_info("?", str)
+        if await upper(answer) != "GOOD":
+            raise ValueError("bad")
+        return answer
+
+    await fussy.run()
+    with pytest.raises(ValueError, match="bad"):
+        await fussy.run(responses={"auto::0": "poor"})
+    assert (await fussy.run(responses={"auto::0": "good"})).get_outputs() == ["good"]
+
+
+async def test_user_code_cannot_catch_a_pending_request_by_accident():
+    @workflow
+    async def careful(ctx: RunContext) -> str:
+        try:
+            answer: str = await ctx.request_info("?", str)
+        except Exception:  # noqa: BLE001 - as users do
+            return "swallowed"
+        return answer
+
+    assert (await careful.run()).get_final_state() == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+async def test_events_are_live():
+    gate = asyncio.Event()
+
+    @step
+    async def last(text: str) -> str:
+        await gate.wait()
+        return text
+
+    @workflow
+    async def live(text: str, ctx: RunContext) -> str:
+        assert ctx.is_streaming()
+        loud = await upper(text)
+        await ctx.add_event(WorkflowEvent("custom", "now"))
+        return await last(loud)
+
+    stream = live.run("a", stream=True)
+    seen = []
+    async for event in stream:
+        seen.append(event.type)
+        if event.type == "custom":
+            gate.set()
+    assert [t for t in seen if t not in ("started", "status")] == [
+        *["executor_invoked", "executor_completed", "custom", "executor_invoked", "executor_completed", "output"],
+    ]
+    assert (await stream.get_final_response()).get_outputs() == ["A"]
+
+
+async def test_state_is_that_of_one_run_and_of_those_that_go_on_with_it():
+    @step
+    async def write(text: str, ctx: RunContext) -> None:
+        assert ctx.get_state("text") is None
+        ctx.set_state("text", text)
+
+    @workflow
+    async def note(text: str, ctx: RunContext) -> str:
+        await write(text)
+        await ctx.request_info("?", str)
+        return str(ctx.get_state("text"))
+
+    for text in "ab":
+        await note.run(text)
+        assert (await note.run(responses={"auto::0": "x"})).get_outputs() == [text]
+
+
+async def test_reserved_keys_of_state_are_refused():
+    @workflow
+    async def bad(ctx: RunContext) -> None:
+        ctx.set_state("_step_cache", {})
+
+    with pytest.raises(ValueError, match="reserved"):
+        await bad.run()
+
+
+async def test_one_run_at_a_time():
+    gate = asyncio.Event()
+
+    @workflow
+    async def slow(text: str) -> str:
+        await gate.wait()
+        return text
+
+    first = asyncio.create_task(slow.run("a"))
+    await asyncio.sleep(0)
+    with pytest.raises(WorkflowBusyError):
+        await slow.run("b")
+    gate.set()
+    assert (await first).get_outputs() == ["a"]
+    assert (await slow.run("b")).get_outputs() == ["b"]
+
+
+async def test_a_workflow_inside_a_step_works():
+    @workflow
+    async def inner(text: str) -> str:
+        return await upper(text)
+
+    @step
+    async def run_inner(text: str) -> str:
+        output: str = (await inner.run(text)).get_outputs()[0]
+        return output
+
+    @workflow
+    async def outer(text: str) -> str:
+        return await run_inner(text) + await upper("x")
+
+    result = await outer.run("a")
+    assert result.get_outputs() == ["AX"]
+    assert [e.executor_id for e in result if e.type == "executor_invoked"] == ["run_inner", "upper"]
+
+
+async def test_outside_of_a_workflow_a_step_is_its_function():
+    assert await upper("a") == "A"
+    assert get_run_context() is None
+    assert isinstance(upper, StepWrapper)
+    assert (upper.name, double.name) == ("upper", "twice")
+
+
+def test_signatures_are_checked():
+    with pytest.raises(ValueError, match="a, b"):
+
+        @workflow
+        async def two(a: str, b: str, ctx: RunContext) -> None: ...
+
+    with pytest.raises(TypeError, match="async def"):
+
+        @step  # type: ignore[arg-type]
+        def plain() -> None: ...
+
+    with pytest.raises(TypeError, match="async def"):
+
+        @workflow
+        def also_plain() -> None: ...
+
+
+async def test_arguments_of_run_are_those_of_any_workflow():
+    with pytest.raises(ValueError, match="needs a message"):
+        await ask.run()
+    with pytest.raises(ValueError, match="cannot be combined"):
+        await ask.run("a", checkpoint_id="x")
+    with pytest.raises(ValueError, match="needs a storage"):
+        await ask.run(checkpoint_id="x")
+
+
+async def test_an_error_of_a_step_is_an_event_of_it_and_of_the_run():
+    @step
+    async def fail() -> None:
+        raise KeyError("k")
+
+    @workflow
+    async def failing() -> None:
+        await fail()
+
+    stream = failing.run(stream=True)
+    with pytest.raises(KeyError):
+        await stream.get_final_response()
+    types = [(e.type, e.executor_id) for e in stream._execution.log.events()]
+    assert ("executor_failed", "fail") in types
+    assert types[-2][0] == "failed"
