@@ -123,14 +123,16 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: 
 
 
 def test_after_a_restart_of_the_kernel_the_panel_says_so_and_is_a_picture(lab: Any, open_notebook: Any) -> None:
-    lab.write("restart", [SETUP, SHOW, "panel.run()"])
+    lab.write("restart", [SETUP, HELD, "await panel.arun()"])
     page = open_notebook("restart", own=True)
-    page.run_all()
-    expect(header(page)).to_contain_text("waiting for an answer")
+    page.run_all(finished=False)
+    expect(header(page)).to_contain_text("running: library")
     page.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("The kernel of this panel is gone. Run its cell")
     expect(page.panel.locator(".abs-frame :is(.abs-tools, .abs-requests, .abs-status)").first).not_to_be_visible()
     expect(page.panel.locator(".ab_node[aria-label='plan, ran before']")).to_be_visible()
+    expect(page.panel.locator(".ab_node[aria-label='library']")).to_be_visible()
+    expect(page.panel.locator(".ab_s_running")).to_have_count(0)
 
 
 def test_without_a_live_panel_a_cell_shows_the_picture_of_the_run(lab: Any, open_notebook: Any) -> None:

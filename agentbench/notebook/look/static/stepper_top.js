@@ -345,7 +345,13 @@ function makeTop(say, el, height) {
     },
     gone: () => {
       const words = "The kernel of this panel is gone. Run its cell again for a new run.";
-      frameOf()?.classList.add("abs-gone");
+      const frame = frameOf();
+      frame?.classList.add("abs-gone");
+      for (const part of frame?.querySelectorAll(".ab_s_running") ?? []) { // nothing runs any more
+        part.classList.remove("ab_s_running");
+        part.querySelector(".ab_mark")?.remove();
+        part.ariaLabel &&= part.ariaLabel.replace(/, .*/, "");
+      }
       banner.update({ tone: "error", text: words, actions: [], details: "" });
       voice.speak(words);
     },
