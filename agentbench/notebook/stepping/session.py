@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
+from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.editing import Edit, checked_edit
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
@@ -86,8 +86,7 @@ class StepperSession:
         self._wait_over = asyncio.Event()
         self._moved = asyncio.Event()
         self._statuses: deque[StepperStatus] = deque()  # changes that were not emitted to the listeners yet
-        self._background: set[EngineFuture[Any]] = set()
-        self._settling = False
+        self._settling = False  # some work waits for answers: it carries out what follows from one
         self._handed_over: Instruction | None = None
 
     # ---- any thread --------------------------------------------------------------------------------------------------
@@ -182,10 +181,6 @@ class StepperSession:
         if self._run is not None:
             self.soon(self._wake)
 
-    def _keep(self, future: EngineFuture[Any]) -> None:
-        self._background.add(future)
-        future.add_done_callback(self._background.discard)
-
     # ---- breakpoints, from any thread --------------------------------------------------------------------------------
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
@@ -246,8 +241,12 @@ class StepperSession:
         """Carry out instructions until none follows; with `through`, wait for people in between."""
         try:
             await self._carry_on(instruction)
-            if through:
-                await self._settle()
+            self._settling = through or self._settling
+            while through and (self.model.goes_on_after_answer or self.model.status in IN_FLIGHT):
+                self._moved.clear()
+                await self._moved.wait()
+                instruction, self._handed_over = self._handed_over, None
+                await self._carry_on(instruction)
         except asyncio.CancelledError:
             run = self._require_run()
             in_flight = self.model.status in IN_FLIGHT
@@ -255,23 +254,12 @@ class StepperSession:
             self.dispatch(lambda model: model.take_interrupt(facts))
             raise
         finally:
+            self._settling = self._settling and not through
             self._moved.set()
 
     async def _carry_on(self, instruction: Instruction | None) -> None:
         while instruction is not None:
             instruction = await self._do(instruction)
-
-    async def _settle(self) -> None:
-        """Wait until the run neither moves nor is going to move by itself once a person has answered."""
-        self._settling = True
-        try:
-            while self.model.goes_on_after_answer or self.model.status in IN_FLIGHT:
-                self._moved.clear()
-                await self._moved.wait()
-                instruction, self._handed_over = self._handed_over, None
-                await self._carry_on(instruction)
-        finally:
-            self._settling = False
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
         """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it.
@@ -293,12 +281,8 @@ class StepperSession:
         if self._settling:
             self._handed_over = instruction
         elif instruction is not None:
-            self._keep(self.start(self.carry_out(instruction)))
+            self.start(self.carry_out(instruction))
         self._moved.set()
-
-    async def checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Load a checkpoint."""
-        return await self.storage.load(checkpoint_id)
 
     async def state_at(self, checkpoint_id: str) -> dict[str, Any]:
         """The shared state in a checkpoint, without the engine's own keys."""

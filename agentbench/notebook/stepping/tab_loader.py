@@ -33,7 +33,6 @@ class StepperTabs:
         self.selected: str | None = None  # the executor in the Node tab
         self._loaded: dict[str, WorkflowCheckpoint | str] = {}  # by id; a text says why it could not be loaded
         self._loading: set[str] = set()
-        self._compared: tuple[list[str], CheckpointDiff | None] = ([], None)
         self._made_of: object = None
         self._contents: tuple[Content, ...] = (NO_CONTENT,)  # the newest last
 
@@ -69,7 +68,7 @@ class StepperTabs:
         for each in wanted:
             if each not in self._loaded and each not in self._loading:
                 self._loading.add(each)
-                loading = self._session.start(self._session.checkpoint(each))
+                loading = self._session.start(self._session.storage.load(each))
                 loading.add_done_callback(partial(self._take, each))
 
     def _take(self, checkpoint_id: str, done: Future[WorkflowCheckpoint]) -> None:
@@ -110,10 +109,6 @@ class StepperTabs:
 
     def _difference(self, model: StepperModel) -> CheckpointDiff | None:
         """How the displayed checkpoint differs from the one before; `None` while one of the two is being loaded."""
-        pair = self._compared_ids(model)
-        if pair != self._compared[0]:
-            found = [each for key in pair if isinstance(each := self._loaded.get(key), WorkflowCheckpoint)]
-            if len(found) < 2:
-                return None
-            self._compared = (pair, diff_checkpoints(*found))
-        return self._compared[1]
+        loaded = [self._loaded.get(each) for each in self._compared_ids(model)]
+        found = [each for each in loaded if isinstance(each, WorkflowCheckpoint)]
+        return diff_checkpoints(*found) if len(found) == 2 else None

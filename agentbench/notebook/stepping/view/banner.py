@@ -79,10 +79,11 @@ def _them(model: StepperModel) -> str:
 
 
 def _asking(model: StepperModel) -> Banner:
-    place = f"from checkpoint {place_words(model)}" if model.viewing is not None else "from here"
+    place, cancel = "from here", "Not yet"
+    if model.viewing is not None:
+        place, cancel = f"from checkpoint {place_words(model)}", "Keep looking"
     changed = f" with {count_text(len(model.edits), 'edit')}" if model.edits else ""
     text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
-    cancel = "Keep looking" if model.viewing is not None else "Not yet"
     return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
 
 
