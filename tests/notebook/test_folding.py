@@ -23,7 +23,7 @@ def test_look_alikes_become_one_node_that_knows_its_members():
         ("join", "report"),
     ]
     assert shape.element_of["worker_17"] == shape.element_of[shape.nodes[1].id] == "n1"
-    assert shape.edge_element("split", "worker_3") == "e0"
+    assert shape.element(("split", "worker_3")) == "e0"
     assert "400 similar nodes are folded into 1" in shape.note
 
 

@@ -14,8 +14,7 @@ from agentbench.notebook.text.escape import esc
 
 __all__ = ["draw_builtin"]
 
-Frame = tuple[float, float, float, float]
-"""Left, top, right and bottom."""
+Frame = tuple[float, float, float, float]  # left, top, right and bottom
 
 _PAD, _BORDER, _RIM, _ARROW, _ROUNDING = 16.0, 8.0, 6.0, 8.0, 9.0
 _NAME_SIZE, _TEXT_SIZE = 13.0, 12.0
@@ -116,20 +115,24 @@ def _size(node: ShapeNode, label: str) -> Point:
 
 def _node(node: ShapeNode, box: Box, label: str) -> str:
     paint = f'stroke="{_INK["line"]}" stroke-width="1.2"'
-    drawn = ""
+    outer = ""
     if "output" in node.kinds:
-        drawn = _outline(node, box, f'fill="none" {paint}')
+        outer = _outline(node, box, f'fill="none" {paint}')
         box = Box(box.x, box.y, box.width - _BORDER, box.height - _BORDER)
-    lid = "subworkflow" in node.kinds and "hitl" not in node.kinds
-    drawn = _outline(node, box, f'fill="{_INK["surface"]}" {paint}') + (_lid(box, paint) if lid else "") + drawn
-    return drawn + _text(label, box.x, box.y + (_RIM / 2 if lid else 0), _NAME_SIZE)
+    inner = _outline(node, box, f'fill="{_INK["surface"]}" {paint}')
+    y = box.y
+    if "subworkflow" in node.kinds and "hitl" not in node.kinds:  # the front of the lid
+        left, top, right, _ = _frame_of(*box)
+        rim, bow, y = top + _RIM, top + _RIM * 7 / 3, y + _RIM / 2
+        curve = f"M{_at(left, rim)}C{_at(left, bow)} {_at(right, bow)} {_at(right, rim)}"
+        inner += f'<path fill="none" {paint} d="{curve}"/>'
+    return inner + outer + _text(label, box.x, y, _NAME_SIZE)
 
 
 def _outline(node: ShapeNode, box: Box, paint: str) -> str:
     left, top, right, bottom = _frame_of(*box)
-    half_w, half_h = box.width / 2, box.height / 2
     if "hitl" in node.kinds:
-        cut = half_h * 0.6
+        cut = box.height * 0.3
         corners = [(left, box.y), (left + cut, top), (right - cut, top)]
         corners += [(right, box.y), (right - cut, bottom), (left + cut, bottom)]
         return f'<polygon {paint} points="{" ".join(_at(*corner) for corner in corners)}"/>'
@@ -139,14 +142,10 @@ def _outline(node: ShapeNode, box: Box, paint: str) -> str:
         under = f"C{_at(right, bottom + bow)} {_at(left, bottom + bow)} {_at(left, bottom)}"
         return f'<path {paint} d="M{_at(left, top)}{over}L{_at(right, bottom)}{under}Z"/>'
     if "start" in node.kinds:
-        return f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(half_w)}" ry="{_n(half_h)}"/>'
+        return (
+            f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(box.width / 2)}" ry="{_n(box.height / 2)}"/>'
+        )
     return f"<rect {paint} {_place((left, top, right, bottom))}/>"
-
-
-def _lid(box: Box, paint: str) -> str:
-    left, top, right, _bottom = _frame_of(*box)
-    top, bow = top + _RIM, top + _RIM * 7 / 3
-    return f'<path fill="none" {paint} d="M{_at(left, top)}C{_at(left, bow)} {_at(right, bow)} {_at(right, top)}"/>'
 
 
 def _frame(frame: Frame, label: str) -> str:

@@ -21,12 +21,9 @@ RADIUS = 2
 def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focus: Collection[str] = ()) -> GraphShape:
     """Return a shape that can be drawn: unchanged, folded, or a part of it. Its `note` says what is omitted.
 
-    Args:
-        shape: The graph.
-        max_nodes: Above this number of nodes, or above 400 KB, which dense graphs reach earlier, similar nodes are
-            folded. More than 300 nodes raise the limit of 400 KB, too.
-        expand: Ids of groups, or of any member, that stay open.
-        focus: Executor ids in the centre of a partial picture; the start nodes if empty.
+    Above `max_nodes`, or above 400 KB, which dense graphs reach earlier, similar nodes are folded; more than 300 as
+    `max_nodes` raise the limit of 400 KB, too. Groups in `expand` stay open, by their id or that of any member. The
+    executors in `focus` are in the centre of a partial picture; by default the start nodes.
     """
     if len(shape.nodes) <= max_nodes and _svg_bytes(shape) <= MAX_BYTES * max(1.0, max_nodes / 300):
         return shape
@@ -95,7 +92,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
 
     The focus are executor ids; if there are none that are known, the start nodes, else the first node.
     """
-    ends = {frame.id: frame.id for frame in shape.frames} | shape.holder_of
+    ends = shape.holder_of
     around: dict[str, list[str]] = {}
     for edge in shape.edges:
         around.setdefault(edge.source, []).append(edge.target)

@@ -101,22 +101,17 @@ class GraphShape:
 
     @cached_property
     def element_of(self) -> dict[str | tuple[str, str], str]:
-        """Element ids of the picture: `n0…` for nodes, `c0…` for frames, `e0…` for edges by (source, target).
-
-        Members of a folded group have the element of their group.
-        """
+        """Element ids of the picture: `n0…` of nodes and their members, `c0…` of frames, `e0…` of (source, target)."""
         table: dict[Any, str] = {}
         for element, node in self.node_of.items():
             table.update(dict.fromkeys((node.id, *node.members), element))
-        table.update(((edge.source, edge.target), f"e{index}") for index, edge in enumerate(self.edges))
-        return table
+        return table | {(edge.source, edge.target): f"e{index}" for index, edge in enumerate(self.edges)}
 
     @cached_property
     def node_of(self) -> dict[str, ShapeNode]:
         """Nodes and frames by element id."""
-        table = {f"n{index}": node for index, node in enumerate(self.nodes)}
-        table.update((f"c{index}", frame) for index, frame in enumerate(self.frames))
-        return table
+        nodes = {f"n{index}": node for index, node in enumerate(self.nodes)}
+        return nodes | {f"c{index}": frame for index, frame in enumerate(self.frames)}
 
     @cached_property
     def name_of(self) -> dict[str, str]:
@@ -126,9 +121,7 @@ class GraphShape:
     @cached_property
     def holder_of(self) -> dict[str, str]:
         """Id of the node of an executor: its own, or that of the group it is folded into."""
-        table = {node.id: node.id for node in (*self.nodes, *self.frames)}
-        table.update((member, node.id) for node in self.nodes for member in node.members)
-        return table
+        return {each: node.id for node in (*self.nodes, *self.frames) for each in (node.id, *node.members)}
 
     @cached_property
     def largest_fan(self) -> int:
@@ -145,11 +138,11 @@ class GraphShape:
         fitting = [node for node in inside if wanted in node.kinds] or (inside[-1:] if leaving else inside[:1])
         return fitting[0].id
 
-    def edge_element(self, source: str, target: str) -> str | None:
-        """Return the element of the edge between two executors, or between the groups that hold them."""
-        holder = self.holder_of
-        ends = (holder.get(source, source), holder.get(target, target))
-        return self.element_of.get(ends)
+    def element(self, key: Any) -> str | None:
+        """Return the element of an executor, or of the edge (source, target) between two or between their groups."""
+        if isinstance(key, tuple):
+            key = tuple(self.holder_of.get(end, end) for end in key)
+        return self.element_of.get(key)
 
 
 def find_workflow(source: object) -> Any:
@@ -159,7 +152,7 @@ def find_workflow(source: object) -> Any:
         TypeError: There is none.
     """
     for candidate in (source, getattr(source, "workflow", None)):
-        if hasattr(candidate, "executors") and hasattr(candidate, "edge_groups"):
+        if hasattr(candidate, "edge_groups"):
             return candidate
     hint = " Call .build() first." if hasattr(source, "build") else ""
     msg = f"Cannot draw {type(source).__name__}: expected a workflow, a run of one, or a GraphShape.{hint}"
@@ -167,11 +160,9 @@ def find_workflow(source: object) -> Any:
 
 
 def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphShape:
-    """Read the graph of a workflow.
+    """Read the graph of a workflow, or of something with a `workflow`; a shape is returned as it is.
 
-    Args:
-        source: A workflow, something with a `workflow`, or a shape, which is returned as it is.
-        expand: Ids of sub-workflow nodes to open (`outer/inner` for nested ones), `True` for all.
+    `expand` are the ids of sub-workflow nodes to open (`outer/inner` for nested ones), or `True` for all.
 
     Raises:
         TypeError: `source` holds no graph.
@@ -181,15 +172,10 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     workflow = find_workflow(source)
     reader = _Reader(expand)
     reader.read(workflow, prefix="", frame=None)
-    name = getattr(workflow, "name", None)
     # Workflows without a name have a generated one with a random id, which would differ in every picture.
-    named = name and not str(name).startswith("WorkflowBuilder-")
-    return GraphShape(
-        name=str(name) if named else "workflow",
-        nodes=tuple(reader.nodes),
-        edges=tuple(reader.edges.values()),
-        frames=tuple(reader.frames),
-    )
+    name = "workflow" if workflow.name.startswith("WorkflowBuilder-") else workflow.name
+    nodes, edges, frames = tuple(reader.nodes), tuple(reader.edges.values()), tuple(reader.frames)
+    return GraphShape(name=name, nodes=nodes, edges=edges, frames=frames)
 
 
 def back_edges(

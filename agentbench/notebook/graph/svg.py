@@ -75,14 +75,10 @@ def clean_svg(data: bytes, renderer: str) -> bytes:
 def decorate_svg(
     svg: bytes, shape: GraphShape, states: Mapping[str, str] | None, *, theme: str = "auto", text: str = ""
 ) -> str:
-    """Return the picture of a shape with names, states, its own style and a ground.
+    """Return what a renderer drew of a shape with names, states by element id, its own style and a ground.
 
-    Args:
-        svg: The output of a renderer for this shape.
-        shape: The graph of the picture.
-        states: States by element id; `None` for a picture that a panel paints: with connections, without a style.
-        theme: `auto`, `light` or `dark`.
-        text: The text form, for readers that do not see the picture.
+    `None` as states is for a picture that a panel paints: with connections, without a style. `text` is for readers that
+    do not see the picture.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -91,7 +87,7 @@ def decorate_svg(
     root.set("font-family", "Helvetica,Arial,sans-serif")
     body = root.find("g")
     if body is None:
-        return ElementTree.tostring(root, encoding="unicode")
+        return svg.decode()
     edges = {shape.element_of[edge.source, edge.target]: edge for edge in shape.edges}
     for group in body:
         element_id = group.get("id", "")

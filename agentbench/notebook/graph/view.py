@@ -100,20 +100,16 @@ class GraphView:
 
     @property
     def node_states(self) -> dict[str, str]:
-        """States by id of the drawn nodes; a folded group has the strongest of its members'."""
-        gathered: dict[str, list[str]] = {}
-        for key, state in self.states.items():
-            if isinstance(key, str) and key in self.shape.holder_of:
-                gathered.setdefault(self.shape.holder_of[key], []).append(state)
-        return {node_id: strongest(found) for node_id, found in gathered.items()}
+        """States by id of the drawn nodes."""
+        nodes = self.shape.node_of
+        return {nodes[element].id: state for element, state in self.element_states.items() if element in nodes}
 
     @property
     def element_states(self) -> dict[str, str]:
-        """States by element id of the picture, edges included."""
-        found = {self.shape.element_of[node_id]: state for node_id, state in self.node_states.items()}
+        """States by element id of the picture, edges included; a folded group has the strongest of its members'."""
+        found: dict[str, str] = {}
         for key, state in self.states.items():
-            element = self.shape.edge_element(*key) if isinstance(key, tuple) else None
-            if element is not None:
+            if element := self.shape.element(key):
                 found[element] = strongest([state, found.get(element, "idle")])
         return found
 
@@ -246,13 +242,9 @@ def busy_executors(states: Mapping[Any, str]) -> list[str]:
 
 
 def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
-    """Turn the engine's own drawing of a workflow into a picture.
+    """Turn the engine's own drawing of a workflow, DOT text, into `svg`, `png` or `pdf`.
 
-    Args:
-        dot: The drawing as DOT text.
-        format: `svg`, `png` or `pdf`. SVG comes without scripts, links and comments.
-        workflow: What is drawn as SVG where no program for DOT is there or where it fails.
-        states: States by executor id.
+    Where no program for DOT is there, or where it fails, the workflow is drawn as SVG, with its states by executor id.
 
     Raises:
         RendererUnavailable: The configured renderer is not installed.

@@ -233,16 +233,15 @@ class GraphPanel(anywidget.AnyWidget):
                 self._watch.finish()
                 self.send({"kind": "full", "states": self.model.drawn_states()})
                 if self.view:
-                    self.send({"kind": "view", "view": self.view})
+                    self._view_from_python({"new": self.view})
             case {"kind": "open", "element": str(element)}:
                 node = self.shape.node_of.get(element)
                 if node is not None and {"group", "subworkflow"}.intersection(node.kinds):
                     self.toggle_expanded(node.id)
             case {"kind": "view", "view": dict(view)}:
+                numbers = {name: view[name] for name in ("zoom", "x", "y") if isinstance(view.get(name), (int, float))}
                 self.unobserve(self._view_from_python, "view")
-                self.view = {
-                    name: view[name] for name in ("zoom", "x", "y") if isinstance(view.get(name), (int, float))
-                }
+                self.view = numbers
                 self.observe(self._view_from_python, "view")
 
     def _selected_on_page(self, change: Any) -> None:

@@ -83,8 +83,8 @@ class PanelModel:
 
     def toggle_expanded(self, group_id: str) -> None:
         """Open what is folded, fold what is open."""
-        opened = [frame.id for frame in self.shape.frames] if self.expand is True else list(self.expand or ())
-        self.set_expanded([each for each in opened if each != group_id] if group_id in opened else [*opened, group_id])
+        opened = {frame.id for frame in self.shape.frames} if self.expand is True else set(self.expand or ())
+        self.set_expanded(sorted(opened ^ {group_id}))
 
     def update(self, states: Mapping[Any, str], badges: Mapping[str, object] | None = None) -> None:
         """Take in states and badges. Those of ids that are not drawn are stored until their group is opened.
@@ -171,7 +171,7 @@ class PanelModel:
 
     def _note(self, key: Any) -> str | None:
         """Remember which element a key belongs to; `None` if it is not drawn."""
-        element = self.shape.edge_element(*key) if isinstance(key, tuple) else self.shape.element_of.get(key)
+        element = self.shape.element(key)
         if element is not None:
             keys = self._keys_of.setdefault(element, [])
             if key not in keys:

@@ -47,11 +47,8 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
     if not isinstance(value, str):
         msg = f"text is a {type(value).__name__}; expected a str. For other values: prose(str(value))."
         raise TypeError(msg)
-    if render not in get_args(Render):
-        msg = f"render={render!r} is not possible. Choose one of {', '.join(get_args(Render))}."
-        raise ValueError(msg)
-    if limit < 1:
-        msg = f"limit={limit!r} is not possible. Expected 1 or more characters."
+    if render not in get_args(Render) or limit < 1:
+        msg = f"render={render!r}, limit={limit!r}: expected one of {', '.join(get_args(Render))}, and 1 or more."
         raise ValueError(msg)
     return Prose(text, render, limit)
 
@@ -59,11 +56,6 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
 @dataclass(frozen=True, repr=False)
 class Prose(Displayable):
     """A text for a cell, made by `prose`, which checks the arguments; the last expression of a cell displays it.
-
-    Attributes:
-        source: The text itself, whole.
-        render: `plain` or `markdown`.
-        limit: Most characters that are displayed.
 
     Example:
         prose("# A heading", render="markdown").html
