@@ -206,15 +206,17 @@ class AgentExecutor(AgentNode):
         reply = await self._call_agent(messages, ctx, partial(self._yield_output, ctx=ctx) if stream else None)
         if not stream and not reply.was_raised:
             await self._yield_output(reply.response, ctx)
+        later: list[Message] = []
         if before is not None:
             self._pending, self._answers = {}, []
+            later = [one for one in self._cache if one not in before]  # they came while requests were open
         inputs = resolved_inputs([*(before or ()), *messages], reply.response)
         self._full_conversation = [*inputs, *reply.response.messages]
         if not reply.requests:
             await self._pass_on(reply.response, ctx)
-            self._cache = []
+            self._cache = later
             return
-        self._cache = messages
+        self._cache = [*messages, *later]
         for request_id, request in reply.requests.items():
             if request_id not in self._pending:
                 self._pending[request_id] = request

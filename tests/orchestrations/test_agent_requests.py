@@ -13,6 +13,7 @@ import pytest
 from agentbench import (
     Agent,
     AgentExecutor,
+    AgentExecutorRequest,
     AgentResponse,
     AgentSession,
     Content,
@@ -172,6 +173,16 @@ async def test_a_new_message_while_requests_are_open_runs_the_agent_again():
     result = await workflow.run("Wait.")
     assert [output.text for output in result.outputs] == ["Later, then.", "CLERK"]
     assert result.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+async def test_messages_that_come_while_requests_are_open_wait_for_the_next_turn():
+    first, _, workflow = office()
+    events = await first_requests(workflow)
+    await workflow.run(AgentExecutorRequest([Message("user", "By the way: use blue ink.")], should_respond=False))
+    await workflow.run(responses={event: approve(event) for event in events})
+    await workflow.run("Thanks.")
+    assert asked(first)[-1][-2:] == ["By the way: use blue ink.", "Thanks."]
+    assert asked(first)[-1].count("Invite them.") == 1
 
 
 async def test_requests_are_open_again_when_the_agent_fails_at_the_answer():

@@ -93,6 +93,27 @@ def test_a_chain_goes_on_from_any_checkpoint_as_if_it_had_never_stopped(plan):
 
 
 @settings(max_examples=25)
+@given(CHAIN, st.data())
+def test_a_handle_goes_back_and_forks_with_the_conversations_of_that_time(plan, data):
+    async def check() -> None:
+        run = build(plan, InMemoryCheckpointStorage()).start("hi")
+        await run.result()
+        await run.try_send_message("again")
+        await run.result()
+        again = conversation(run.events)
+        info = data.draw(st.sampled_from(run.checkpoints[: len(plan)]))
+        fork = await run.fork(info)
+        await run.restore_checkpoint(info)
+        for each in (fork, run):
+            await each.result()
+            await each.try_send_message("again")
+            await each.result()
+            assert conversation(each.events) == again
+
+    asyncio.run(check())
+
+
+@settings(max_examples=25)
 @given(st.lists(ANSWER, min_size=1, max_size=4))
 def test_agents_in_turns_see_and_say_what_agents_that_respond_do(answers):
     async def said(options: Any, message: Any) -> Any:

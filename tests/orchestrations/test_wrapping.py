@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, NoReturn
 
 import pytest
@@ -96,6 +97,12 @@ async def test_nodes_with_one_session_share_it_in_every_run(how):
         await workflow.run("hi")
     assert asked(b) == [["hi", "A", "A"]]  # its history, then the answer of a
     assert bool(session.state) is (how == "run")
+
+
+async def test_a_pickled_workflow_of_agents_answers_as_before():
+    a, b = agent("a"), agent("b")
+    workflow = pickle.loads(pickle.dumps(WorkflowBuilder(a).add_edge(a, b).build()))
+    assert [output.text for output in (await workflow.run("hi")).outputs] == ["A", "B"]
 
 
 async def test_copied_executors_share_the_agent():

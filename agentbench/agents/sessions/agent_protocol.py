@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class SupportsAgentRun(Protocol):
     """An agent: any object with these members, also of another library; it inherits nothing.
 
-    Callers pass `session`, `function_invocation_kwargs` and `client_kwargs` only when they have a value, so an agent
-    whose `run` takes `(messages, *, stream=False)` is enough.
+    Callers pass `function_invocation_kwargs` and `client_kwargs` only when they have a value, so an agent whose `run`
+    takes `(messages, *, stream=False, session=None)` is enough.
 
     Attributes:
         id: Identifies the agent.
@@ -29,7 +29,7 @@ class SupportsAgentRun(Protocol):
         class Parrot:
             id, name, description = "parrot", "parrot", "Repeats its input."
 
-            async def run(self, messages=None, *, stream=False):
+            async def run(self, messages=None, *, stream=False, session=None):
                 return AgentResponse(text=str(messages))
 
             def create_session(self, *, session_id=None):
