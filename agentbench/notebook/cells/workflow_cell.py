@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -75,16 +75,13 @@ class _Building:
         except ValueError as error:  # another variable holds an executor with the same id
             self._fail(name, str(error).rstrip("."))
 
-    def _condition(self, name: Name) -> Callable[[Any], Any]:
-        found = self._find("condition", name, object, {})
-        if not callable(found) or isinstance(found, Executor):
-            self._fail(name, f"expected a function that takes the message; {name.text!r} is a {type(found).__name__}")
-        function: Callable[[Any], Any] = found
-        return function
-
     def _connect(self, arrow: Arrow) -> None:
         sources, targets = ([self._used[name.text] for name in names] for names in (arrow.sources, arrow.targets))
-        conditions = [self._condition(name) for name in arrow.conditions]
+        conditions = [self._find("condition", name, object, {}) for name in arrow.conditions]
+        for name, found in zip(arrow.conditions, conditions, strict=True):
+            if not callable(found) or isinstance(found, Executor):
+                kind = type(found).__name__
+                self._fail(name, f"expected a function that takes the message; {name.text!r} is a {kind}")
         if len(sources) > 1:
             self._builder.fan_in(sources, targets[0])
         elif arrow.is_switch:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.model import pending_requests
-from agentbench.notebook.forms.form import request_form
+from agentbench.notebook.forms.form import Form, request_form
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.text.phrases import count_text
 
@@ -58,12 +58,12 @@ class Approvals:
     def display(self, outputs: Sequence[Any] = ()) -> None:
         """Display the conversation with the forms below it, in these outputs as far as they go."""
         self._outputs = list(outputs)
-        views = [_Bundle(self._transcript._repr_mimebundle_()), *self.forms]
+        views = [self._transcript._repr_mimebundle_(), *self.forms]
         for view, output in zip_longest(views, outputs):
             if output is None:
-                self._outputs.append(show_in_cell(view, display_id=True))
+                self._outputs.append(show_in_cell(view, raw=not isinstance(view, Form), display_id=True))
             else:
-                output.update(view or _Bundle({"text/plain": ""}))
+                output.update(view or {"text/plain": ""}, raw=not isinstance(view, Form))
 
     def _take(self, request_id: str, approved: bool) -> object:
         self._answers[request_id] = approved
@@ -77,13 +77,3 @@ class Approvals:
         messages = (*self._transcript.messages, answer, *getattr(response, "messages", ()))
         if self._outputs:
             Approvals(replace(self._transcript, messages=messages)).display(self._outputs)
-
-
-@dataclass(frozen=True)
-class _Bundle:
-    """A view that is there already."""
-
-    views: dict[str, Any]
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        return self.views
