@@ -46,9 +46,12 @@ class Page:
     def last(self, kind: str) -> dict[str, Any]:
         return next(message for message in reversed(self.heard) if message["kind"] == kind)
 
+    def status(self) -> dict[str, Any]:
+        return next(each.get("status", each) for each in reversed(self.heard) if "status" in (each["kind"], *each))
+
     def content(self) -> dict[str, Any]:
         self.say("ready")
-        return self.last("form")["content"]  # type: ignore[no-any-return]
+        return {**self.last("form")["content"], "fields": self.last("form")["nodes"]}
 
 
 def ask(data: Any, response_type: Any, answers: list[Any] | None = None) -> Form:
@@ -80,9 +83,9 @@ def test_approvals_have_reject_on_the_left_and_nothing_preset():
 def test_the_button_says_that_it_approves_changes():
     page = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval))
     page.say("edit", raw={"edited": {"text": '{\n  "a": 1\n}'}})
-    assert page.last("status")["labels"][-1] == "Approve"
+    assert page.status()["labels"][-1] == "Approve"
     page.say("edit", raw={"edited": {"text": '{"a": 2}'}})
-    assert page.last("status")["labels"] == ["Reject", "Edit arguments", "Approve with changes"]
+    assert page.status()["labels"] == ["Reject", "Edit arguments", "Approve with changes"]
 
 
 def test_typing_is_checked_and_only_that_field_complains():
@@ -90,11 +93,11 @@ def test_typing_is_checked_and_only_that_field_complains():
     page = Page(asked)
     page.say("edit", raw={"reason": {"text": "because"}})
     assert asked.raw == {"reason": "because"}
-    assert page.last("status")["errors"] == {}
+    assert page.status()["errors"] == {}
     number = form(int)
     page = Page(number)
     page.say("edit", raw={"value": {"text": "1,5"}})
-    assert "comma" in page.last("status")["errors"]["value"]
+    assert "comma" in page.status()["errors"]["value"]
 
 
 def test_a_failed_press_names_the_field_that_gets_the_focus():
@@ -102,7 +105,7 @@ def test_a_failed_press_names_the_field_that_gets_the_focus():
     page = Page(asked)
     page.say("press", action="submit", raw={"value": {"text": "many"}})
     assert page.last("focus") == {"kind": "focus", "view": "v1", "path": "value"}
-    assert page.last("status")["note"] == "1 problem"
+    assert page.status()["note"] == "1 problem"
     assert asked.raw == {"value": "many"}
 
 
@@ -122,7 +125,7 @@ def test_rows_are_changed_by_their_own_names_however_they_have_moved():
     page.say("rows", path=rows["path"], do="remove", row=first)
     page.say("edit", raw={third: {"text": "C"}, first: {"text": "gone"}})
     page.say("rows", path=rows["path"], do="add")
-    assert page.last("focus")["path"] == page.last("nodes")["nodes"][0]["children"][-1]["path"]
+    assert page.last("focus")["path"] == page.last("state")["nodes"][0]["children"][-1]["path"]
     assert made.raw == {"value.0": "C", "value.1": "b", "value": "3"}
     page.say("rows", path=rows["path"], do="lines", texts=["x", "y"])
     assert made.value == ["x", "y"]
@@ -134,22 +137,22 @@ def test_the_content_of_a_file_comes_beside_the_message_and_never_goes_back():
     message = {"method": "custom", "content": {"kind": "file", "view": "v1", "path": "value"}}
     page.panel._handle_msg({"content": {"data": message}, "buffers": [memoryview(b"\x00hi")]})
     assert made.value == b"\x00hi"
-    assert page.last("drafts")["drafts"] == {"value": {"size": 3}}
+    assert page.last("state")["drafts"] == {"value": {"size": 3}}
 
 
 def test_json_of_the_form_is_typed_and_sent_to_other_views():
     made = form(dict[str, int], value={"a": 1})
     page = Page(made)
     page.say("json", do="open")
-    assert page.last("nodes")["text"] == '{\n  "a": 1\n}'
+    assert page.last("state")["text"] == '{\n  "a": 1\n}'
     page.say("json", text='{"a": ')
-    assert page.last("json") == {"kind": "json", "from": "v1", "text": '{"a": '}
-    assert "Not valid JSON" in page.last("status")["errors"]["json"]
+    assert (page.last("state")["from"], page.last("state")["text"]) == ("v1", '{"a": ')
+    assert "Not valid JSON" in page.status()["errors"]["json"]
     page.say("json", do="close")
-    assert page.last("nodes")["text"] == '{"a": '
+    assert page.last("state")["text"] == '{"a": '
     page.say("json", text='{"a": 2}')
     page.say("json", do="close")
-    assert page.last("nodes")["text"] is None
+    assert page.last("state")["text"] is None
     assert made.value == {"a": 2}
 
 
@@ -157,8 +160,8 @@ def test_typed_texts_are_not_sent_after_the_answer_is_accepted():
     made = form(list[str], value=["S3CRET"])
     page = Page(made)
     page.say("press", action="submit")
-    assert page.last("nodes")["drafts"] == {}
-    assert "S3CRET" not in str(page.last("nodes"))
+    assert page.last("state")["drafts"] == {}
+    assert "S3CRET" not in str(page.last("state")["nodes"])
 
 
 def _nodes(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -195,7 +198,7 @@ def test_a_second_press_says_that_it_was_answered_and_what():
     page.say("press", action="submit", raw={"value": {"text": "first"}})
     page.heard.clear()
     page.say("press", action="submit", raw={"value": {"text": "second"}})
-    assert page.last("status")["note"] == "Answered here at 00:00:00 UTC on 2024-01-01: first"
+    assert page.status()["note"] == "Answered here at 00:00:00 UTC on 2024-01-01: first"
     assert answers == ["first"]
 
 
@@ -204,27 +207,28 @@ def test_a_deadline_that_passes_is_noticed_when_the_page_says_it_is_due():
     page = Page(asked)
     page.say("due")
     page.say("due")
-    assert page.last("status")["state"] == "expired"
-    assert page.last("status")["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
+    assert page.status()["state"] == "expired"
+    assert page.status()["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
 
 
 def test_a_submitted_value_can_be_changed_from_the_page():
     made = form(int, value=3)
     page = Page(made)
     page.say("press", action="submit")
-    assert page.last("status")["state"] == "answered"
+    assert page.status()["state"] == "answered"
     page.say("reopen")
-    assert page.last("status")["state"] == "editing"
-    assert page.last("nodes")["drafts"] == {"value": {"text": "3"}}
+    assert page.status()["state"] == "editing"
+    assert page.last("state")["drafts"] == {"value": {"text": "3"}}
 
 
 def test_a_change_is_sent_to_other_views_than_the_one_that_typed_it():
     asked = ask("Title?", str)
     page = Page(asked)
     page.say("edit", raw={"value": {"text": "a"}})
-    assert page.last("drafts")["from"] == "v1"
+    assert page.last("state")["from"] == "v1"
     asked.set_raw("value", "by code")
-    assert page.last("drafts") == {"kind": "drafts", "from": None, "drafts": {"value": {"text": "by code"}}}
+    assert page.last("state")["from"] is None
+    assert page.last("state")["drafts"] == {"value": {"text": "by code"}}
 
 
 def test_long_texts_are_cut_and_the_whole_is_sent_on_request():
@@ -253,7 +257,7 @@ def test_foreign_text_of_a_request_reaches_the_page_readable():
         page = Page(asked)
         page.say("press", action="choose-0")
         assert asked.value == attack
-        told = [page.content(), page.last("status"), asked.text]
+        told = [page.content(), page.status(), asked.text]
         assert not re.search("[\x00-\x08\x1b\x7f-\x9f\u200b\u202e\u2066\ud800]", "".join(map(str, _texts(told))))
 
 

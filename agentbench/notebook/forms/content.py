@@ -92,8 +92,8 @@ class FormContent:
     origin: str = ""
     asked_ns: int | None = None
 
-    def page(self, model: FormModel) -> dict[str, Any]:
-        """Return everything that the page needs to build the form, as JSON values."""
+    def page(self) -> dict[str, Any]:
+        """Return what the page needs besides the fields to build the form, as JSON values."""
         # The page counts from then by its own clock, which a deterministic clock does not match.
         asked_ns = None if settings.current().deterministic else self.asked_ns
         return {
@@ -108,7 +108,6 @@ class FormContent:
             "repeats": not self.waits,
             "origin": _line(self.origin),
             "asked": None if asked_ns is None else asked_ns / 1e9,
-            "fields": self.nodes(model),
             "json": self.as_json,
             "actions": [{"name": a.name, "tone": a.tone, "reveals": a.reveals} for a in self.actions],
         }

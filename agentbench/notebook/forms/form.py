@@ -287,13 +287,12 @@ class Form:
 
     # ---- for the page -----------------------------------------------------------------------------------------------
 
-    def press(self, action: str, raw: Mapping[str, Raw] | None = None, *, origin: str | None = None) -> None:
+    def press(self, action: str, raw: Mapping[str, Raw] | None = None) -> None:
         """Press a button by its name, without waiting until the answer is accepted.
 
         Args:
             action: Name of the button: `submit`, `approve`, `reject`, `edit`, `choose-0` and so on.
             raw: Texts of the fields on the page, by path.
-            origin: The view of the button.
 
         Raises:
             KeyError: There is no such button or field.
@@ -305,7 +304,7 @@ class Form:
             raise KeyError(msg)
         with self._lock:
             self._require_live()
-            self._model.set_raw(raw or {}, origin=origin)
+            self._model.set_raw(raw or {})
         self._submit(pressed.sets)
 
     def change(self, edit: Callable[[Place], Any], *, origin: str | None = None) -> Any:
@@ -321,7 +320,7 @@ class Form:
         with self._lock:
             self._require_live()
 
-    def _submit(self, sets: Mapping[str, Raw] | None = None) -> "_bridge.EngineFuture[None] | None":
+    def _submit(self, sets: Mapping[str, Raw] = {}) -> "_bridge.EngineFuture[None] | None":
         """Send, and return the future of an answer that is still on its way."""
         with self._lock:
             self._require_live()

@@ -11,11 +11,10 @@ from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = ["answer_text", "form_text", "problems_text"]
+__all__ = ["answer_text", "form_text"]
 
 _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
@@ -51,12 +50,6 @@ def answer_text(model: FormModel, *, request: bool) -> str:
         answer = "" if model.answer is None else f" {_answer_preview(model)}."
         return f"Already answered{when}, elsewhere.{answer} What was typed here was not used."
     return f"{'Answered here' if request else 'Submitted'}{when}: {_answer_preview(model)}"
-
-
-def problems_text(model: FormModel) -> str:
-    """Return `1 problem`, `2 problems`, or nothing."""
-    count = len(model.visible_errors)
-    return count_text(count, "problem") if count else ""
 
 
 def _answer_preview(model: FormModel) -> str:

@@ -4,7 +4,6 @@ Uses no widgets, no clock and no engine. `Form` calls it and displays its state.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -16,8 +15,7 @@ from agentbench.notebook.forms.text_values import JsonError, read_json, write_js
 from agentbench.notebook.forms.values import Place, Texts, parent_keys
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 
-__all__ = ["JSON", "Change", "FormModel", "FormState"]
-
+__all__ = ["JSON", "FormModel", "FormState"]
 
 # The path of the text of a form that is edited as JSON.
 JSON = "json"
@@ -49,21 +47,6 @@ class FormState(str, Enum):
 _LIVE = frozenset({FormState.EDITING, FormState.VALIDATING, FormState.INVALID, FormState.REFUSED})
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of a form.
-
-    Attributes:
-        keys: The places whose text changed, often none.
-        origin: The view that typed it, which needs no echo.
-        built: Whether fields were added or removed.
-    """
-
-    keys: tuple[str, ...] = ()
-    origin: str | None = None
-    built: bool = False
-
-
 class FormModel:
     """The state of one form.
 
@@ -72,15 +55,6 @@ class FormModel:
         value: The value that it is filled with; `NO_VALUE` for none.
         build: Makes the answer from the value of the field.
         check: Returns problems of several fields together, by path; called when every field is valid.
-
-    Attributes:
-        root: The whole form with its content.
-        state: The state of the form.
-        refusal: Why the last answer was refused, empty if none was.
-        answer: The accepted answer, `None` before.
-        answered_at: Time of the acceptance, as text.
-        answered_here: Whether the answer came from this form.
-        json_text: The JSON text of the form while it is edited as JSON, else `None`.
     """
 
     def __init__(
@@ -89,7 +63,7 @@ class FormModel:
         *,
         value: object = NO_VALUE,
         build: Callable[[Any], Any] = lambda value: value,
-        check: Callable[[Any], Mapping[str, str]] | None = None,
+        check: Callable[[Any], Mapping[str, str]] = lambda _: {},
     ) -> None:
         self.root = Place(field, Texts(value))
         self._build = build
@@ -97,6 +71,7 @@ class FormModel:
         self._submitted = False
         self._problems: Problems = []
         self._listeners = Listeners()
+        #: The text while the form is edited as JSON, else `None`.
         self.json_text: str | None = None
         self._json_problem = ""
         self.state = FormState.EDITING
@@ -123,23 +98,22 @@ class FormModel:
 
     def change(self, edit: Callable[[Place], Any], *, origin: str | None = None) -> Any:
         """Call `edit` with the form, to write into it, and return its result. If it raises, nothing is changed."""
-        before = self.root
-        made = Place(before.field, before.texts.copy())
+        old = self.root.texts
+        made = Place(self.root.field, old.copy())
         result = edit(made)
-        old, new = before.texts, made.texts
+        new = made.texts
         typed = [key for key in {**old.typed, **new.typed} if old.typed.get(key, "") != new.typed.get(key, "")]
-        moved = [key for key in new.rows if new.rows[key] != old.rows.get(key)]
-        self._settle(made.again(), [*typed, *moved])
-        self._notify(Change(tuple(typed), origin, built=_outline(before) != _outline(self.root)))
+        self._settle(made.again(), [*typed, *(key for key in new.rows if new.rows[key] != old.rows.get(key))])
+        self._listeners.emit("change", origin)
         return result
 
     def set_raw(self, raw: Mapping[str, Raw], *, origin: str | None = None) -> None:
-        """Set the texts of fields by path, as typing does. Nothing is validated yet.
+        """Set the texts of fields by path, as typing does; if one is not accepted, none is. Nothing is validated yet.
 
         Raises:
-            KeyError: There is no such field. No field is changed.
-            TypeError: A text is not a `str` or `None`. No field is changed.
-            ValueError: A list, a union or a group does not accept the text. No field is changed.
+            KeyError: There is no such field.
+            TypeError: A text is not a `str` or `None`.
+            ValueError: A list, a union or a group does not accept the text.
         """
 
         def edit(root: Place) -> None:
@@ -160,14 +134,10 @@ class FormModel:
     # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     def open_json(self) -> None:
-        """Start to edit the form as JSON.
-
-        Raises:
-            JsonError: The fields have no JSON text: two keys of a dict are the same.
-        """
+        """Start to edit the form as JSON; raises `JsonError` if two keys of a dict are the same."""
         if self.json_text is None:
             self.json_text, self._json_problem = self.json(), ""
-            self._notify(Change(built=True))
+            self._listeners.emit("change", None)
 
     def json(self) -> str:
         """Return the content of the form as JSON; raises as `open_json`."""
@@ -190,13 +160,13 @@ class FormModel:
         except JsonError as error:
             self._json_problem = str(error)
             self._settle(self.root, [])
-        self._notify(Change(origin=origin))
+        self._listeners.emit("change", origin)
 
     def close_json(self) -> None:
         """Go back to the fields; if the form has none for the text, `errors` says why, and the JSON stays open."""
         if not self._json_problem:
             self.json_text = None
-        self._notify(Change(built=True))
+        self._listeners.emit("change", None)
 
     # ---- problems ---------------------------------------------------------------------------------------------------
 
@@ -222,15 +192,11 @@ class FormModel:
     def validate(self) -> bool:
         """Validate every field and set `errors`; return whether there are none. Changes no text."""
         self._problems = self._read(self.root)[1]
-        self._notify(Change())
+        self._listeners.emit("status", None)
         return not (self._problems or self._json_problem)
 
     def value(self) -> Any:
-        """Return the answer that was accepted from here, else the value of the fields.
-
-        Raises:
-            FormInvalid: The fields have no valid value.
-        """
+        """Return the answer that was accepted from here, else the value of the fields; raises `FormInvalid`."""
         if self.state is FormState.ANSWERED and self.answered_here:
             return self.answer
         value, problems = self._read(self.root)
@@ -241,13 +207,13 @@ class FormModel:
     def _read(self, root: Place) -> tuple[Any, Problems]:
         problems: Problems = []
         value = read(root, problems)
-        if not problems and self._check is not None:
-            problems += [(root.find(path).key, why) for path, why in self._check(value).items()]
+        if not problems:
+            problems = [(root.find(path).key, why) for path, why in self._check(value).items()]
         return None if value is NO_VALUE else value, problems
 
     # ---- the answer -------------------------------------------------------------------------------------------------
 
-    def begin_sending(self, sets: Mapping[str, Raw] | None = None) -> Any:
+    def begin_sending(self, sets: Mapping[str, Raw]) -> Any:
         """Validate all fields and return the answer to send.
 
         Args:
@@ -257,23 +223,19 @@ class FormModel:
             FormInvalid: The fields have no valid value; `errors` is set and the state is `invalid`.
         """
         self._submitted = True
-        self.refusal = ""
         root = Place(self.root.field, self.root.texts.copy())
-        for path, text in (sets or {}).items():
+        for path, text in sets.items():
             root.find(path).write(text)
         value, self._problems = self._read(root.again())
         wrong = self._problems or self._json_problem
-        self.state = FormState.INVALID if wrong else FormState.SENDING
-        self._notify(Change())
+        self._enter(FormState.INVALID if wrong else FormState.SENDING)
         if wrong:
             raise FormInvalid(self.errors)
         return self._build(value)
 
     def begin_sending_value(self) -> None:
         """Start to send a value that is not from the fields."""
-        self.refusal = ""
-        self.state = FormState.SENDING
-        self._notify(Change())
+        self._enter(FormState.SENDING)
 
     def accept(self, answer: Any, at: str | None, *, here: bool = True) -> None:
         """Record an accepted answer, with `here` false one from elsewhere, and drop the typed texts."""
@@ -282,9 +244,7 @@ class FormModel:
 
     def refuse(self, reason: str) -> None:
         """Record that the answer was refused; the fields can be edited again, with their texts."""
-        self.refusal = reason
-        self.state = FormState.REFUSED
-        self._notify(Change())
+        self._enter(FormState.REFUSED, reason)
 
     def expire(self) -> None:
         """Record that the deadline has passed, and drop the typed texts."""
@@ -295,25 +255,25 @@ class FormModel:
         filled = Place(self.root.field, Texts(self.answer))
         secret = frozenset(place.key for place in filled.walk() if place.field.secret)
         self.root = Place(self.root.field, Texts(self.answer, cleared=secret))
-        self.state = FormState.EDITING
-        self._notify(Change(built=True))
+        self._enter(FormState.EDITING, kind="change")
 
     def _end(self, state: FormState) -> None:
         # Without content, not even the defaults of the type.
         self.root = Place(self.root.field, Texts(cleared=frozenset({self.root.key})))
         self.json_text, self._json_problem = None, ""
         self._problems, self._submitted = [], False
-        self.state = state
-        self._notify(Change(built=True))
+        self._enter(state, kind="change")
 
-    # ---- listeners --------------------------------------------------------------------------------------------------
+    def _enter(self, state: FormState, refusal: str = "", kind: str = "status") -> None:
+        self.state, self.refusal = state, refusal
+        self._listeners.emit(kind, None)
 
-    def on_change(self, fn: Callable[[Change], object]) -> Unsubscribe:
-        """Call `fn` with a `Change` after every change, also of the state alone; returns what ends it."""
-        return self._listeners.add("change", fn)
+    def on_change(self, fn: Callable[[str | None], object], *, kind: str = "change") -> Unsubscribe:
+        """Call `fn` after every change, with the view that typed it if one did; returns what ends it.
 
-    def _notify(self, change: Change) -> None:
-        self._listeners.emit("change", change)
+        The `kind` is `status` for changes of the state and the problems alone.
+        """
+        return self._listeners.add(kind, fn)
 
 
 def _write(place: Place, text: object) -> None:
@@ -329,11 +289,6 @@ def _write(place: Place, text: object) -> None:
     except JsonError:
         msg = f"{place.path!r} does not take {text!r}. {problem} Or pass all of it as JSON."
         raise ValueError(msg) from None
-
-
-def _outline(root: Place) -> list[tuple[str, bool]]:
-    """Return all keys with whether they are "none", to notice that fields were added or removed."""
-    return [(place.key, place.is_none and not place.field.is_leaf) for place in root.walk()]
 
 
 def _join(problems: Iterable[tuple[str, str]]) -> dict[str, str]:

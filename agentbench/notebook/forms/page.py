@@ -1,30 +1,31 @@
-"""The page's side of a form: an anywidget without any text in its traits, and its messages.
+"""The page's side of a form: a widget without any text in its traits, and its messages.
 
 The texts of a form and the typed texts travel as messages, never as traits. The saved state of all widgets (which
 nbconvert writes) contains the script and the style sheet, and no text of a person.
 
 From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, what to do), `json` (what to
 do, text), `file` (path, with the content beside it), `full` (part), `due`, `reopen`; each with `view`, the id of the
-view that sends it. To the page: `form` (once per `ready`), `nodes` (the fields, if they have changed), `drafts` (raw by
-path), `json` (text), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
+view that sends it. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text,
+status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
 `{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are the keys of
 places: they stay the same when rows move.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import FormContent
 from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
-from agentbench.notebook.forms.form_text import answer_text, problems_text
-from agentbench.notebook.forms.model import Change, FormModel, FormState
+from agentbench.notebook.forms.form_text import answer_text
+from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.form import Form
@@ -49,50 +50,44 @@ class FormPage:
     """Translates between a form and the views of its panel.
 
     Messages of the page are not trusted: unknown kinds, paths, options and actions are ignored.
-
-    Attributes:
-        panel: The widget.
     """
 
     def __init__(self, form: "Form", content: FormContent, model: FormModel) -> None:
         self._form, self._content, self._model = form, content, model
         self.panel = FormPanel(self._handle, name=f"Form {content.name}")
-        self._stop = model.on_change(self._update)
+        self._stops = [
+            model.on_change(lambda origin: self._send("state", **{"from": origin, **self._state()})),
+            model.on_change(lambda _: self._send_status(), kind="status"),
+        ]
 
     def close(self) -> None:
-        """Close the panel and remove its listener."""
-        self._stop()
+        """Close the panel and remove its listeners."""
+        for stop in self._stops:
+            stop()
         self.panel.close()
 
     # ---- from the page ----------------------------------------------------------------------------------------------
 
     def _handle(self, message: Message) -> None:
-        handle = {
-            "ready": self._ready,
-            "edit": self._edit,
+        handle: Callable[[Message], object] | None = {
+            "ready": lambda told: self._send("form", told, content=self._content.page(), **self._state()),
+            "edit": lambda told: self._form.change(lambda root: self._type(root, told), origin=_view(told)),
             "press": self._press,
             "rows": self._rows,
             "json": self._json,
             "file": self._file,
             "full": self._full,
-            "due": self._due,
-            "reopen": self._reopen,
+            "due": lambda _: self._send_status(),
+            "reopen": lambda _: self._form.reopen(),
         }.get(message["kind"])
         if handle is None:
             return
         try:
+            _ = self._form.state  # a deadline may have passed since
             handle(message)
         except (NotebookError, KeyError, IndexError, JsonError):
             # Answered, expired, or a message of a foreign page: nothing changes, and the page gets the status.
             self._send_status()
-
-    def _ready(self, message: Message) -> None:
-        _ = self._form.state  # a deadline may have passed since
-        content, text = self._content.page(self._model), self._model.json_text
-        self._send("form", message, content=content, drafts=self._drafts(), text=text, status=self._status())
-
-    def _edit(self, message: Message) -> None:
-        self._form.change(lambda root: self._type(root, message), origin=_view(message))
 
     def _press(self, message: Message) -> None:
         action = message.get("action")
@@ -100,7 +95,7 @@ class FormPage:
             self._send_status()
             return
         self._model.change(lambda root: self._type(root, message), origin=_view(message))
-        self._form.press(action, origin=_view(message))
+        self._form.press(action)
         # The first field with a problem gets the focus, in the view of the person who pressed.
         if self._model.state is FormState.INVALID:
             self._send("focus", message, path=next(iter(self._model.visible_errors), None))
@@ -129,22 +124,13 @@ class FormPage:
         self._form.validate()
 
     def _file(self, message: Message) -> None:
-        buffers = message.get("buffers")
-
         def put(root: Place) -> None:
-            place = _place(root, message.get("path"))
-            if place.field.kind == "file" and isinstance(buffers, list) and buffers:
+            place, buffers = _place(root, message.get("path")), message["buffers"]
+            if place.field.kind == "file" and buffers:
                 # A file above the limit is cut; the field reports that it is too large.
                 place.write(text_of(place.field, bytes(buffers[0])[: FILE_LIMIT + 1]))
 
         self._form.change(put)
-
-    def _reopen(self, _message: Message) -> None:
-        self._form.reopen()
-
-    def _due(self, _message: Message) -> None:
-        _ = self._form.state
-        self._send_status()
 
     def _full(self, message: Message) -> None:
         part = message.get("part")
@@ -154,25 +140,20 @@ class FormPage:
 
     # ---- to the page ------------------------------------------------------------------------------------------------
 
-    def _update(self, change: Change) -> None:
-        if change.built:
-            nodes = self._content.nodes(self._model)
-            self._send("nodes", nodes=nodes, drafts=self._drafts(), text=self._model.json_text)
-        elif change.keys:
-            self._send("drafts", origin=change.origin, drafts=self._drafts(change.keys))
-        elif change.origin is not None and self._model.json_text is not None:
-            self._send("json", origin=change.origin, text=self._model.json_text)
-        self._send_status()
-
     def _send_status(self) -> None:
         self._send("status", **self._status())
 
     def _send(self, kind: str, to: Message | None = None, **content: Any) -> None:
-        if to is not None:
-            content["view"] = to.get("view")
-        if "origin" in content:
-            content["from"] = content.pop("origin")
-        self.panel.send({"kind": kind, **content})
+        self.panel.send({"kind": kind, **({} if to is None else {"view": to.get("view")}), **content})
+
+    def _state(self) -> Message:
+        drafts = {
+            place.key: _page_raw(place.field, place.text)
+            for place in self._model.root.walk()
+            if place.field.is_leaf and place.text is not NO_VALUE and place.key not in self._content.hidden
+        }
+        nodes = self._content.nodes(self._model)
+        return {"nodes": nodes, "drafts": drafts, "text": self._model.json_text, "status": self._status()}
 
     def _status(self) -> Message:
         model, state = self._model, self._model.state
@@ -181,24 +162,15 @@ class FormPage:
             FormState.ANSWERED: answer_text(model, request=self._content.waits),
             FormState.REFUSED: f"Not accepted: {model.refusal}",
             FormState.EXPIRED: f"Too late: the deadline was {self._content.deadline_text}.",
-            FormState.INVALID: problems_text(model),
+            FormState.INVALID: count_text(len(model.visible_errors), "problem"),
         }
-        errors = model.visible_errors
         return {
             "state": str(state),
             "live": model.live,
-            "errors": {key: esc(text, into="line", limit=500) for key, text in errors.items()},
+            "errors": {key: esc(text, into="line", limit=500) for key, text in model.visible_errors.items()},
             "note": esc(notes.get(state, ""), into="line", limit=600),
             "labels": self._content.labels(model),
         }
-
-    def _drafts(self, keys: Iterable[str] | None = None) -> dict[str, Message]:
-        return {
-            place.key: _page_raw(place.field, place.text)
-            for place in self._model.root.walk()
-            if place.field.is_leaf and place.text is not NO_VALUE and place.key not in self._content.hidden
-            and (keys is None or place.key in keys)
-        }  # fmt: skip
 
 
 def _view(message: Message) -> str | None:

@@ -21,41 +21,35 @@ _NAMED = 10
 
 @dataclass
 class Texts:
-    """The content of a form.
-
-    Attributes:
-        value: The value that it was filled with; `NO_VALUE` for none.
-        typed: The typed texts by key. Of a union the name of the chosen type, of other boxes empty; `None`
-            for "none".
-        rows: The names of the rows of each list that was changed, by its key.
-        extra: The entries without a field of each group where JSON changed them, by its key.
-        cleared: Keys of places where neither the value nor a default counts any more.
-        made: How many rows were added.
-    """
+    """The content of a form: the value that it was filled with, and by key what was changed since."""
 
     value: object = NO_VALUE
+    #: Of a union the name of the chosen type, of other boxes empty; `None` for "none".
     typed: dict[str, Raw] = field(default_factory=dict)
+    #: The names of the rows of each list that was changed.
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: The entries without a field of each group where JSON changed them.
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Where neither the value nor a default counts any more.
     cleared: frozenset[str] = frozenset()
-    made: int = 0
+    rows_made: int = 0
 
     def copy(self) -> "Texts":
         """Return a copy to change."""
         return replace(self, typed=dict(self.typed), rows=dict(self.rows), extra=dict(self.extra))
 
     def drop(self, key: str) -> None:
-        """Remove all that was typed at a place and below it."""
-        self.typed = {each: text for each, text in self.typed.items() if not is_in(each, key)}
-        self.rows = {each: rows for each, rows in self.rows.items() if not is_in(each, key)}
-        self.extra = {each: extra for each, extra in self.extra.items() if not is_in(each, key)}
+        """Remove all that was changed at a place and below it."""
+        for changed in (self.typed, self.rows, self.extra):
+            for each in [each for each in changed if is_in(each, key)]:
+                del changed[each]
         self.cleared = frozenset(each for each in self.cleared if not is_in(each, key))
 
-    def changed_keys(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    def changed_keys(self) -> tuple[set[str], set[str], set[str]]:
         """Return the keys of places with something typed at or below them, only below them, or cleared there."""
         typed = {*self.typed, *self.rows, *self.extra}
         below = {parent for key in typed for parent in parent_keys(key)}
-        return frozenset(typed | below), frozenset(below), self.cleared.union(*map(parent_keys, self.cleared))
+        return typed | below, below, {*self.cleared}.union(*map(parent_keys, self.cleared))
 
 
 def parent_keys(key: str) -> Iterator[str]:
@@ -73,36 +67,30 @@ def is_in(key: str, around: str) -> bool:
 class Place:
     """A field with its content: one place of a form, and a view of its texts, made again after each change.
 
-    Attributes:
-        field: The field.
-        texts: The content of the whole form.
-        name: The name of the place in the one around it.
-        key: Its key.
-        path: Its path.
-        parent: The place around it, `None` for the whole form.
-        value: The value that it was filled with, or the default of its type.
-        is_answer: Whether that value is the answer until it is changed; a default is added by the type itself.
-        changed: Keys of places with something typed at or below them, only below them, and cleared there.
-        is_cleared: Whether neither a value nor a default counts here any more.
+    `value` is what it was filled with, or the default of its type. `is_answer` tells whether that is the answer until
+    it is changed: a default is added by the type itself.
     """
 
-    def __init__(self, field: Field, texts: Texts, name: str = "", parent: "Place | None" = None) -> None:
+    def __init__(self, field: Field, texts: Texts, name: str = "", parent: "Place | None" = None, at: int = -1) -> None:
         self.field, self.texts, self.name, self.parent = field, texts, name, parent
-        self.value: object = texts.value
-        self.is_answer = texts.value is not NO_VALUE
         if parent is None:
             self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
             self.changed = texts.changed_keys()
-            self.is_cleared = self.key in texts.cleared
+            self.value, self.is_answer, cleared = texts.value, texts.value is not NO_VALUE, False
         else:
             # Names of schemas may be any text, and keys go to the page.
-            word = name if name.isidentifier() or parent.field.item else f"#{parent.field.labels.index(name)}"
+            word = name if name.isidentifier() or at >= 0 else f"#{parent.field.labels.index(name)}"
             self.key = f"{parent.key}.{word}" if parent.key else word
             first = parent.parent is None and parent.field.kind == "group" and not parent.field.positional
-            self.path = name if first and (name != ROOT or not parent.key) else f"{parent.path}.{name}"
+            label = name if at < 0 else str(at)
+            self.path = label if first and (name != ROOT or not parent.key) else f"{parent.path}.{label}"
             self.changed = parent.changed
-            self.is_cleared = self.key in texts.cleared or (parent.is_cleared and not parent.field.item)
-            self.value, self.is_answer = parent.part_value(name), parent.is_answer and _was_set(parent.value, name)
+            # The type does not tell models with a default from those where it was set.
+            was_set = getattr(parent.value, "__pydantic_fields_set__", None)
+            self.value = parent.part_value(name)
+            self.is_answer = parent.is_answer and (was_set is None or name in was_set)
+            cleared = parent.is_cleared and at < 0
+        self.is_cleared: bool = cleared or self.key in texts.cleared
         if self.value is NO_VALUE:
             self.value, self.is_answer = field.default, False
         if self.is_cleared or (field.secret and not self.is_answer):
@@ -110,10 +98,10 @@ class Place:
 
     def part_value(self, name: str) -> object:
         """Return the part of the value that belongs to a place right below."""
-        kind, value = self.field.kind, self.value
+        value = self.value
         if value is NO_VALUE or value is None:
             return NO_VALUE
-        if kind == "union":
+        if self.field.kind == "union":
             return value if name == self._fitting else NO_VALUE
         if self.field.item:
             return self._items[int(name)] if name.isdigit() else NO_VALUE
@@ -156,10 +144,9 @@ class Place:
     @property
     def is_closed(self) -> bool:
         """Whether a person has to open this group first, because its type contains itself."""
-        if self.field.kind != "group" or self.field.of is None or isinstance(self.typed, str):
+        if self.field.of is None or isinstance(self.typed, str) or self.key in self.changed[1]:
             return False
-        inside = any(each.field.of == self.field.of for each in self.ancestors)
-        return inside and self.value in (NO_VALUE, None) and self.key not in self.changed[1]
+        return self.value in (NO_VALUE, None) and any(each.field.of == self.field.of for each in self.ancestors)
 
     @cached_property
     def text(self) -> Any:
@@ -230,32 +217,27 @@ class Place:
     @cached_property
     def children(self) -> "list[Place]":
         """The current places right below."""
-        field = self.field
-        hidden = self.is_none and self.key not in self.changed[1]
-        if field.item is not None:
-            return [self.row(name, at) for at, name in enumerate(self.row_names)]
-        if self.is_closed or hidden:
+        if self.field.item is not None:
+            return [self.row(at) for at in range(len(self.row_names))]
+        if self.is_closed or (self.is_none and self.key not in self.changed[1]):
             return []
-        return [self.part(name) for name in ([self.picked] if field.kind == "union" else field.labels)]
+        return [self.part(name) for name in ([self.picked] if self.field.kind == "union" else self.field.labels)]
 
     def part(self, name: str) -> "Place":
         """Return the place of a part, of a union also one that is not chosen."""
-        field = next(part.field() for part in self.field.parts() if part.name == name)
-        return Place(field, self.texts, name, self)
+        return Place(next(part.field() for part in self.field.parts() if part.name == name), self.texts, name, self)
 
-    def row(self, name: str, at: int) -> "Place":
-        """Return the place of a row by its name in keys, at a position."""
+    def row(self, at: int) -> "Place":
+        """Return the place of a row at a position."""
         assert self.field.item is not None
-        row = Place(self.field.item(), self.texts, name, self)
-        row.path = f"{self.path}.{at}"
-        return row
+        return Place(self.field.item(), self.texts, self.row_names[at], self, at)
 
     def again(self) -> "Place":
         """Return this place as it is after a change."""
         if self.parent is None:
             return Place(self.field, self.texts)
         parent = self.parent.again()
-        return parent.row(self.name, 0) if parent.field.item else parent.part(self.name)
+        return parent.row(parent.row_names.index(self.name)) if parent.field.item else parent.part(self.name)
 
     def walk(self) -> "Iterator[Place]":
         """Return this place and all below."""
@@ -265,8 +247,7 @@ class Place:
 
     def paths(self) -> "Iterator[tuple[str, Place]]":
         """Return all places below with their paths; this one comes last."""
-        for child in self.children:
-            yield from ((place.path, place) for place in child.walk())
+        yield from ((place.path, place) for child in self.children for place in child.walk())
         yield self.path, self
 
     def find(self, path: str) -> "Place":
@@ -275,10 +256,9 @@ class Place:
         Raises:
             KeyError: There is no such place; the message lists those that there are.
         """
-        free = not self.key and ROOT in self.field.labels
-        if path == ROOT and not free:
+        if path == ROOT and (self.key or ROOT not in self.field.labels):
             return self
-        found = _find(self, path) or (_find(self, path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
+        found = self.below(path) or (self.below(path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
         if found is None:
             paths = [repr(each) for each, place in self.paths() if place.key]
             listed = ", ".join(paths[:20]) + (", …" if len(paths) > 20 else "")
@@ -286,21 +266,35 @@ class Place:
             raise KeyError(msg)
         return found
 
+    def below(self, path: str) -> "Place | None":
+        """Return the place of a path below this one, `None` if there is none."""
+        rows = self.field.item is not None
+        names = [str(at) for at in range(len(self.row_names) + 1)] if rows else self.field.labels
+        # Names may hold points themselves, as `dict[str, a.B]`: the longest that fits comes first.
+        fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
+        for name in sorted(fitting, key=len, reverse=True):
+            if rows and int(name) == len(self.row_names):
+                self.grow(int(name) + 1)
+            child = self.row(int(name)) if rows else self.part(name)
+            found = child if path == name else child.below(path[len(name) + 1 :])
+            if found is not None:
+                return found
+        return None
+
     # ---- typing -----------------------------------------------------------------------------------------------------
 
     def problem_of(self, text: Raw) -> str:
         """Return why this place does not accept a text, empty if it does."""
-        kind = self.field.kind
-        if kind == "const":
+        if self.field.kind == "const":
             return "It cannot be changed."
-        if self.field.is_leaf or text in (None, ""):
+        if self.field.is_leaf or not text:
             return ""
         names = ", ".join(map(repr, self.field.labels[:_NAMED])) + (", …" if len(self.field.labels) > _NAMED else "")
-        if kind == "union":
+        if self.field.kind == "union":
             return "" if text in self.field.labels else f"It is one of {names}; name one of them to type into it."
         if self.field.item is None:
             return f"It has fields of its own: name one of them ({names})."
-        if text and text.isascii() and text.isdigit() and int(text) <= _MANY:
+        if text.isascii() and text.isdigit() and int(text) <= _MANY:
             return ""
         return f"The text of a list is the number of its rows, at most {_MANY}; name a row to type into it."
 
@@ -316,15 +310,14 @@ class Place:
         if self.field.item is not None and text:
             self.grow(int(text))
             text = ""
-        keeps = self.field.kind == "union" and text == ""
-        typed[self.key] = self.picked if keeps else text
+        typed[self.key] = self.picked if self.field.kind == "union" and text == "" else text
 
     def grow(self, count: int) -> None:
         """Set the number of rows."""
         names = self.row_names[:count]
         while len(names) < count:
-            self.texts.made += 1
-            names = (*names, f"+{self.texts.made}")
+            self.texts.rows_made += 1
+            names = (*names, f"+{self.texts.rows_made}")
         self.texts.rows[self.key] = names
 
     def add(self) -> str:
@@ -332,7 +325,7 @@ class Place:
         last = self.children[-1] if self.children else None
         self.write("")
         self.grow(len(self.row_names) + 1)
-        row = self.row(self.row_names[-1], len(self.row_names) - 1)
+        row = self.row(len(self.row_names) - 1)
         if last is not None and last.field.kind == "union":
             row.write(last.picked)
         return row.key
@@ -356,24 +349,3 @@ class Place:
         """Empty this place."""
         self.texts.drop(self.key)
         self.texts.cleared |= {self.key}
-
-
-def _was_set(value: object, name: str) -> bool:
-    """Whether this field of a model was set, not taken from its default; true if the class does not track it."""
-    known = getattr(value, "__pydantic_fields_set__", None)
-    return known is None or name in known
-
-
-def _find(place: Place, path: str) -> Place | None:
-    rows = place.field.item is not None
-    names = [str(at) for at in range(len(place.row_names) + 1)] if rows else place.field.labels
-    # Names may hold points themselves, as `dict[str, a.B]`: the longest that fits comes first.
-    fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
-    for name in sorted(fitting, key=len, reverse=True):
-        if rows and int(name) == len(place.row_names):
-            place.grow(int(name) + 1)
-        child = place.row(place.row_names[int(name)], int(name)) if rows else place.part(name)
-        found = child if path == name else _find(child, path[len(name) + 1 :])
-        if found is not None:
-            return found
-    return None

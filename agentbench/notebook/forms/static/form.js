@@ -1,7 +1,7 @@
 // A form on the page. What is typed leaves by message and is kept in no trait.
 const EDITING_CHORD = /^([acvxyz]|Enter|Backspace|Delete|Home|End|Arrow(Left|Right|Up|Down))$/i;
 
-function makeForm(content, post, view) {
+function makeForm({ content, ...first }, post, view) {
   const id = `abf-${view}`;
   const root = node("section", { class: "abf", tabindex: "-1", "aria-labelledby": `${id}-title` });
   const cutNote = {};
@@ -63,7 +63,7 @@ function makeForm(content, post, view) {
     for (const path of [...made.keys()]) if (!there.has(path)) made.delete(path);
     if (before !== document.activeElement && body.contains(before)) before.focus({ preventScroll: true });
   };
-  nodes(content.fields);
+  nodes(first.nodes);
 
   // The whole as one text.
   const whole = node("div", { class: "abf-field", hidden: true });
@@ -166,14 +166,16 @@ function makeForm(content, post, view) {
     for (const at of made.values()) if (at.fold && at.box.contains(field?.box)) at.fold(true);
     field?.focus();
   };
-  showWhole(content.text);
 
-  return {
+  const form = {
     root,
-    nodes,
-    whole: showWhole,
-    drafts: (drafts) => { for (const [path, raw] of Object.entries(drafts)) made.get(path)?.write(raw); },
-    allDrafts: (drafts) => { for (const [path, field] of made) field.write(drafts[path] ?? {}); },
+    // What a person types here is newer than what comes back of it.
+    state: (latest, own) => {
+      const known = new Set(made.values());
+      nodes(latest.nodes);
+      for (const [path, field] of made) if (!own || !known.has(field)) field.write(latest.drafts[path] ?? {});
+      if (!own) showWhole(latest.text);
+    },
     focus,
     // Once the form is on the page, whose colours they take.
     display: () => {
@@ -221,6 +223,8 @@ function makeForm(content, post, view) {
       }
     },
   };
+  form.state(first);
+  return form;
 }
 
 function render({ model, el }) {
@@ -232,9 +236,8 @@ function render({ model, el }) {
   const waiting = node("div", { class: "abf-status" }, `${model.get("name")}: run its cell to show it.`);
   el.append(waiting);
   const begin = (message) => {
-    form = makeForm({ ...message.content, text: message.text }, post, view);
+    form = makeForm(message, post, view);
     waiting.replaceWith(form.root);
-    form.drafts(message.drafts);
     form.status(message.status);
     form.display();
     form.showWaiting();
@@ -243,9 +246,7 @@ function render({ model, el }) {
     if (left !== null && left < 2 ** 31) due = setTimeout(() => post({ kind: "due" }), Math.max(0, left) + 50);
   };
   const on = {
-    nodes: (message) => { form.nodes(message.nodes); form.allDrafts(message.drafts); form.whole(message.text); },
-    drafts: (message) => { if (message.from !== view) form.drafts(message.drafts); },
-    json: (message) => { if (message.from !== view) form.whole(message.text); },
+    state: (message) => { form.state(message, message.from === view); on.status(message.status); },
     status: (message) => { form.status(message); form.showWaiting(); },
     focus: (message) => {
       const at = document.activeElement; // who has gone on stays there
