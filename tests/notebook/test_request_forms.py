@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,15 +19,11 @@ from agentbench import (
     tool,
 )
 from agentbench.notebook import request_form, stepper
-from agentbench.notebook.stepping.request_forms import RequestForms
+from agentbench.notebook.forms.inbox import RequestForms
 
 
 def asked(request_id: str, data: Any = "Title?", response_type: Any = str) -> WorkflowEvent[Any]:
     return WorkflowEvent.request_info(request_id, "review", data, response_type)
-
-
-def view(*requests: WorkflowEvent[Any]) -> Any:
-    return SimpleNamespace(requests=requests, requests_title=f"{len(requests)} questions")
 
 
 @pytest.fixture
@@ -39,29 +34,29 @@ def shown() -> Any:
 
 
 def test_a_request_emitted_again_keeps_the_form_that_is_on_the_page(shown):
-    assert shown.show(view(asked("a", {"prompt": "Title?"})), 1)
+    assert shown.show([asked("a", {"prompt": "Title?"})], "", 1)
     widget = shown.box.children[0]
-    assert not shown.show(view(asked("a", {"prompt": "Title?"})), 2)
+    assert not shown.show([asked("a", {"prompt": "Title?"})], "", 2)
     assert shown.box.children == (widget,)
 
 
 def test_what_asks_something_else_under_the_same_id_gets_a_form_of_its_own(shown):
-    shown.show(view(asked("a", "Title?")), 1)
+    shown.show([asked("a", "Title?")], "", 1)
     shown._forms["a"].set_raw("value", "a draft")
-    assert shown.show(view(asked("a", "Price?")), 1)
+    assert shown.show([asked("a", "Price?")], "", 1)
     assert shown._forms["a"].raw == {}
 
 
 def test_an_answered_form_stays_until_the_run_moves_on(shown):
     first = asked("a")
-    shown.show(view(first), 1)
-    shown.show(view(first), 2)
+    shown.show([first], "", 1)
+    shown.show([first], "", 2)
     form = shown._forms["a"]
     form.set_raw("value", "done")
     form.submit()
-    shown.show(view(), 2)
+    shown.show([], "", 2)
     assert shown.box.children == (form.widget,)
-    shown.show(view(), 3)
+    shown.show([], "", 3)
     assert shown.box.children == ()
 
 
@@ -80,12 +75,12 @@ def test_a_branch_of_a_run_keeps_what_was_typed_before():
     forms = RequestForms(made.respond)
     made.run()
     before = made.pending
-    forms.show(view(*before), 1)
+    forms.show([*before], "", 1)
     (form,) = forms._forms.values()
     form.set_raw("value", "a draft")
     made.branch()
     assert made.pending[0] is not before[0]
-    forms.show(view(*made.pending), 1)
+    forms.show([*made.pending], "", 1)
     assert list(forms._forms.values()) == [form]
     assert form.submit()
     made.run()

@@ -36,22 +36,16 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Action:
-    """A button that ends a form.
-
-    Attributes:
-        name: Its name in messages of the page.
-        label: Its text.
-        sets: Raw texts by path that replace those of fields when it is pressed; the fields themselves do not change.
-        tone: `yes`, `no` or `plain`, for its colour.
-        reveals: A field that stays hidden until this is pressed; then the button goes.
-        if_changed: Its text once the revealed field was changed.
-    """
+    """A button that ends a form."""
 
     name: str
     label: str
+    #: Raw texts by path that replace those of fields when it is pressed; the fields themselves do not change.
     sets: Mapping[str, Raw]
     tone: str = "plain"
+    #: A field that stays hidden until this is pressed; then the button goes.
     reveals: str | None = None
+    #: The label once a revealed field was changed.
     if_changed: str = ""
 
 
@@ -60,35 +54,24 @@ _SEND = (Action("submit", "Send", {}, tone="yes"),)
 
 @dataclass(frozen=True)
 class FormContent:
-    """Everything on a form except the typed texts.
-
-    Attributes:
-        name: Its name for `repr`, without any value.
-        title: The heading.
-        actions: The buttons, left to right.
-        prompt: The question, in full.
-        context: The text below the question, in full.
-        objects: What is displayed below it as it is in a cell, by name.
-        deadline: Latest time of an answer, in UTC.
-        hidden: Fields that only buttons set.
-        waits: Whether a run waits for the answer.
-        chooses: Whether the whole answer is one of several options.
-        as_json: Whether the page offers to edit the form as JSON.
-        origin: The source of the question, in words; may be empty.
-        asked_ns: Time of the request, in nanoseconds since 1970; `None` if the page does not display it.
-    """
+    """Everything on a form except the typed texts; its name has no value in it."""
 
     name: str
     title: str
     actions: tuple[Action, ...]
     prompt: str = ""
     context: str = ""
+    #: What is displayed below the context as it is in a cell, by name.
     objects: tuple[tuple[str, object], ...] = ()
     deadline: datetime | None = None
+    #: Fields that only buttons set.
     hidden: frozenset[str] = frozenset()
+    #: Whether a run waits for the answer.
     waits: bool = False
+    #: Whether the whole answer is one of several options.
     chooses: bool = False
     as_json: bool = False
+    #: The source of the question, in words.
     origin: str = ""
     asked_ns: int | None = None
 

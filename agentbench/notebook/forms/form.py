@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.forms.content import FormContent, content_for_type
+from agentbench.notebook.forms.content import FormContent, content_for_request, content_for_type
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import FormModel, FormState
-from agentbench.notebook.forms.questions import Request
-from agentbench.notebook.forms.request import carry_over, form_of_request
+from agentbench.notebook.forms.questions import Request, read_request
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.runtime.bundles import with_plain_text
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
@@ -93,9 +94,15 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
         review.set_raw("approved", "Approve")
         review.submit()
     """
-    known = form_of_request(request)
-    content = replace(known.content, origin=origin, asked_ns=asked_ns)
-    return Form(content, known.model, request=request, respond=respond)
+    if request not in _FORMS:
+        _FORMS[request] = content_for_request(read_request(request))
+    content, model = _FORMS[request]
+    return Form(replace(content, origin=origin, asked_ns=asked_ns), model, request=request, respond=respond)
+
+
+# The texts, fields and buttons of each request event, with what was typed and the answer, so that typed texts are still
+# there when a cell runs again. Not by id: ids of requests repeat where ids count from one.
+_FORMS: "WeakKeyDictionary[Request, tuple[FormContent, FormModel]]" = WeakKeyDictionary()
 
 
 class Form:
@@ -184,7 +191,7 @@ class Form:
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
-        added = self._change_rows(path, lambda rows: rows.add())
+        added = self._change_rows(path, Place.add)
         return next(place.path for place in self._model.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
@@ -267,10 +274,16 @@ class Form:
         return self._model.live
 
     def asks(self, request: Request) -> bool:
-        """Whether this is the form of a request, also if a restored run emits the same open request again."""
-        if self._request is None or (
-            request is not self._request and not carry_over(self._request, self._model, request)
-        ):
+        """Whether this is the form of a request, also if a restored run emits the same open request again.
+
+        Such an event has the same id and content; it takes over the form with the typed texts, as long as that was not
+        answered.
+        """
+        if self._request is None:
+            return False
+        if request not in _FORMS and self._model.live and Comparison().same(_facts(self._request), _facts(request)):
+            _FORMS[request] = _FORMS[self._request]
+        if request not in _FORMS or _FORMS[request][1] is not self._model:
             return False
         self._request = request
         return True
@@ -341,10 +354,10 @@ class Form:
             self._end(answer, error)
             return None
         waiting = [outcome for outcome in outcomes if inspect.isawaitable(outcome) or isinstance(outcome, Future)]
-        if not waiting:
-            self._end(answer, None)
-            return None
-        return _bridge.submit(self._await_outcomes(answer, waiting))
+        if waiting:
+            return _bridge.submit(self._await_outcomes(answer, waiting))
+        self._end(answer, None)
+        return None
 
     async def _await_outcomes(self, answer: Any, outcomes: "list[Any]") -> None:
         try:
@@ -439,3 +452,7 @@ class Form:
 
 def _now_text() -> str:
     return iso_utc(runtime_defaults().clock.time_ns())
+
+
+def _facts(request: Request) -> tuple[object, ...]:
+    return request.request_id, request.source_executor_id, request.response_type, request.data

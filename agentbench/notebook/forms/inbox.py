@@ -14,7 +14,7 @@ from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.run.execution import id_of_request
 
-__all__ = ["Inbox", "InboxEntry", "inbox"]
+__all__ = ["Inbox", "InboxEntry", "RequestForms", "inbox"]
 
 
 Unwatch = Callable[[], object]
@@ -43,15 +43,7 @@ def inbox(*runs: Any) -> "Inbox":
 
 
 class InboxEntry:
-    """One request in an inbox.
-
-    Attributes:
-        request: The `request_info` event.
-        source: The run or stepper that asks.
-        run: Its name: the workflow's and the run's id.
-        question: The request in the form in which it is displayed.
-        form: The form that answers it.
-    """
+    """One request in an inbox: the event, the name of the run that asks, the question, and the form that answers it."""
 
     def __init__(self, request: Request, source: "Source") -> None:
         self.request = request
@@ -176,23 +168,19 @@ class Inbox:
         with self._lock:
             if self._closed:
                 return
-            known_entries: list[InboxEntry] = []
-            new: list[InboxEntry] = []
+            entries: list[InboxEntry] = []
             for source in self._sources:
                 for request in source.pending():
                     known = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
-                    if known is None:
-                        new.append(InboxEntry(request, source))
-                    else:
-                        known.request = request
-                        known_entries.append(known)
+                    entries.append(known or InboxEntry(request, source))
+                    entries[-1].request = request
             for entry in self._entries:
-                if entry not in known_entries:
+                if entry not in entries:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
-            if not new:
+            if all(entry in self._entries for entry in entries):
                 return
             # Requests without a time stay in the order in which they were found.
-            self._entries = sorted([*known_entries, *new], key=lambda entry: entry.asked_ns or 0)
+            self._entries = sorted(entries, key=lambda entry: entry.asked_ns or 0)
         self._display()
 
     # ---- display ----------------------------------------------------------------------------------------------------
@@ -267,20 +255,13 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Source:
-    """A run or a stepper, as an inbox sees it.
-
-    Attributes:
-        name: Name on the page.
-        pending: Its open requests, the oldest first.
-        send: Takes a request's id and the answer; may be async.
-        watch: Calls a function when something happened; returns what ends it.
-        answers: Answers sent elsewhere, by request id, as far as they are reported.
-    """
+    """A run or a stepper, as an inbox sees it; `watch` calls a function when something happened."""
 
     name: str
     pending: Callable[[], Sequence[Request]]
     send: Callable[[str, Any], object]
     watch: Callable[[Callable[[], object]], Unwatch]
+    #: Answers sent elsewhere, by request id, as far as they are reported.
     answers: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -304,3 +285,59 @@ def _source_of(run: Any) -> Source:
         return asyncio.to_thread(run.respond, request_id, value)  # it waits for the run
 
     return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, watch, answers)
+
+
+# ---- the questions of one run ---------------------------------------------------------------------------------------
+
+
+class RequestForms:
+    """The forms of a stepper's open requests, oldest first; an answered one stays until the run has moved on."""
+
+    def __init__(self, answer: Callable[[str, Any], object]) -> None:
+        import ipywidgets
+
+        self.box = ipywidgets.VBox([])
+        self.box.add_class("abs-requests")
+        self._answer = answer
+        self._title = ipywidgets.HTML()
+        #: The displayed forms, and all that are still open: a failed run asks nothing until it goes on.
+        self._forms: dict[str, Form] = {}
+        self._open: dict[str, Form] = {}
+        self._moved = -1
+
+    def show(self, requests: Sequence[Request], title: str, steps: int) -> bool:
+        """Bring the forms up to date after so many supersteps, and return whether a request is new."""
+        wanted = {request.request_id: self._form_of(request) for request in requests}
+        new = any(self._forms.get(key) is not form for key, form in wanted.items())
+        stays = not new and steps == self._moved
+        every = (self._forms | wanted).items()
+        forms = {key: form for key, form in every if key in wanted or (stays and not form.live)}
+        self._moved = steps
+        if not new and forms.keys() == self._forms.keys():
+            return False
+        for key, form in self._forms.items():
+            if forms.get(key) is not form:
+                form.close()
+        self._open = {key: form for key, form in (self._open | self._forms | forms).items() if form.live}
+        self._forms = forms
+        # No user's text: the forms carry their own by message. One form says by itself that it asks.
+        bars = '<span class="abs-bars" aria-hidden="true"></span>'
+        several = len(wanted) > 1
+        self._title.value = f'<div class="abs abs-asking">{bars} {title}</div>' if several else ""
+        self.box.children = (*([self._title] if several else []), *(form.widget for form in forms.values()))
+        return new
+
+    def _form_of(self, request: Request) -> Form:
+        form = self._forms.get(request.request_id) or self._open.get(request.request_id)
+        return form if form is not None and form.asks(request) else request_form(request, respond=self._answer)
+
+    def close(self) -> None:
+        """Take the forms off the page."""
+        from agentbench.notebook.runtime.widgets import close_all
+
+        for form in self._forms.values():
+            form.close()
+        self._forms.clear()
+        self._open.clear()
+        close_all(self._title)
+        close_all(self.box)

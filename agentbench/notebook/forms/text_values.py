@@ -8,7 +8,7 @@ import binascii
 import dataclasses
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from agentbench.notebook.text.redact import mask_secrets
 
@@ -129,14 +129,8 @@ _HELP = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class EditText:
-    """A value as the text of a field.
-
-    Attributes:
-        text: The text.
-        help: The format that is expected.
-    """
+class EditText(NamedTuple):
+    """A value as the text of a field, and the format that is expected."""
 
     text: str
     help: str

@@ -13,11 +13,11 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from agentbench.notebook.forms.inbox import RequestForms
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import Message, MessageWidget, close_all
 from agentbench.notebook.stepping.options import Layout
-from agentbench.notebook.stepping.request_forms import RequestForms
 from agentbench.notebook.stepping.view.messages import log_message, messages_of, side_message, view_message
 from agentbench.notebook.stepping.view.screen_state import ScreenState
 
@@ -123,7 +123,7 @@ class StepperPage:
             if screen.log_total > self._log_total:
                 self.send("log", log_message(screen, screen.log_total - self._log_total))
                 self._log_total = screen.log_total
-            if self._requests.show(screen, screen.supersteps) and focus is not None:
+            if self._requests.show(screen.requests, screen.requests_title, screen.supersteps) and focus is not None:
                 self.send("top", {"kind": "focusRequest", "view": focus})
 
     def close(self) -> None:
