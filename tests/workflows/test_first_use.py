@@ -20,9 +20,12 @@ print(*sorted(name for name in NAMES if name in sys.modules and name not in befo
 
 NOT_NEEDED = [
     "IPython",
+    "agentbench.agents",
     "agentbench.checkpoints.info",
     "agentbench.checkpoints.storage",
+    "agentbench.messages",
     "agentbench.notebook",
+    "agentbench.orchestrations",
     "agentbench.workflows.persist.writer",
     "agentbench.workflows.run.run",
     "datetime",
