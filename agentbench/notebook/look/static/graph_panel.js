@@ -120,9 +120,12 @@ class Graph {
     const inset = part.querySelector("path.ab_shape,rect.ab_shape") ? 0 : (right - left) * 0.12;
     const rings = [state === "waiting" && ["ab_halo", 2.5], stop && ["ab_ring", 4.5], selected && ["ab_pick", 5]];
     let width = 1.5;
-    for (const [name, wide] of rings.filter(Boolean)) {
-      this.ring(part, "ab_gap", (width += 2.5));
-      this.ring(part, name, (width += wide));
+    // Wider copies of any shape, each below the one before.
+    for (const [name, wide] of rings.filter(Boolean).flatMap((ring) => [["ab_gap", 2.5], ring])) {
+      const copy = part.querySelector(".ab_outer").cloneNode();
+      copy.setAttribute("class", `ab_extra ${name}`);
+      copy.style.strokeWidth = width += wide;
+      part.prepend(copy);
     }
     if (stop) make(part, "circle", { class: "ab_extra ab_stop", r: 5.5, cx: left + inset, cy: top + 1 });
     const mark = (name, x, y) => make(part, "g", { class: `ab_extra ${name}`, transform: `translate(${x} ${y})` });
@@ -142,19 +145,10 @@ class Graph {
     part.ariaPressed = selected;
   }
 
-  // Rings of any shape: wider copies below it.
-  ring(part, name, width) {
-    const copy = part.querySelector(".ab_outer").cloneNode();
-    copy.setAttribute("class", `ab_extra ${name}`);
-    copy.style.strokeWidth = width;
-    part.prepend(copy);
-  }
-
   focus(id) {
     const part = this.parts.get(id);
-    if (!part?.at) return;
-    part.focus({ preventScroll: true });
-    this.reveal(part);
+    part?.focus({ preventScroll: true });
+    if (part) this.reveal(part);
   }
 
   // Screen readers move it, too.
@@ -194,11 +188,6 @@ class Graph {
     this.model.save_changes();
   }
 
-  stop(id) {
-    const now = this.get("breakpoints");
-    this.set("breakpoints", now.includes(id) ? now.filter((each) => each !== id) : [...now, id]);
-  }
-
   idOf(target) {
     return target.closest(".ab_node,.ab_frame")?.key;
   }
@@ -207,26 +196,24 @@ class Graph {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { key } = event;
     const id = this.focused;
+    if (key === "Escape") return this.el.querySelector("button").focus(); // out of the graph
     if (ARROWS[key]) this.focus(this.next(id, ARROWS[key]));
     else if (key === "Home") this.focus(this.first);
-    else if ((key === "Enter" || key === " ") && this.idOf(event.target)) {
-      this.pick(id);
-    } else if (key === "b" && id) this.stop(id);
-    else if ("+=-0".includes(key)) this.onview(key);
-    else {
-      // Out of the graph.
-      if (key === "Escape") this.el.querySelector("button").focus();
-      return;
-    }
+    else if ((key === "Enter" || key === " ") && this.idOf(event.target)) this.pick(id);
+    else if (key === "b" && id) {
+      const others = this.get("breakpoints").filter((each) => each !== id);
+      this.set("breakpoints", others.length < this.get("breakpoints").length ? others : [...others, id]);
+    } else if ("+=-0".includes(key)) this.onview(key);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
   click({ target }) {
     if (this.dragged) return;
-    const id = this.idOf(target);
-    if (id) this.focus(id);
-    this.pick(id ?? "");
+    const id = this.idOf(target) ?? "";
+    this.focus(id);
+    this.pick(id);
   }
 
   // A selected group opens or folds.
