@@ -22,7 +22,7 @@ import pytest
 from tests.tools.refresh_notebooks import NOTEBOOKS, ROOT
 
 FIRST = NOTEBOOKS / "01_first_workflow.ipynb"
-STANDING_IN_FOR_LAB = "import json, sys; print(json.dumps(sys.argv[1:]))"
+STANDING_IN_FOR_LAB = "import json, os, sys; print(json.dumps([*sys.argv[1:], os.environ['JUPYTER_CONFIG_PATH']]))"
 
 
 def agentbench(
@@ -106,6 +106,8 @@ def test_lab_listens_on_this_machine_only_and_fetches_no_news(lab: Path, tmp_pat
     assert "--ServerApp.ip=127.0.0.1" in arguments
     assert "--LabApp.news_url=None" in arguments
     assert "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate" in arguments
+    config = Path(arguments[-1].split(os.pathsep)[0]) / "labconfig" / "page_config.json"
+    assert json.loads(config.read_text())["disabledExtensions"] == {"@jupyterlab/apputils-extension:announcements": True}
     assert ("--allow-root" in arguments) == (hasattr(os, "geteuid") and os.geteuid() == 0)
 
 
