@@ -107,7 +107,9 @@ def test_lab_listens_on_this_machine_only_and_fetches_no_news(lab: Path, tmp_pat
     assert "--LabApp.news_url=None" in arguments
     assert "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate" in arguments
     config = Path(arguments[-1].split(os.pathsep)[0]) / "labconfig" / "page_config.json"
-    assert json.loads(config.read_text())["disabledExtensions"] == {"@jupyterlab/apputils-extension:announcements": True}
+    assert json.loads(config.read_text())["disabledExtensions"] == {
+        "@jupyterlab/apputils-extension:announcements": True
+    }
     assert ("--allow-root" in arguments) == (hasattr(os, "geteuid") and os.geteuid() == 0)
 
 
