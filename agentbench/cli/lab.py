@@ -40,7 +40,7 @@ def _lab(options: argparse.Namespace) -> int:
     # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
     command.append(f"--ServerApp.root_dir={notebook.parent}")
     command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
-    # By default JupyterLab fetches news and looks for updates; the settings in our folder keep it from asking about them.
+    # By default JupyterLab fetches news and looks for updates; by the settings in our folder it does not ask, either.
     paths = [str(Path(__file__).parent / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
