@@ -6,6 +6,7 @@ import asyncio
 import copy
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from agentbench._bridge import cut_to_user
@@ -313,6 +314,15 @@ class Workflow(WorkflowDefinition):
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
         """Return the notebook panel that steps this workflow; `MissingExtraError` without the notebook extra."""
         return call_view("agentbench.notebook.stepping.start:stepper", self, input, **settings)
+
+    def as_agent(
+        self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
+    ) -> Any:
+        """Return this workflow as an agent, see `WorkflowAgent`; its start executor has to take `list[Message]`."""
+        agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
+        return agents.WorkflowAgent(
+            self, name=name, description=description, context_providers=context_providers, **settings
+        )
 
     # ---- one at a time ---------------------------------------------------------------------------
 

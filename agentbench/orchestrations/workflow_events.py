@@ -1,0 +1,175 @@
+"""Events of a workflow as messages and updates of an agent."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.exceptions import AgentInvalidRequestException
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.messages.usage import UsageDetails, add_usage_details
+from agentbench.workflows.events.events import WorkflowEvent
+
+#: The name of the function that a request of a workflow is a call of.
+REQUEST_INFO_FUNCTION_NAME = "request_info"
+
+_SPOKEN = frozenset({"output", "intermediate", "data", "request_info"})
+
+
+@dataclass(frozen=True)
+class RequestInfoFunctionArgs:
+    """The arguments of the call that stands for a request of a workflow; in an approval, `data` is the response.
+
+    Raises (reading one):
+        ValueError: It is no JSON text or mapping with `request_id` and `data`.
+    """
+
+    request_id: str
+    data: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both by name."""
+        return {"request_id": self.request_id, "data": self.data}
+
+    def to_json(self) -> str:
+        """Return both as JSON text; what has no JSON form is written by `str()`."""
+        return json.dumps(self.to_dict(), default=str)
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> RequestInfoFunctionArgs:
+        """Read what `to_dict` returned."""
+        fields: object = found
+        if not isinstance(fields, Mapping) or not isinstance(found.get("request_id"), str) or "data" not in found:
+            msg = f"The arguments of a request are {found!r}; expected a request_id, which is a text, and data."
+            raise ValueError(msg)
+        return cls(found["request_id"], found["data"])
+
+    @classmethod
+    def from_json(cls, text: str) -> RequestInfoFunctionArgs:
+        """Read what `to_json` returned."""
+        return cls.from_dict(json.loads(text))
+
+
+def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> AgentResponse[Any]:
+    """Return the outputs and requests of a run as one response."""
+    messages: list[Message] = []
+    usage: UsageDetails | None = None
+    times: list[str] = []
+    for event in events:
+        if event.type not in _SPOKEN:
+            continue
+        if isinstance(event.data, AgentResponse) and event.type != "request_info":
+            messages += event.data.messages
+            if event.data.usage_details is not None:
+                usage = add_usage_details(usage, event.data.usage_details)
+            times += [event.data.created_at] if event.data.created_at else []
+        elif isinstance(event.data, AgentResponseUpdate):
+            msg = (
+                f"{event.executor_id!r} yielded an AgentResponseUpdate in a run that is not streamed. Call the agent "
+                "with stream=True, or yield an AgentResponse where ctx.is_streaming() is false."
+            )
+            raise AgentInvalidRequestException(msg)
+        else:
+            messages += _messages(event)
+    created_at = max(times, default=_now())
+    return AgentResponse(messages=messages, response_id=response_id, created_at=created_at, usage_details=usage)
+
+
+def updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentResponseUpdate]:
+    """Yield an event as updates, one for each message."""
+    if event.type not in _SPOKEN:
+        return
+    if isinstance(event.data, AgentResponseUpdate):
+        update = copy.copy(event.data)
+        update.author_name = update.author_name or event.executor_id
+        yield update
+        return
+    usage = None
+    if isinstance(event.data, AgentResponse) and event.type != "request_info":
+        messages, usage = event.data.messages, event.data.usage_details
+    else:
+        messages = _messages(event)
+    for number, message in enumerate(messages, 1):
+        is_last = number == len(messages)
+        yield AgentResponseUpdate(
+            contents=[*message.contents, *([Content.from_usage(usage)] if usage and is_last else [])],
+            role=message.role,
+            author_name=message.author_name or event.source_id,
+            response_id=response_id,
+            message_id=str(message.message_id or runtime_defaults().ids.new_id("message")),
+            created_at=_now(),
+        )
+
+
+def _messages(event: WorkflowEvent[Any]) -> list[Message]:
+    data = event.data
+    if event.type == "request_info":
+        call = Content.from_function_call(
+            event.request_id,
+            REQUEST_INFO_FUNCTION_NAME,
+            arguments=RequestInfoFunctionArgs(event.request_id, data).to_dict(),
+        )
+        contents = [call, Content.from_function_approval_request(event.request_id, call)]
+        return [Message("assistant", contents, author_name=event.source_id)]
+    if isinstance(data, Message):
+        return [data]
+    items = data if isinstance(data, list) else [data]
+    if items and all(isinstance(item, Message) for item in items):
+        return items
+    return [Message("assistant", list(_contents(items)), author_name=event.executor_id)]
+
+
+def _contents(items: Iterable[Any]) -> Iterator[Content]:
+    for item in items:
+        if isinstance(item, list):
+            yield from _contents(item)
+        elif isinstance(item, Message):
+            yield from item.contents
+        else:
+            yield item if isinstance(item, Content) else Content.from_text(str(item))
+
+
+def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> AgentResponse[Any]:
+    """Return one response of the updates of several, which may have come interleaved.
+
+    Updates are grouped by response, within it by message, both by the time of their first one; a function result goes
+    with the response of its call. What belongs to no response comes last.
+    """
+    response_of_call = {
+        content.call_id: update.response_id
+        for update in updates
+        for content in update.contents
+        if content.type == "function_call"
+    }
+    responses: dict[str | None, dict[object, list[AgentResponseUpdate]]] = {}
+    for update in updates:
+        results = [content for content in update.contents if content.type == "function_result"]
+        home = response_of_call.get(results[0].call_id, update.response_id) if results else update.response_id
+        message = update.message_id or (update.agent_id, update.author_name)
+        responses.setdefault(home, {}).setdefault(message, []).append(update)
+    ordered = sorted(responses, key=lambda key: (key is None, min(_times(responses[key].values()), default="")))
+    messages: list[Message] = []
+    usage: UsageDetails | None = None
+    for key in ordered:
+        for group in sorted(responses[key].values(), key=lambda group: min(_times([group]), default="")):
+            part: AgentResponse[Any] = AgentResponse.from_updates(group)
+            messages += part.messages
+            if part.usage_details is not None:
+                usage = add_usage_details(usage, part.usage_details)
+    created_at = max(_times([updates]), default=_now())
+    return AgentResponse(messages=messages, response_id=response_id, created_at=created_at, usage_details=usage)
+
+
+def _times(groups: Iterable[Iterable[AgentResponseUpdate]]) -> list[str]:
+    return [update.created_at for group in groups for update in group if update.created_at]
+
+
+def _now() -> str:
+    return iso_utc(runtime_defaults().clock.time_ns())

@@ -1,0 +1,215 @@
+"""A workflow as an agent."""
+
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    AgentInvalidRequestException,
+    AgentInvalidResponseException,
+    AgentResponse,
+    AgentResponseUpdate,
+    Content,
+    Executor,
+    InMemoryCheckpointStorage,
+    InMemoryHistoryProvider,
+    Message,
+    SupportsAgentRun,
+    Workflow,
+    WorkflowAgent,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+    handler,
+    response_handler,
+)
+from tests.orchestrations.nodes import agent, asked
+
+
+def yielding(*values: Any) -> Workflow:
+    @executor(id="speaker")
+    async def speak(messages: list[Message], ctx: WorkflowContext[str, Any]) -> None:
+        for value in values:
+            await ctx.yield_output(value)
+
+    return WorkflowBuilder(start_executor=speak, name="speaking").build()
+
+
+class Ask(Executor):
+    @handler
+    async def on_messages(self, messages: list[Message], ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(messages[-1].text, bool)
+
+    @response_handler
+    async def on_answer(self, text: str, answer: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{text}: {answer}")
+
+
+def asking() -> WorkflowAgent:
+    found: WorkflowAgent = WorkflowBuilder(start_executor=Ask("ask"), name="asking").build().as_agent()
+    return found
+
+
+def pairs(messages: list[Message]) -> list[tuple[str | None, str]]:
+    return [(message.author_name, message.text) for message in messages]
+
+
+async def test_two_agents_speak_for_themselves_streamed_or_not():
+    a, b = agent("A", "first", "first"), agent("B", "second", "second")
+    team = WorkflowBuilder(start_executor=a).add_edge(a, b).build().as_agent()
+    response = await team.run("Hello")
+    assert pairs(response.messages) == [("A", "first"), ("B", "second")]
+    stream = team.run("Hello", stream=True)
+    updates = [update async for update in stream]
+    assert {update.author_name for update in updates} == {"A", "B"}
+    assert pairs((await stream.get_final_response()).messages) == [("A", "first"), ("B", "second")]
+
+
+async def test_it_is_an_agent_with_the_name_of_the_workflow():
+    workflow = yielding("a")
+    team = workflow.as_agent(description="Speaks.")
+    assert (team.name, team.description, team.workflow) == ("speaking", "Speaks.", workflow)
+    assert isinstance(team, SupportsAgentRun)
+    assert team.id.startswith("WorkflowAgent_")
+    assert workflow.as_agent("other").name == "other"
+
+
+def test_a_start_executor_for_texts_only_is_refused():
+    @executor
+    async def text_only(text: str, ctx: WorkflowContext) -> None: ...
+
+    with pytest.raises(ValueError, match=r"does not take list\[Message\]"):
+        WorkflowBuilder(start_executor=text_only).build().as_agent()
+
+
+async def test_yields_of_any_kind_are_messages():
+    one = Message("assistant", ["m"], author_name="me")
+    workflow = yielding({"k": 1}, ["a", Content.from_text("b")], one, [one, one], AgentResponse(text="r"), 5)
+    response = await workflow.as_agent().run("go")
+    texts = [message.text for message in response.messages]
+    assert texts[0] == "{'k': 1}"
+    assert [content.text for content in response.messages[1].contents] == ["a", "b"]
+    assert texts[2:] == ["m", "m", "m", "r", "5"]
+    assert [m.author_name for m in response.messages][:3] == ["speaker", "speaker", "me"]
+    streamed = await workflow.as_agent().run("go", stream=True).get_final_response()
+    assert [message.text for message in streamed.messages][2:] == texts[2:]
+
+
+async def test_an_update_belongs_into_a_streamed_run():
+    workflow = yielding(AgentResponseUpdate(text="piece"))
+    with pytest.raises(AgentInvalidRequestException, match="not streamed"):
+        await workflow.as_agent().run("go")
+    (update,) = [update async for update in workflow.as_agent().run("go", stream=True)]
+    assert (update.text, update.author_name) == ("piece", "speaker")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_request_is_a_call_and_the_request_to_approve_it(streamed):
+    team = asking()
+    response = await team.run("go", stream=True).get_final_response() if streamed else await team.run("go")
+    (request_id,) = team.pending_requests
+    call, approval = response.messages[0].contents
+    assert (call.type, call.name, call.call_id) == ("function_call", "request_info", request_id)
+    assert call.arguments == {"request_id": request_id, "data": "go"}
+    assert (approval.type, approval.id) == ("function_approval_request", request_id)
+    assert response.user_input_requests == [approval]
+
+
+async def test_a_function_result_responds_to_a_request():
+    team = asking()
+    await team.run("go")
+    (request_id,) = team.pending_requests
+    answer = Message("tool", [Content.from_function_result(request_id, result=True)])
+    assert (await team.run(answer)).text == "go: True"
+    assert team.pending_requests == {}
+    assert (await team.run("again")).user_input_requests
+
+
+async def test_an_approval_responds_with_its_argument():
+    team = asking()
+    (request,) = (await team.run("go")).user_input_requests
+    assert request.function_call is not None
+    arguments = WorkflowAgent.RequestInfoFunctionArgs(str(request.id), False)
+    call = Content.from_function_call(str(request.id), "request_info", arguments=arguments.to_json())
+    approval = Content.from_function_approval_response(True, str(request.id), call)
+    assert (await team.run(Message("user", [approval]))).text == "go: False"
+
+
+async def test_other_messages_while_a_request_is_pending_are_refused():
+    team = asking()
+    (request,) = (await team.run("go")).user_input_requests
+    broken = Content.from_function_call("x", "request_info", arguments="{")
+    for content in (
+        Content.from_text("yes"),
+        request.to_function_approval_response(False),
+        Content.from_function_approval_response(True, "x", broken),
+    ):
+        with pytest.raises(AgentInvalidResponseException):
+            await team.run(Message("user", [content]))
+    with pytest.raises(AgentInvalidRequestException, match="'other' is pending"):
+        await team.run(Message("tool", [Content.from_function_result("other", result=True)]))
+    assert list(team.pending_requests) == [request.id]
+
+
+async def test_a_session_holds_the_conversation_and_sessions_do_not_mix():
+    inner = agent("A", "one", "two", "three")
+    team = WorkflowBuilder(start_executor=inner, name="team").build().as_agent()
+    session, other = team.create_session(), team.create_session()
+    await team.run("first", session=session)
+    await team.run("second", session=session)
+    await team.run("third", session=other)
+    assert asked(inner) == [["first"], ["first", "one", "second"], ["third"]]
+    assert [type(each) for each in team.context_providers] == [InMemoryHistoryProvider]
+
+
+async def test_runs_without_a_session_know_nothing_of_each_other():
+    inner = agent("A", "one", "two", "three")
+    team = WorkflowBuilder(start_executor=inner, name="team").build().as_agent()
+    await team.run("first", session=team.create_session())
+    await team.run("second")
+    await team.run("third")
+    assert asked(inner) == [["first"], ["second"], ["third"]]
+
+
+async def test_a_checkpoint_goes_on_in_another_agent():
+    storage = InMemoryCheckpointStorage()
+    await asking().run("go", checkpoint_storage=storage)
+    latest = await storage.get_latest(workflow_name="asking")
+    assert latest is not None
+    team = asking()
+    response = await team.run(checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage)
+    (request,) = response.user_input_requests
+    answer = Message("tool", [Content.from_function_result(str(request.id), result=True)])
+    assert (await team.run(answer, checkpoint_storage=storage)).text == "go: True"
+
+
+async def test_a_workflow_as_an_agent_is_a_node_of_another_workflow():
+    inner = yielding("inner").as_agent(name="team")
+    last = agent("B", "last")
+    outer = WorkflowBuilder(start_executor=inner).add_edge(inner, last).build()
+    outputs = (await outer.run("go")).get_outputs()
+    assert [output.text for output in outputs] == ["inner", "last"]
+
+
+def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
+    def update(text: str, response_id: str | None, message_id: str, second: int) -> AgentResponseUpdate:
+        time = f"2026-01-01T00:00:0{second}+00:00"
+        return AgentResponseUpdate(text=text, response_id=response_id, message_id=message_id, created_at=time)
+
+    call = AgentResponseUpdate(
+        contents=[Content.from_function_call("c1", "look")], response_id="r2", message_id="m3", role="assistant"
+    )
+    call.created_at = "2026-01-01T00:00:02+00:00"
+    result = AgentResponseUpdate(contents=[Content.from_function_result("c1", result="found")], role="tool")
+    updates = [
+        result,
+        update("late", "r2", "m2", 4),
+        update("or", None, "m9", 1),
+        update("a", "r1", "m1", 1),
+        call,
+        update("b", "r1", "m1", 3),
+    ]
+    merged = WorkflowAgent.merge_updates(updates, "all")
+    assert merged.response_id == "all"
+    assert (merged.messages[0].text, merged.messages[-1].text) == ("ab", "or")
+    assert {"function_call", "function_result"} <= {c.type for m in merged.messages[1:-1] for c in m.contents}
