@@ -32,15 +32,7 @@ def build_frame(
     chosen: Chosen,
     run_ids: Iterable[str | None] = (),
 ) -> "pd.DataFrame":
-    """Return a frame.
-
-    Args:
-        table: Name of the table, for `attrs` and the line about many rows.
-        columns: Kind and values by name, all of one length.
-        index: Names of the columns that become the index.
-        chosen: The filter of the rows, stored in `attrs`.
-        run_ids: The runs of the rows, stored in `attrs`; by default those of the column `run_id`.
-    """
+    """Return a frame; `attrs` names its table, its filter and its runs, by default those of the column `run_id`."""
     require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd
 

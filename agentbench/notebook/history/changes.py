@@ -109,13 +109,7 @@ def _content_of(value: object, is_request: bool) -> object:
 
 
 def diff_text(diff: Any, *, limit: int | None = None, secrets: bool = False) -> str:
-    """Return a diff as text: a line about each checkpoint and one per change.
-
-    Args:
-        diff: A `CheckpointDiff`.
-        limit: At most so many changes; a last line counts the others.
-        secrets: Whether secrets are displayed.
-    """
+    """Return a `CheckpointDiff` as text: a line about each checkpoint and, up to `limit`, one per change."""
     lines = [f"CheckpointDiff: {counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
     lines += (change_line(change, secrets=secrets) for change in diff.changes[:limit])
     if limit is not None and len(diff) > limit:
@@ -131,23 +125,17 @@ def counts(diff: Any) -> str:
 
 def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
     """Return a change as one line, such as `+ state.conv[12] = 'x'`."""
-    values = _values_of(change)
+    values, start = _values_of(change), 0
+    old, new = values
+    if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > _LINE_LIMIT:
+        start = max(0, _same_start(old, new) - _CONTEXT)  # so that the first difference is visible
+    before, after = (short_value(value, secrets=secrets, start=start) for value in values)
     if hides(change) and not secrets:
         before = after = MASK
-    else:
-        start = _start(*values)
-        before, after = (short_value(value, secrets=secrets, start=start) for value in values)
     path = esc(change.path if secrets else masked_path(change), into="line", limit=None)
     if change.op in ("added", "removed"):
         return f"{_SIGNS[change.op]} {path} = {after if change.op == 'added' else before}"
     return f"{_SIGNS[change.op]} {path}: {'reordered ' if change.op == 'reordered' else ''}{before} -> {after}"
-
-
-def _start(before: object, after: object) -> int:
-    """Return where to cut two long texts, so that their first difference is visible."""
-    if not (isinstance(before, str) and isinstance(after, str)) or max(len(before), len(after)) <= _LINE_LIMIT:
-        return 0
-    return max(0, _same_start(before, after) - _CONTEXT)
 
 
 def _same_start(before: Sequence[str], after: Sequence[str]) -> int:

@@ -31,7 +31,13 @@ def read_states(run: Any) -> dict[Any, str]:
         ValueError: For a state that does not exist.
     """
     if isinstance(run, Mapping):
-        return _check(run)
+        for key, state in run.items():
+            if state not in STATES:
+                msg = (
+                    f"{key!r} has the state {state!r}, which does not exist. Use one of {', '.join(map(repr, STATES))}."
+                )
+                raise ValueError(msg)
+        return dict(run)
     is_workflow = hasattr(run, "executors") or hasattr(run, "nodes")
     if run is None or run == [] or (is_workflow and not hasattr(run, "run_id")):
         return {}
@@ -66,11 +72,3 @@ def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
         for delivery in plan():
             queued |= {delivery.target, *((source, delivery.target) for source in delivery.sources)}
     return states | {key: strongest((states.get(key, "idle"), "queued")) for key in queued}
-
-
-def _check(states: Mapping[Any, str]) -> dict[Any, str]:
-    for key, state in states.items():
-        if state not in STATES:
-            msg = f"{key!r} has the state {state!r}, which does not exist. Use one of {', '.join(map(repr, STATES))}."
-            raise ValueError(msg)
-    return dict(states)

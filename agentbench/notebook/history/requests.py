@@ -7,7 +7,7 @@ from typing import Any, Final
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.history.sources import Chosen, ancestors, read_checkpoints, read_runs, time_ns
+from agentbench.notebook.history.sources import Chosen, Name, ancestors, read_checkpoints, read_runs, time_ns
 
 __all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
 
@@ -57,7 +57,7 @@ def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
     return run.calls
 
 
-def requests_of(source: Any, *, workflow_name: str | None = None, run_id: str | None = None) -> list[PersonRequest]:
+def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None) -> list[PersonRequest]:
     """Return the requests of the sources, in the order in which they were made."""
     chosen = Chosen(workflow_name, run_id)
     runs, read = read_runs(source, chosen), read_checkpoints(source, chosen)
@@ -73,19 +73,15 @@ def requests_of(source: Any, *, workflow_name: str | None = None, run_id: str | 
                 if run.open_requests is not None and event.request_id not in run.open_requests:
                     record.answer = UNKNOWN
     for checkpoint in checkpoints:
-        for key, request in _waiting_in(checkpoint).items():
-            record = PersonRequest(request, key[0], checkpoint.iteration_count, time_ns(checkpoint.timestamp))
-            found.setdefault(key, record).checkpoint_id = checkpoint.checkpoint_id
+        run_id, asked_ns = checkpoint.metadata.get(RUN_ID), time_ns(checkpoint.timestamp)
+        for request_id, request in checkpoint.pending_request_info_events.items():
+            record = PersonRequest(request, run_id, checkpoint.iteration_count, asked_ns)
+            found.setdefault((run_id, request_id), record).checkpoint_id = checkpoint.checkpoint_id
     # The best is what the run itself stored; then what a run that went on from it stored; then that it is answered.
     answers = _answers_of_heirs(everything) | _answers_in(checkpoints)
     for key, record in found.items():
         record.answer, record.answered_ns = answers.get(key, (record.answer, None))
     return list(found.values())
-
-
-def _waiting_in(checkpoint: WorkflowCheckpoint) -> dict[_Key, Any]:
-    run_id = checkpoint.metadata.get(RUN_ID)
-    return {(run_id, each): request for each, request in checkpoint.pending_request_info_events.items()}
 
 
 def _answers_in(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Answer]:

@@ -38,12 +38,9 @@ def _call_text(call: ExecutorCall) -> str:
 
 def warning_rows(run: RunHistory) -> list[tuple[str, str]]:
     """Superstep and text of each warning and of each error that did not end the run."""
-    return [(str(step.number), _warning(event.data)) for step in run.supersteps for event in step.warnings]
-
-
-def _warning(data: object) -> str:
-    text = f"{type(data).__name__}: {data}" if isinstance(data, BaseException) else data
-    return line_preview(text, WARNING_LIMIT)
+    warnings = [(step.number, event.data) for step in run.supersteps for event in step.warnings]
+    named = [(n, f"{type(w).__name__}: {w}" if isinstance(w, BaseException) else w) for n, w in warnings]
+    return [(str(number), line_preview(text, WARNING_LIMIT)) for number, text in named]
 
 
 def output_rows(run: RunHistory) -> list[tuple[str, str, str]]:

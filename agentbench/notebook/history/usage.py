@@ -1,7 +1,7 @@
 """Pure: the usage of model calls, read from the `model_usage` events of a run, and sums of it."""
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -51,11 +51,10 @@ def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
     for step in run.supersteps:
         numbers: Counter[str] = Counter()
         for event in step.usages:
-            executor, model = event.source_id or "?", _part(event.data, "model")
+            executor = event.source_id or "?"
             numbers[executor] += 1
-            used, latency_ms = usage_of(event, prices), _latency_ms(event)
-            name = None if model is None else str(model)
-            found.append(ModelCall(step.number, executor, numbers[executor], name, used, latency_ms, event.time_ns))
+            what = (_model(event), usage_of(event, prices), _latency_ms(event), event.time_ns)
+            found.append(ModelCall(step.number, executor, numbers[executor], *what))
     return found
 
 
@@ -65,11 +64,10 @@ def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
     Its data is a mapping or an object with `model`; the counts under `usage_details` or `usage`, or beside it; and
     `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
     """
-    usage, model = _counts_in(event.data), _part(event.data, "model")
+    usage = _counts_in(event.data)
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
     stated = _number(_part(event.data, "cost"))
-    name = None if model is None else str(model)
-    cost = cost_of(name, tokens_in, tokens_out, cached, prices) if stated is None else stated
+    cost = cost_of(_model(event), tokens_in, tokens_out, cached, prices) if stated is None else stated
     return Usage(1, tokens_in, tokens_out, cached, cost)
 
 
@@ -93,12 +91,17 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
     )
 
 
-def group_usages(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
+def group_usages(calls: Iterable[ModelCall], key: Callable[[ModelCall], K]) -> dict[K, Usage]:
     """Add up calls by key, in the order in which keys are met."""
-    groups: dict[K, list[ModelCall]] = {}
-    for call, key in zip(calls, keys, strict=True):
-        groups.setdefault(key, []).append(call)
-    return {key: sum_usages(call.used for call in each) for key, each in groups.items()}
+    groups: defaultdict[K, list[Usage]] = defaultdict(list)
+    for call in calls:
+        groups[key(call)].append(call.used)
+    return {each: sum_usages(used) for each, used in groups.items()}
+
+
+def _model(event: WorkflowEvent[Any]) -> str | None:
+    model = _part(event.data, "model")
+    return None if model is None else str(model)
 
 
 def _counts_in(data: Any) -> Any:

@@ -11,12 +11,11 @@ from agentbench.notebook.history.compare import Row, RunComparison, Side, compar
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
-from agentbench.notebook.plots.plot import Plot
+from agentbench.notebook.plots.plot import Plot, aligned, cut_lines
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["ComparePlot", "compare"]
 
-_MOST_LINES = 57  # below the title, the verdict and the names of the columns
 _MOST_PARTS = 8
 _NAMED = 6
 _CELL = 44
@@ -171,19 +170,8 @@ def _part(row: Row) -> str:
 
 def _text(found: RunComparison) -> str:
     """Return title, first divergence and table, at most 60 lines."""
-    lines = _lines(found)
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[: _MOST_LINES - 1], ("", "", f"… {len(lines) - _MOST_LINES + 1:,} more lines", "", "")]
     names = ("", "") if found.is_equal else (found.a.name, found.b.name)
-    table = [[_cut(cell) for cell in line] for line in [("superstep", "", "", *names), *lines]]
-    # The text of equal parts may run into the last columns, which are empty there.
-    widths = [max(len(line[at]) for line in table if at != 2 or line[1] != _SIGNS["equal"]) for at in range(5)]
-    body = [
-        "  ".join((line[0].rjust(widths[0]), line[1] or " ", *map(str.ljust, line[2:], widths[2:]))).rstrip()
-        for line in table
-    ]
-    return "\n".join([found.title, found.verdict, *(body if lines else [])])
-
-
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…"
+    rows = [("superstep", "", "", *names), *_lines(found)]
+    cut = [[cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…" for cell in row] for row in rows]
+    table = aligned(cut, right=(0,)) if found.steps else []
+    return "\n".join([found.title, found.verdict, *table[:1], *cut_lines(table[1:])])

@@ -34,13 +34,7 @@ class PlotPanel(anywidget.AnyWidget):
     label = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, title: str, forms: Mapping[str, Callable[[], str]], keys: Sequence[str] = ()) -> None:
-        """Show a plot.
-
-        Args:
-            title: Its title.
-            forms: How to draw each of its forms, by name; the first one is displayed.
-            keys: The key of each of its rows.
-        """
+        """Show the first of some forms; `keys` are those of the rows that can be chosen."""
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
         self._keys = list(keys)

@@ -21,7 +21,7 @@ from agentbench.notebook.look.svg import (
     round_up,
     text,
 )
-from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
+from agentbench.notebook.plots.plot import Plot, aligned, cut_lines, require_one_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_names
 
@@ -81,11 +81,9 @@ def usage(
     known = known_prices(prices)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
     calls = [call for each in runs for call in calls_of(each, known)]
-    groups: Mapping[Any, Usage] = (
-        dict(sorted(group_usages(calls, (call.superstep for call in calls)).items()))
-        if by == "superstep"
-        else group_usages(calls, ((call.executor if by == "executor" else call.model) or "?" for call in calls))
-    )
+    groups: dict[Any, Usage] = group_usages(calls, lambda call: "?" if getattr(call, by) is None else getattr(call, by))
+    if by == "superstep":
+        groups = dict(sorted(groups.items()))
     drawing = _Drawing(groups, [each.run_id for each in runs if each.run_id is not None], by, width)
     return Plot(
         drawing.title,
@@ -137,9 +135,7 @@ class _Drawing:
         rows = [(self._by, "calls", "in", "out", "cached", "cost"), *body, ("all", *self._cells(self._total))]
         if all(row[-1] == _UNKNOWN for row in rows[1:]):
             rows = [row[:-1] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        first = str.rjust if self._by == "superstep" else str.ljust
-        lines = ["  ".join((first(row[0], widths[0]), *map(str.rjust, row[1:], widths[1:]))).rstrip() for row in rows]
+        lines = aligned(rows, right=range(0 if self._by == "superstep" else 1, 6))
         return "\n".join([self.title, lines[0], *cut_lines(lines[1:-1]), lines[-1]])
 
     def _cells(self, used: Usage) -> tuple[str, ...]:
