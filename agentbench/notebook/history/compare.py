@@ -194,21 +194,21 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     Raises:
         TypeError: A side is none of these, or is an id and `source` is missing.
     """
-    wholes = [source if isinstance(each, str) and source is not None else each for each in (a, b)]
-    run_ids = [each if isinstance(each, str) and source is not None else None for each in (a, b)]
-    chosen = [Chosen(run_id=run_id) for run_id in run_ids]
-    known = [read_runs(whole, each) for whole, each in zip(wholes, chosen, strict=True)]
+    sides = [
+        (source, Chosen(run_id=each)) if isinstance(each, str) and source is not None else (each, Chosen())
+        for each in (a, b)
+    ]
+    known = [read_runs(*side) for side in sides]
     # Both sides are read in the same way: events record more than checkpoints and number the start differently, but a
     # run that was resumed has no events of what came before.
-    runs = [run for runs in known for run in [run for run in runs if run.calls][-1:]]
+    runs = [run for each in known for run in [run for run in each if run.calls][-1:]]
     begun = {run.calls[0].superstep for run in runs}
     if len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs)):
         found = [(run.run_id, {step.number: step for step in run.supersteps if step.calls}, run.status) for run in runs]
     else:
-        found = []
-        for place in (0, 1):
-            run_id = known[place][-1].run_id if known[place] else run_ids[place]
-            found.append((*_read_path(read_checkpoints(wholes[place], chosen[place]), run_id), None))
+        ids = [each[-1].run_id if each else chosen.run_id for each, (_, chosen) in zip(known, sides, strict=True)]
+        read = [_read_path(read_checkpoints(*side), run_id) for side, run_id in zip(sides, ids, strict=True)]
+        found = [(run_id, steps, None) for run_id, steps in read]
     names = ["" if run_id is None else run_name(run_id) for run_id, _, _ in found]
     if names[0] == names[1] or not all(names):
         names = [f"{name or 'run'} ({letter})" for name, letter in zip(names, "ab", strict=True)]

@@ -1,13 +1,13 @@
 """Two runs, or two chains of checkpoints, beside each other."""
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.differences import comparison_frame
-from agentbench.notebook.graph.shape import find_workflow
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.history.compare import Row, RunComparison, Side, compare_sides, read_sides
+from agentbench.notebook.history.compare import Row, RunComparison, compare_sides, read_sides
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
@@ -19,7 +19,7 @@ __all__ = ["ComparePlot", "compare"]
 _MOST_PARTS = 8
 _NAMED = 6
 _CELL = 44
-_MARK = PALETTE["light"]["break"]
+_OUTLINE = f"stroke:{PALETTE['light']['break']}!important;stroke-width:3!important"
 _DIFFERS = "\N{NOT EQUAL TO}"
 _SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+"}
 
@@ -103,34 +103,26 @@ def _html(found: RunComparison, sources: "list[Any]") -> str:
 
 
 def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
-    """Return the graphs of both sides, or none if one is unknown."""
+    """Return the graphs of both sides, a thick outline around the nodes that differ; none if one is unknown."""
     try:
-        workflows = [find_workflow(getattr(each, "handle", each)) for each in sources]
-        sides = list(zip((found.a, found.b), workflows, strict=True))
-        views = [draw(workflow, run=_last_states(side), direction="auto", max_nodes=40) for side, workflow in sides]
+        views = []
+        for side, source in zip((found.a, found.b), sources, strict=True):
+            calls = [call for number in sorted(side.steps) for call in side.steps[number].calls.values()]
+            states = {call.executor: STATE_OF_CALL[call.status] for call in calls}  # after its last superstep
+            views.append(draw(getattr(source, "handle", source), run=states, direction="auto", max_nodes=40))
         only_one = set(views[0].whole.holder_of) ^ set(views[1].whole.holder_of)
         figures = []
-        for (side, _), view in zip(sides, views, strict=True):
+        for side, view in zip((found.a, found.b), views, strict=True):
             differ = [each for each in view.shape.element_of if each in found.differing_executors | only_one]
             names = ", ".join(esc(each, into="line", limit=40) for each in differ)
-            picture = _mark(view.svg, dict.fromkeys(view.shape.element_of[each] for each in differ))
             caption = element("figcaption", f"{side.name} ({_DIFFERS} {names})" if names else side.name)
-            figures.append(element("figure", caption, image(picture, view.text)))
+            nodes = dict.fromkeys(view.shape.element_of[each] for each in differ)
+            rules = "".join(f"#{each} .ab_shape{{{_OUTLINE}}}" for each in nodes)
+            svg = view.svg.replace("</svg>", f"<style>{rules}</style></svg>")
+            figures.append(element("figure", caption, image(svg, view.text)))
     except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table
         return []
     return figures
-
-
-def _last_states(side: Side) -> dict[str, str]:
-    """Return the state of each executor after its last superstep, without the ones that the graph does not draw."""
-    calls = (call for number in sorted(side.steps) for call in side.steps[number].calls.values())
-    return {call.executor: STATE_OF_CALL[call.status] for call in calls}
-
-
-def _mark(svg: str, elements: Collection[str]) -> str:
-    """Return the picture of a graph with a thick outline around the nodes that differ."""
-    rules = "".join(f"#{each} .ab_shape{{stroke:{_MARK}!important;stroke-width:3!important}}" for each in elements)
-    return svg.replace("</svg>", f"<style>{rules}</style></svg>") if rules else svg
 
 
 # ---- lines ------------------------------------------------------------------------------------------------------
@@ -139,23 +131,21 @@ def _mark(svg: str, elements: Collection[str]) -> str:
 def _lines(found: RunComparison) -> list[Line]:
     """Return the supersteps as lines: each that differs in detail, equal ones that follow each other as one."""
     lines: list[Line] = []
-    equal: list[int] = []
-    for step, rows in [*found.steps.items(), (None, [])]:
-        if step is not None and step not in found.different:
-            equal.append(step)
-            continue
-        if equal:
-            numbers = f"{equal[0]}" if len(equal) == 1 else f"{equal[0]}\N{EN DASH}{equal[-1]}"
-            names = _names(row for each in equal for row in found.steps[each])
+    for is_equal, group in itertools.groupby(found.steps, lambda step: step not in found.different):
+        steps = list(group)
+        if is_equal:
+            numbers = f"{steps[0]}" if len(steps) == 1 else f"{steps[0]}\N{EN DASH}{steps[-1]}"
+            names = _names(row for step in steps for row in found.steps[step])
             lines.append((numbers, _SIGNS["equal"], names, "", ""))
-            equal = []
-        parts = [row for row in rows if row.op != "equal"]
-        detailed = [("", _SIGNS[row.op], _part(row), row.a, row.b) for row in parts[:_MOST_PARTS]]
-        if len(parts) > _MOST_PARTS:
-            detailed.append(("", _DIFFERS, f"… {len(parts) - _MOST_PARTS} more", "", ""))
-        if same := _names(row for row in rows if row.op == "equal"):
-            detailed.append(("", _SIGNS["equal"], same, "", ""))
-        lines += [(str(step), *line[1:]) if place == 0 else line for place, line in enumerate(detailed)]
+            continue
+        for step in steps:
+            parts = [row for row in found.steps[step] if row.op != "equal"]
+            detailed = [(_SIGNS[row.op], _part(row), row.a, row.b) for row in parts[:_MOST_PARTS]]
+            if len(parts) > _MOST_PARTS:
+                detailed.append((_DIFFERS, f"… {len(parts) - _MOST_PARTS} more", "", ""))
+            if same := _names(row for row in found.steps[step] if row.op == "equal"):
+                detailed.append((_SIGNS["equal"], same, "", ""))
+            lines += [("" if place else str(step), *line) for place, line in enumerate(detailed)]
     return lines
 
 
