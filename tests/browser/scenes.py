@@ -234,6 +234,18 @@ forked = await run.fork(run.checkpoints[1], state_updates={'topic': 'owls'})
 await forked.result()
 """
 
+USED = """
+from agentbench import WorkflowEvent
+used = []
+for step in range(24):
+    counts = {'input_token_count': 900 + 40 * step, 'output_token_count': 310 - 9 * step, 'cached_token_count': 20 * step}
+    told = {'model': 'small', 'usage': counts}
+    used += [
+        WorkflowEvent.superstep_started(step),
+        WorkflowEvent('model_usage', told, executor_id=('plan', 'review')[step % 2]),
+    ]
+"""
+
 
 def _output(name: str, last: str) -> Scene:
     return Scene(name, RUN + last, OUTPUT)
@@ -253,7 +265,8 @@ FRAME_SCENES = (
     _output("plot-timeline", "timeline(run)"),
     _output("plot-timeline-steps", "timeline(run, by='step')"),
     _output("plot-lineage", "lineage(storage)"),
-    _output("plot-usage", "usage(run)"),
+    _output("plot-usage", USED + "usage(used, prices={'small': (1, 4)})"),
+    _output("plot-usage-by-executor", USED + "usage(used, by='executor')"),
     _output("plot-diff", "diff(run.checkpoints[0], run.checkpoints[-1], source=storage)"),
     _output("plot-compare", "compare(run, other)"),
 )

@@ -64,7 +64,7 @@ _RULES = (
 )
 
 
-def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: float = 640) -> Plot:
+def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: float = 580) -> Plot:
     """Draw what each executor of a run did, and when: a lane per executor, a band per superstep.
 
     Failures are hatched, requests to people marked with a pause sign. Pauses much longer than the work are cut out of

@@ -57,7 +57,7 @@ def usage(
     by: UsedBy = "superstep",
     prices: Prices | None = None,
     run_id: str | None = None,
-    width: float = 640,
+    width: float = 580,
 ) -> Plot:
     """Draw what models used: tokens in and out, and what it cost, where all prices are known.
 
