@@ -238,7 +238,7 @@ USED = """
 from agentbench import WorkflowEvent
 used = []
 for step in range(24):
-    counts = {'input_token_count': 900 + 40 * step, 'output_token_count': 310 - 9 * step, 'cached_token_count': 20 * step}
+    counts = {'input_tokens': 900 + 40 * step, 'output_tokens': 310 - 9 * step, 'cached_tokens': 20 * step}
     told = {'model': 'small', 'usage': counts}
     used += [
         WorkflowEvent.superstep_started(step),
