@@ -241,6 +241,28 @@ def test_long_texts_are_cut_and_the_whole_is_sent_on_request():
     assert page.last("full")["text"] == "text: \\u202e" + "c" * 5000
 
 
+class Shy:
+    def _repr_html_(self) -> str | None:
+        return None
+
+    def __repr__(self) -> str:
+        return "<Shy>"
+
+
+class Login(Shy):
+    def __init__(self) -> None:
+        self.password = "hunter2"
+
+    def _repr_html_(self) -> str:
+        return self.password
+
+
+def test_an_object_without_a_display_or_with_a_secret_is_text():
+    for data, text in (({"prompt": "?", "who": Shy()}, "who: <Shy>"), (Login(), "password: •••")):
+        content = Page(ask(data, str)).content()
+        assert (content["context"], content["displays"]) == (text, [])
+
+
 def test_control_and_direction_characters_reach_the_page_spelled_out():
     asked = ask({"prompt": f"a{RLO}b", "options": [f"x{RLO}y", "z"]}, str)
     content = Page(asked).content()

@@ -1,7 +1,6 @@
 """Forms of Python types: which fields a type gets, and that values go in and come out as they are."""
 
 from collections import abc
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -372,32 +371,6 @@ def test_a_type_inside_itself_is_opened_on_demand_and_sent():
 
 
 # ---- values that stand there first
-
-
-def values() -> Iterator[tuple[Any, Any]]:
-    yield str, "two\r\nlines\rand \u2028 more"
-    yield str, ""
-    yield int, 2**80
-    yield float, 0.1 + 0.2
-    yield int | str, "5"
-    yield int | str, 5
-    yield str | None, None
-    yield str | None, ""
-    yield bool, False
-    yield Mood, Mood.BAD
-    yield Literal[1, "1"], "1"
-    yield list[int | str], [1, "1", "é🙂"]
-    yield dict[str, str], {"": "empty key", "a.b": "point"}
-    yield Parcel, Parcel(title="é", weight=2.5, to=Address("s"), tags=["", "x"], limits={"a": 2**60})
-    yield Owner, Owner(pet=Dog(kind="dog", name="Rex"))
-    yield Tree, Tree(name="a", left=Tree(name="b"), more=[Tree(name="c")])
-    yield Options, {"speed": 1}
-    yield Point, Point(1, 2)
-    yield tuple[int, ...], (1, 2)
-    yield frozenset[str], frozenset({"a"})
-    yield Any, {"a": [1, None, 2.5]}
-    yield bytes, b"\x00\xff"
-    yield AwareDatetime, datetime(2024, 5, 17, tzinfo=timezone(timedelta(hours=2)))
 
 
 def test_an_initial_secret_stays_and_is_not_displayed():

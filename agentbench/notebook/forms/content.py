@@ -18,9 +18,10 @@ from agentbench.notebook.forms.values import Place
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
+from agentbench.notebook.text.redact import preview
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = ["Action", "FormContent", "content_for_request", "content_for_type"]
+__all__ = ["Action", "FormContent", "content_for_request", "content_for_type", "object_text"]
 
 _APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
 _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
@@ -79,11 +80,13 @@ class FormContent:
         """Return what the page needs besides the fields to build the form, as JSON values."""
         # The page counts from then by its own clock, which a deterministic clock does not match.
         asked_ns = None if settings.current().deterministic else self.asked_ns
+        displays = [(name, value, display_of(value)) for name, value in self.objects]
+        texts = [self.context, *(object_text(name, value) for name, value, found in displays if found is None)]
         return {
             "title": _line(self.title),
             "prompt": esc(self.prompt, into="text"),
-            "context": esc(self.context, into="text"),
-            "displays": [(_line(name), *found) for name, value in self.objects if (found := display_of(value))],
+            "context": esc("\n".join(filter(None, texts)), into="text"),
+            "displays": [(_line(name), *found) for name, _, found in displays if found],
             "cut": [part for part in ("prompt", "context") if len(getattr(self, part)) > PREVIEW_LIMIT],
             "deadline": None if self.deadline is None else self.deadline.timestamp(),
             "deadlineText": self.deadline_text,
@@ -194,6 +197,11 @@ class FormContent:
         texts = (place.text, place.value)
         tall = any(isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text) for text in texts)
         return "area" if field.multiline or (field.kind == "text" and tall) else "line"
+
+
+def object_text(name: str, value: object) -> str:
+    """Return an object of a question as text, where it is not displayed."""
+    return f"{name}: {preview(value)}" if name else preview(value)
 
 
 def _line(text: str, limit: int = 200) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench.messages.content.content import Content
-from agentbench.notebook.forms.content import FormContent
+from agentbench.notebook.forms.content import FormContent, object_text
 from agentbench.notebook.forms.fields import text_of
 from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import line_preview, mask_secrets, preview
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text"]
@@ -24,9 +24,7 @@ def form_text(content: FormContent, model: FormModel) -> str:
     """Return the question and the code that answers it, without the typed texts."""
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
-    lines += [
-        esc(f"{name}: {preview(value)}" if name else preview(value), into="text") for name, value in content.objects
-    ]
+    lines += [esc(object_text(name, value), into="text") for name, value in content.objects]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
     if model.state is FormState.ANSWERED:

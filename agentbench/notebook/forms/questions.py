@@ -223,9 +223,10 @@ def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, obj
 
 
 def _is_object(value: object) -> bool:
-    """Whether a value may show itself in a cell otherwise than as text. Ours need the theme of the page for that."""
-    kind = type(value)
-    return kind.__module__.partition(".")[0] not in ("builtins", "agentbench") and has_display(value)
+    """Whether a value may show itself in a cell otherwise than as text, and hides nothing."""
+    if type(value).__module__.partition(".")[0] in ("builtins", "agentbench"):  # ours need the theme of the page
+        return False
+    return has_display(value) and all(mask_secrets(item, key=name) is item for name, item in fields_of(value))
 
 
 def _value_text(value: object, indent: str = "") -> str:
