@@ -23,6 +23,7 @@ from agentbench import (
     Message,
     UserInputRequiredException,
     WorkflowBuilder,
+    WorkflowExecutor,
     WorkflowRunState,
     tool,
 )
@@ -220,6 +221,24 @@ async def test_answers_may_come_in_another_process(place, together, tmp_path):
         ("assistant", ["function_call", "function_call"]),
         ("tool", ["function_result", "function_result"]),
     ]
+
+
+async def test_agents_of_a_workflow_inside_another_ask_and_go_on_in_another_instance():
+    storage = InMemoryCheckpointStorage()
+
+    def nested() -> Any:
+        first, clerk, inner = office()
+        node = WorkflowExecutor(inner, "office", allow_direct_output=True, propagate_request=True)
+        return first, clerk, WorkflowBuilder(start_executor=node, name="house", checkpoint_storage=storage).build()
+
+    await nested()[2].run("Invite them.")
+    saved: Any = await storage.get_latest(workflow_name="house")
+    first, clerk, workflow = nested()
+    first.client.answers = ["all sent"]
+    answers = {key: approve(event) for key, event in saved.pending_request_info_events.items()}
+    done = await workflow.run(checkpoint_id=saved.checkpoint_id, responses=answers)
+    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
+    assert asked(clerk)[0][0] == "Invite them."
 
 
 async def test_a_session_that_cannot_be_read_begins_anew(caplog):

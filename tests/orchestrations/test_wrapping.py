@@ -7,7 +7,16 @@ from typing import Any, NoReturn
 
 import pytest
 
-from agentbench import Agent, AgentExecutor, AgentSession, Case, Default, InMemoryCheckpointStorage, WorkflowBuilder
+from agentbench import (
+    Agent,
+    AgentExecutor,
+    AgentSession,
+    Case,
+    Default,
+    InMemoryCheckpointStorage,
+    WorkflowBuilder,
+    WorkflowExecutor,
+)
 from agentbench.agents.agent.base_agent import BaseAgent
 from tests.agents.fake_clients import Model
 from tests.orchestrations.nodes import ForeignAgent, agent, asked
@@ -80,6 +89,16 @@ async def test_runs_of_an_instance_are_one_conversation_and_started_runs_each_th
     assert asked(a)[-1] == ["four"]
     await workflow.run("five")
     assert asked(a)[-1] == ["one", "A", "two", "A", "five"]
+
+
+async def test_started_runs_of_a_workflow_around_have_conversations_of_their_own_too():
+    a = agent("a")
+    inner = WorkflowExecutor(WorkflowBuilder(a).build(), "inner", allow_direct_output=True)
+    workflow = WorkflowBuilder(start_executor=inner).build()
+    await workflow.run("one")
+    await workflow.start("two").result()
+    await workflow.run("three")
+    assert asked(a) == [["one"], ["two"], ["one", "A", "three"]]
 
 
 @pytest.mark.parametrize("how", ["run", "start", "clone", "copied clone", "copied build"])
