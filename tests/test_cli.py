@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from agentbench.cli.lab import CONNECTION
 from tests.tools.refresh_notebooks import NOTEBOOKS, ROOT
 
 FIRST = NOTEBOOKS / "01_first_workflow.ipynb"
@@ -110,6 +111,7 @@ def test_lab_listens_on_this_machine_only_and_fetches_no_news(lab: Path, tmp_pat
     assert json.loads(config.read_text())["disabledExtensions"] == {
         "@jupyterlab/apputils-extension:announcements": True
     }
+    assert f"--ServerApp.kernel_websocket_connection_class={CONNECTION}" in arguments
     assert ("--allow-root" in arguments) == (hasattr(os, "geteuid") and os.geteuid() == 0)
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from agentbench.cli.commands import Commands
 from agentbench.exceptions import MissingExtraError
 
+#: The server's connection of a kernel and a page: short messages, such as those of a click, are not held back.
+CONNECTION = "agentbench.notebook.runtime.lab_connection.PromptConnection"
 FIRST_NOTEBOOK = "01_first_workflow.ipynb"
 NO_NOTEBOOKS = (
     "The notebooks are not here: they are in the repository, not in the installed package. Clone it and run\n"
@@ -44,6 +46,7 @@ def _lab(options: argparse.Namespace) -> int:
     paths = [str(Path(__file__).parent / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command.append(f"--ServerApp.kernel_websocket_connection_class={CONNECTION}")
     if options.no_browser:
         command.append("--no-browser")
     if options.port is not None:

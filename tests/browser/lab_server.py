@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agentbench.cli.lab import CONNECTION
+
 ROOT = Path(__file__).parents[2]
 START_S = 60
 
@@ -119,6 +121,7 @@ def _started(folder: Path, port: int, token: str, log: Any) -> Iterator[subproce
     page_config.write_text(json.dumps(PAGE_CONFIG))
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
+        f"--ServerApp.kernel_websocket_connection_class={CONNECTION}",
         "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}",
     ]  # fmt: skip
     if hasattr(os, "geteuid") and os.geteuid() == 0:
