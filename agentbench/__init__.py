@@ -253,7 +253,7 @@ _NAMES_OF = {
         "bind_as_executor",
     ),
     "agentbench.orchestrations.sequential": ("AgentWorkflowBuilder", "build_sequential"),
-    "agentbench.orchestrations.workflow_agent": ("WorkflowAgent",),
+    "agentbench.orchestrations.workflow_agent": ("FunctionalWorkflowAgent", "WorkflowAgent"),
     "agentbench.serialization.mixin": ("SerializationMixin", "SerializationProtocol"),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),

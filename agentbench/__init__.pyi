@@ -264,6 +264,7 @@ from agentbench.orchestrations.host_executor import TurnToken as TurnToken
 from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.sequential import build_sequential as build_sequential
+from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol

@@ -3,7 +3,7 @@
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorRequest, AgentExecutorResponse
 from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions, TurnToken, bind_as_executor
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder, build_sequential
-from agentbench.orchestrations.workflow_agent import WorkflowAgent
+from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent, WorkflowAgent
 
 __all__ = [
     "AgentExecutor",
@@ -12,6 +12,7 @@ __all__ = [
     "AgentHostExecutor",
     "AgentHostOptions",
     "AgentWorkflowBuilder",
+    "FunctionalWorkflowAgent",
     "TurnToken",
     "WorkflowAgent",
     "bind_as_executor",

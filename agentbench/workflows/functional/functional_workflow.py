@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from agentbench._clock import runtime_defaults
@@ -95,7 +97,8 @@ class FunctionalWorkflow(Displayable):
                 "expected at most one, the message, besides the context. Put several values into one object."
             )
             raise ValueError(msg)
-        self._parameter = parameters[0] if parameters else None
+        #: The parameter for the message; None without one.
+        self.parameter = parameters[0] if parameters else None
         self.__doc__ = func.__doc__
         self.name: str = name or func.__name__
         self.description = description or next(iter((inspect.getdoc(func) or "").splitlines()), None)
@@ -185,11 +188,26 @@ class FunctionalWorkflow(Displayable):
         await execution.run_to_end()
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
+    def clone(self) -> FunctionalWorkflow:
+        """Return another instance of the same function, with a state of its own."""
+        twin = copy.copy(self)
+        twin.run_state, twin._holder = RunState(), None  # noqa: SLF001 - its own class
+        return twin
+
+    def as_agent(
+        self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
+    ) -> Any:
+        """Return this workflow as an agent, see `FunctionalWorkflowAgent`."""
+        agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
+        return agents.FunctionalWorkflowAgent(
+            self, name=name, description=description, context_providers=context_providers, **settings
+        )
+
     def _check_input(self, message: Any, responses: object, checkpoint_id: object) -> None:
-        if message is not None and self._parameter is None:
+        if message is not None and self.parameter is None:
             msg = f"Workflow function {self.name!r} takes no message, but run() got {message!r}. Give it a parameter."
             raise ValueError(msg)
-        is_needed = self._parameter is not None and self._parameter.default is inspect.Parameter.empty
+        is_needed = self.parameter is not None and self.parameter.default is inspect.Parameter.empty
         if is_needed or message is not None:
             check_combination(message, responses, checkpoint_id)
 

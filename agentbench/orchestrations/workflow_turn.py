@@ -1,0 +1,221 @@
+"""One run of an agent that is a workflow, and what such agents have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from agentbench._clock import runtime_defaults
+from agentbench._signatures import is_instance_of
+from agentbench.agents.agent.base_agent import BaseAgent
+from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
+from agentbench.agents.history.run_hooks import RunHooks
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.sessions.session_context import SessionContext
+from agentbench.agents.sessions.turn_lock import SessionTurn
+from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
+from agentbench.messages.content.content import Content
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.workflow_events import (
+    RequestInfoFunctionArgs,
+    merge_updates,
+    response_of,
+    updates_of,
+)
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow
+from agentbench.workflows.run.workflow import Workflow
+
+WorkflowT = TypeVar("WorkflowT", Workflow, FunctionalWorkflow)
+
+
+class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
+    """An agent that is a workflow; see `WorkflowAgent`."""
+
+    def __init__(self, workflow: WorkflowT, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.workflow: WorkflowT = workflow
+        # The clone whose requests are pending.
+        self._waiting: WorkflowT | None = None
+        self._own_history: InMemoryHistoryProvider | None = None
+
+    @property
+    def pending_requests(self) -> dict[str, WorkflowEvent[Any]]:
+        """The requests that the next run has to respond to, by id."""
+        return {} if self._waiting is None else dict(self._waiting.run_state.requests)
+
+    def input_of(self, messages: list[Message]) -> Any:
+        """Return what the workflow gets for messages: themselves."""
+        return messages
+
+    def run_turn(
+        self,
+        messages: Any,
+        *,
+        stream: bool,
+        session: AgentSession | None,
+        **arguments: Any,
+    ) -> Any:
+        """Return an awaitable of the response, or the stream of its updates."""
+        turn = _Turn(self, messages, session, arguments)
+        if not stream:
+            return turn.respond()
+        return ResponseStream(turn.updates(), finalizer=lambda _: turn.response)
+
+    def providers_for(self, session: AgentSession | None) -> list[Any]:
+        """Return the context providers of a run; in a session with one that loads its history."""
+        if session is None:
+            return [each for each in self.context_providers if each is not self._own_history]
+        if not any(isinstance(each, HistoryProvider) and each.load_messages for each in self.context_providers):
+            self._own_history = InMemoryHistoryProvider()
+            self.context_providers.insert(0, self._own_history)
+        return self.context_providers
+
+    def take_waiting(self) -> WorkflowT | None:
+        """Return the clone whose requests are pending, if any."""
+        return self._waiting if self.pending_requests else None
+
+    def note_waiting(self, workflow: WorkflowT) -> None:
+        """Remember a clone whose requests are pending, or that it has none any more."""
+        if workflow.run_state.requests:
+            self._waiting = workflow
+        elif self._waiting is workflow:
+            self._waiting = None
+
+
+class _Turn:
+    """One run of the agent: hooks before, the workflow, hooks after."""
+
+    def __init__(
+        self,
+        agent: BaseWorkflowAgent[Any],
+        messages: Any,
+        session: AgentSession | None,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        self._agent = agent
+        self._input = normalize_messages(messages)
+        self._session = session
+        self._arguments = {key: value for key, value in arguments.items() if value is not None}
+        self._response_id = runtime_defaults().ids.new_id("response")
+        self._workflow: Any
+        self._hooks: RunHooks | None = None
+        self._context: SessionContext
+        self.response: AgentResponse[Any]
+
+    async def respond(self) -> AgentResponse[Any]:
+        """Return the response."""
+        try:
+            arguments = await self._prepare()
+            self.response = response_of(await self._workflow.run(**arguments), self._response_id)
+        except BaseException as error:
+            await self._report_failure(error)
+            raise
+        await self._finish()
+        return self.response
+
+    async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
+        """Yield the updates as they come; then `response` is there."""
+        received: list[AgentResponseUpdate] = []
+        try:
+            arguments = await self._prepare()
+            stream = self._workflow.run(stream=True, **arguments)
+            try:
+                async for event in stream:
+                    for update in updates_of(event, self._response_id):
+                        received.append(update)
+                        yield update
+            finally:
+                await stream.aclose()
+        except BaseException as error:
+            await self._report_failure(error)
+            raise
+        self.response = merge_updates(received, self._response_id)
+        await self._finish()
+
+    async def _prepare(self) -> dict[str, Any]:
+        """Call the hooks; return the arguments for the workflow."""
+        agent, messages = self._agent, self._input
+        waiting = agent.take_waiting()
+        arguments = dict(self._arguments)
+        if waiting is not None and "responses" not in arguments:
+            arguments["responses"] = _responses(waiting.run_state.requests, messages)
+        self._workflow = waiting or agent.workflow.clone()
+        if providers := agent.providers_for(self._session):
+            session = self._session = self._session or AgentSession()
+            self._context = SessionContext(
+                session_id=session.session_id,
+                service_session_id=session.service_session_id,
+                input_messages=messages,
+                options={},
+            )
+            self._hooks = RunHooks(agent, session, self._context, providers)
+            async with SessionTurn(session):
+                await self._hooks.before()
+            messages = self._context.get_messages(include_input=True)
+        if waiting is not None:
+            arguments.pop("checkpoint_id", None)
+        elif "checkpoint_id" not in arguments:
+            arguments["message"] = agent.input_of(messages)
+        return arguments
+
+    async def _finish(self) -> None:
+        self._agent.note_waiting(self._workflow)
+        if self._hooks is not None and self._session is not None:
+            self._context._response = self.response  # noqa: SLF001 - read-only for users
+            async with SessionTurn(self._session):
+                await self._hooks.after()
+
+    async def _report_failure(self, error: BaseException) -> None:
+        if self._hooks is not None and self._session is not None and not isinstance(error, GeneratorExit):
+            async with SessionTurn(self._session):
+                await self._hooks.on_error(error)
+
+
+def _responses(requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Message]) -> dict[str, Any]:
+    """Return the responses that messages hold, by the ids of their requests."""
+    found = dict(_response(content, requests) for message in messages for content in message.contents)
+    unknown = [request_id for request_id in found if request_id not in requests]
+    if unknown:
+        msg = f"No request {', '.join(map(repr, unknown))} is pending; pending are: {', '.join(requests)}."
+        raise AgentInvalidRequestException(msg)
+    if not found:
+        raise AgentInvalidResponseException(_expected(requests))
+    return found
+
+
+def _response(content: Content, requests: Mapping[str, WorkflowEvent[Any]]) -> tuple[str, Any]:
+    if content.type == "function_result":
+        request_id = str(content.call_id)
+        request = requests.get(request_id)
+        if request is None or is_instance_of(content.result, request.response_type):
+            return request_id, content.result
+        try:
+            return request_id, json.loads(content.result)  # results are texts; others are written as JSON
+        except (TypeError, ValueError):
+            return request_id, content.result
+    if content.type != "function_approval_response" or content.function_call is None:
+        msg = f"A content is of type {content.type!r}. {_expected(requests)}"
+        raise AgentInvalidResponseException(msg)
+    if not content.approved:
+        msg = f"Request {content.id!r} was rejected, but it needs a response: approve it, with the response as data."
+        raise AgentInvalidResponseException(msg)
+    arguments: Any = content.function_call.arguments
+    try:
+        read = RequestInfoFunctionArgs.from_json if isinstance(arguments, str) else RequestInfoFunctionArgs.from_dict
+        given = read(arguments)
+    except ValueError as error:
+        raise AgentInvalidResponseException(str(error), error) from error
+    return given.request_id, given.data
+
+
+def _expected(requests: Mapping[str, object]) -> str:
+    return (
+        f"Requests of the workflow are pending ({', '.join(requests)}). Respond with function results whose call_id is "
+        "the id of the request, or with approvals whose argument data is the response."
+    )

@@ -1,0 +1,75 @@
+"""A workflow function as an agent."""
+
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Content,
+    FunctionalWorkflowAgent,
+    InMemoryCheckpointStorage,
+    Message,
+    RunContext,
+    SupportsAgentRun,
+    workflow,
+)
+
+
+@workflow
+async def confirm(text: str, ctx: RunContext) -> str:
+    """Ask whether the text is right."""
+    return f"{text}: {await ctx.request_info(text, bool)}"
+
+
+async def test_what_the_function_returns_is_a_message_of_the_assistant():
+    @workflow
+    async def shout(text: str) -> str:
+        return text.upper()
+
+    agent = shout.as_agent()
+    assert isinstance(agent, SupportsAgentRun)
+    assert (agent.id, agent.name) == ("FunctionalWorkflowAgent_shout", "shout")
+    (message,) = (await agent.run("hello")).messages
+    assert (message.role, message.author_name, message.text) == ("assistant", "shout", "HELLO")
+    assert [update.text async for update in agent.run("hello", stream=True)] == ["HELLO"]
+
+
+async def test_a_function_gets_messages_where_it_says_so_and_nothing_where_it_takes_nothing():
+    @workflow
+    async def roles(messages: list[Message]) -> str:
+        return " ".join(str(message.role) for message in messages)
+
+    @workflow
+    async def nothing() -> str:
+        return "nothing"
+
+    assert (await roles.as_agent().run([Message("system", ["s"]), Message("user", ["u"])])).text == "system user"
+    assert (await nothing.as_agent().run("ignored")).text == "nothing"
+
+
+async def test_its_requests_are_requests_to_approve():
+    agent: FunctionalWorkflowAgent = confirm.as_agent()
+    (request,) = (await agent.run("a")).user_input_requests
+    assert (request.type, request.id) == ("function_approval_request", "auto::0")
+    with pytest.raises(ValueError, match="None of the responses"):
+        await agent.run(responses={"other": True})
+    assert (await agent.run(responses={"auto::0": True})).text == "a: True"
+    assert agent.pending_requests == {}
+    await agent.run("b")
+    answer = Message("tool", [Content.from_function_result("auto::0", result=False)])
+    assert (await agent.run(answer)).text == "b: False"
+
+
+async def test_a_checkpoint_goes_on_in_another_agent():
+    storage: Any = InMemoryCheckpointStorage()
+    await confirm.as_agent().run("a", checkpoint_storage=storage)
+    latest = await storage.get_latest(workflow_name="confirm")
+    settings = {"checkpoint_id": latest.checkpoint_id, "checkpoint_storage": storage}
+    assert (await confirm.as_agent().run(responses={"auto::0": True}, **settings)).text == "a: True"
+
+
+async def test_runs_of_one_agent_share_nothing():
+    agent, other = confirm.as_agent(), confirm.as_agent()
+    await agent.run("a")
+    assert other.pending_requests == {}
+    assert confirm.run_state.requests == {}
