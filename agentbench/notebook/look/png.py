@@ -30,7 +30,7 @@ def small_png(svg: str) -> bytes | None:
     if not settings.current().static_png or not 0 < pixels <= _MOST_PIXELS:
         return None
     try:
-        return svg_to_png(svg, 2 if pixels * 4 <= _MOST_PIXELS else 1)
+        return svg_to_png(svg, 1)  # pages show it as large as it is, pixel by pixel
     except (MissingExtraError, ValueError):
         return None  # the SVG is there
 
