@@ -13,7 +13,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.graph_panel.live import LOOKS
 from agentbench.notebook.graph_panel.model import PanelModel
-from agentbench.notebook.history.activity import Activity, ElementStates, course_of
+from agentbench.notebook.history.activity import Activity, Element, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_report
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
@@ -178,13 +178,15 @@ def record(course: Course) -> dict[str, Any]:
     is_known = bool(course.checkpoints) or all(event.seq is not None for event in history.events)
     frames: list[dict[str, Any]] = []
     log: list[LogLine] = []
-    before: list[ElementStates] = []
+    states: dict[Element, str] = {}
+    nodes: dict[str, int] = {}
+    busy: set[str | None] = set()
     for model in _replay(course):
         screen = _screen(model, course)
         view = view_message(screen)
         log += screen.log[len(screen.log) - screen.log_total + len(log) :]
-        panel.update(model.activity.whole(course_of(before, model.states)), screen.badges)
-        before.append(model.activity.states())
+        before, states = states, course_of([states], model.states)
+        panel.update(model.activity.whole(states), screen.badges)
         sources = Sources(
             course.shape,
             _state(model, course, folded),
@@ -195,10 +197,13 @@ def record(course: Course) -> dict[str, Any]:
         tabs = {name: content_of(name, model, sources) for name, _ in TABS}
         if not is_known:
             tabs["state"] = _NOT_KNOWN
-        nodes = {
-            element: content_of("node", model, replace(sources, selected=node.id))
-            for element, node in panel.shape.node_of.items()
-        }
+        was_busy, busy = busy, {event.source_id for event in sources.events}
+        busy.update(planned.target for planned in model.facts.planned)
+        for element, node in panel.shape.node_of.items():  # only what is new: a run may be long
+            is_new = node.id in busy or node.id in was_busy or states.get(node.id) != before.get(node.id)
+            if is_new or not frames:
+                content = content_of("node", model, replace(sources, selected=node.id))
+                nodes[element] = parts.place_of_tab(screen, content)
         frames.append(
             {
                 "label": screen.header.superstep,
@@ -206,7 +211,7 @@ def record(course: Course) -> dict[str, Any]:
                 "states": parts.place(panel.drawn_states()),
                 "badges": parts.place(panel.drawn_badges()),
                 "tabs": {name: parts.place_of_tab(screen, content) for name, content in tabs.items()},
-                "nodes": {element: parts.place_of_tab(screen, content) for element, content in nodes.items()},
+                "nodes": dict(nodes),
                 "total": len(log),
             }
         )
