@@ -26,7 +26,7 @@ from tests.browser.notebook_page import NotebookPage, Pages, running_browser
 
 CLICKS = 25
 SIZE = {"width": 1280, "height": 1000}
-STATIC = Path(__file__).parents[2] / "agentbench" / "notebook" / "look" / "static"
+NOTEBOOK = Path(__file__).parents[2] / "agentbench" / "notebook"
 
 SETUP = """
 import asyncio, time
@@ -120,6 +120,7 @@ def clicks(pages: Pages, lab: Lab, nodes: int, count: int) -> Iterator[Row]:
     shown.wait_until_ready()
     shown.run_all()
     shown.page.locator(".abs-frame .ab_node").last.wait_for(state="attached")
+    shown.page.locator(".abs-frame").last.locator("[data-command=step]").wait_for()
     took, sent = [], []
     for superstep in range(count + 3):
         before = traffic.bytes
@@ -179,7 +180,7 @@ def interrupts(pages: Pages, lab: Lab, count: int) -> Iterator[Row]:
 def scripts() -> Iterator[Row]:
     """What a page loads once."""
     for kind in ("js", "css"):
-        size = sum(path.stat().st_size for path in STATIC.glob(f"*.{kind}"))
+        size = sum(path.stat().st_size for path in NOTEBOOK.glob(f"*/static/*.{kind}"))
         yield Row(f"all {kind}", "everything of ours that a page may load", "KB", size / 1024)
 
 

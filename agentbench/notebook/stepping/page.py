@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -21,10 +22,15 @@ from agentbench.notebook.stepping.options import Layout
 from agentbench.notebook.stepping.view.messages import log_message, messages_of, side_message, view_message
 from agentbench.notebook.stepping.view.screen_state import ScreenState
 
-__all__ = ["SCRIPTS", "StepperPage", "StepperPart"]
+__all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
 
-#: The scripts of the parts; together they are one module.
-SCRIPTS = ("dom.js", "stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
+_STATIC = Path(__file__).parent / "static"
+_SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
+
+#: The parts. One module, as a page without a bundler wants it; in several files, as a reader does.
+SCRIPT = "\n".join([read_script("dom.js"), *((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)])
+STYLE = (_STATIC / "stepper.css").read_text(encoding="utf-8")
+
 _PARTS: dict[Layout, tuple[str, ...]] = {"minimal": ("top",), "graph": ("top", "log")}
 _AROUND_PICTURE = 18  # pixels on both sides together
 
@@ -32,9 +38,8 @@ _AROUND_PICTURE = 18  # pixels on both sides together
 class StepperPart(MessageWidget):
     """One part of the panel."""
 
-    # One module, as a page without a bundler wants it; in several files, as a reader does.
-    _esm = "\n".join(map(read_script, SCRIPTS))
-    _css = read_script("stepper.css")
+    _esm = SCRIPT
+    _css = STYLE
     part = traitlets.Unicode("top").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
 

@@ -25,7 +25,7 @@ from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.driven_run import line_to
 from agentbench.notebook.stepping.model.messages import RunFacts
-from agentbench.notebook.stepping.page import SCRIPTS
+from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, reports_of
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.text.escape import esc
@@ -110,14 +110,14 @@ def _page(course: Course) -> str:
     name = esc(course.name, limit=80)
     at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
     when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
-    stepper, graph = "\n".join(map(read_script, SCRIPTS)), read_script("graph_panel.js")
-    modules = [f"const {each} = (() => {{\n{text}\n}})();" for each, text in (("stepper", stepper), ("graph", graph))]
+    parts = (("stepper", SCRIPT), ("graph", read_script("graph_panel.js")))
+    modules = [f"const {each} = (() => {{\n{text}\n}})();" for each, text in parts]
     script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(read_script("saved_run.html")).substitute(
         title=f"{name}: a saved run",
         caption=f"A saved run of {name}{when}.",
-        style=f"{read_script('stepper.css')}\n{live_style()}",
+        style=f"{STYLE}\n{live_style()}",
         hash=f"sha256-{digest}",
         run=json.dumps(record(course)).replace("<", "\\u003c"),
         script=script,
