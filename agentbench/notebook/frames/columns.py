@@ -71,7 +71,9 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
     if kind == "category":
         return pd.Categorical(pd.array(values, dtype="string"))
     if kind == "time":
-        return _times(values)
+        known = [time_ns(value) if isinstance(value, str) else value for value in values]
+        ticks = np.array([_NAT if value is None else value for value in known], dtype="int64")
+        return pd.DatetimeIndex(ticks.view("datetime64[ns]")).tz_localize("UTC")
     if kind == "object":
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):  # numpy would take lists of equal length apart
@@ -81,12 +83,3 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
     if kind in ("Int64", "Float64"):
         return pd.array(values, dtype=kind)
     return np.asarray(values, dtype=kind)
-
-
-def _times(values: Sequence[Any]) -> "pd.DatetimeIndex":
-    import numpy as np
-    import pandas as pd
-
-    known = [time_ns(value) if isinstance(value, str) else value for value in values]
-    ticks = np.array([_NAT if value is None else value for value in known], dtype="int64")
-    return pd.DatetimeIndex(ticks.view("datetime64[ns]")).tz_localize("UTC")

@@ -342,11 +342,7 @@ def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) 
 
 
 def known_prices(prices: Prices | None) -> dict[str, Price]:
-    """Return the prices of `configure`, overridden by those passed.
-
-    Raises:
-        ValueError: They have another form.
-    """
+    """Return the prices of `configure`, overridden by those passed, whose form is checked."""
     return {**settings.current().prices, **read_prices(prices)}
 
 

@@ -22,12 +22,7 @@ _RAN = ("done", "ran", "waiting", "failed")
 
 
 def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Element, str]:
-    """Return the current states, with each element that ran in an earlier superstep at least `ran`, or `skipped`.
-
-    Args:
-        before: The states after each earlier superstep of the path.
-        now: The current states.
-    """
+    """Return the states of `now`, with each element that ran `before`, superstep by superstep, at least `ran`."""
     course: dict[Element, str] = {}
     for states in before:
         for element, state in states.items():

@@ -63,11 +63,6 @@ class RunComparison:
         self.first = min((step for step in self.different if step >= self.begins), default=None)
 
     @property
-    def is_equal(self) -> bool:
-        """Whether no superstep differs."""
-        return not self.different
-
-    @property
     def differing_executors(self) -> set[str]:
         """Executors whose outcome differs in some superstep."""
         rows = [row for row in self.rows if row.kind == "executor" and row.op != "equal"]

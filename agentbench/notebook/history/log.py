@@ -13,14 +13,7 @@ from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
-__all__ = [
-    "LogLine",
-    "deliveries_text",
-    "failures_of",
-    "lines_of_event",
-    "lines_of_report",
-    "outputs_of",
-]
+__all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines_of_report", "outputs_of"]
 
 LINE_LIMIT = 400
 _NAMED = 6

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import read_runs
 from agentbench.notebook.look.states import STATES, strongest
 
@@ -47,17 +46,13 @@ def read_states(run: Any) -> dict[Any, str]:
         msg = f"run={type(run).__name__} has no states of executors. Pass a run, its result, or states by executor id."
         raise TypeError(msg) from error
     states = {call.executor: STATE_OF_CALL[call.status] for call in history.calls}
-    states |= dict.fromkeys(_waiting(history), "waiting")
+    if history.open_requests is None:  # events alone say who waits until the executor works again
+        asked = {call.executor: bool(call.requests) for call in history.calls}
+        states |= {executor: "waiting" for executor, is_waiting in asked.items() if is_waiting}
+    else:
+        states |= dict.fromkeys(history.open_requests.values(), "waiting")
     states = {executor: state for executor, state in states.items() if state != "idle"}
     return states if history.is_over else _with_queued(states, getattr(run, "handle", run))
-
-
-def _waiting(history: RunHistory) -> set[str]:
-    """Return the executors that wait for an answer; events alone say so until the executor works again."""
-    if history.open_requests is not None:
-        return set(history.open_requests.values())
-    waits = {call.executor: bool(call.requests) for call in history.calls}
-    return {executor for executor, is_waiting in waits.items() if is_waiting}
 
 
 def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:

@@ -232,7 +232,9 @@ class _Sources:
         handle = getattr(source, "handle", None) or source  # of a stepper
         if type(source) in self._known:
             self._known[type(source)].append(source)
-        elif _is_handle(handle):  # has a storage and is none
+        elif all(
+            hasattr(handle, name) for name in ("events", "run_id", "pending_requests")
+        ):  # has a storage and is none
             self.runs.append(_of_handle(handle))
         elif isinstance(source, CheckpointStorage):
             self.storages.append(source)
@@ -256,10 +258,6 @@ def _unknown_source(source: object) -> TypeError:
         "workflow.run()), a stepper, or a list of them. A run's id goes with its storage: [storage, id], or run_id=..."
     )
     return TypeError(msg)
-
-
-def _is_handle(source: object) -> bool:
-    return hasattr(source, "events") and hasattr(source, "run_id") and hasattr(source, "pending_requests")
 
 
 def _is_events(source: object) -> bool:

@@ -160,7 +160,7 @@ def _part(row: Row) -> str:
 
 def _text(found: RunComparison) -> str:
     """Return title, first divergence and table, at most 60 lines."""
-    names = ("", "") if found.is_equal else (found.a.name, found.b.name)
+    names = ("", "") if not found.different else (found.a.name, found.b.name)
     rows = [("superstep", "", "", *names), *_lines(found)]
     cut = [[cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…" for cell in row] for row in rows]
     table = aligned(cut, right=(0,)) if found.steps else []

@@ -206,7 +206,9 @@ def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
         # A transparent rectangle: the whole row has the tooltip, and can be chosen where rows can be.
         size = f'x="{number(_EDGE - 6)}" width="{number(wide - 2 * _EDGE + 12)}" height="{number(_ROW)}"'
         look = "ab_row ab_here" if row.is_current else "ab_row"
-        parts.append(f'<g data-item="{at}"><title>{esc(_hover_text(row), into="svg", limit=400)}</title>')
+        info, writers = row.info, ", ".join(row.info.writers) or "no executor"
+        hover = f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
+        parts.append(f'<g data-item="{at}"><title>{esc(hover, into="svg", limit=400)}</title>')
         parts.append(f'<rect class="{look}" {size} y="{number(y - _ROW / 2)}" rx="4"/>')
         parts += _signs(row, x, y)
         parts.append(text(left, y, names[at], classes="ab_strong" if row.is_current else ""))
@@ -227,12 +229,6 @@ def _link(above: tuple[float, float], below: tuple[float, float], *, is_fork: bo
     bend = f"C{number(x1)} {number(y0 + 4)} {number(x1)} {number(y0 + 8)} {number(x1)} {number(y0 + _ROW)}"
     path = f"V{number(y1)}" if x0 == x1 else f"{bend}V{number(y1)}"
     return f'<path class="ab_link{" ab_fork" if is_fork else ""}" d="M{number(x0)} {number(y0)}{path}"/>'
-
-
-def _hover_text(row: Row) -> str:
-    info = row.info
-    writers = ", ".join(info.writers) or "no executor"
-    return f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
 
 
 def _signs(row: Row, x: float, y: float) -> Iterable[str]:
@@ -259,17 +255,11 @@ def _text(rows: Sequence[Row], title: str) -> str:
     for at, row in enumerate(rows):
         above = row.parent if row.parent is not None and row.parent < at else None
         depths.append(0 if above is None else depths[above] + (row.column != rows[above].column))
-    lines = [
-        f"{'  ' * depth}{_sign(row)} {_name(row)}  {facts}"
-        for row, depth, facts in zip(rows, depths, _facts(rows), strict=True)
-    ]
+    lines = []
+    for row, depth, facts in zip(rows, depths, _facts(rows), strict=True):
+        sign = "@" if row.is_current else "+" if row.is_fork else ":" if row.is_folded else "*"
+        lines.append(f"{'  ' * depth}{sign} {_name(row)}  {facts}")
     return "\n".join([title, *cut_lines(lines)])
-
-
-def _sign(row: Row) -> str:
-    if row.is_current:
-        return "@"
-    return "+" if row.is_fork else ":" if row.is_folded else "*"
 
 
 def _name(row: Row) -> str:

@@ -52,12 +52,7 @@ _RULES = (
 
 
 def usage(
-    run: Any,
-    *,
-    by: UsedBy = "superstep",
-    prices: Prices | None = None,
-    run_id: str | None = None,
-    width: float = 580,
+    run: Any, *, by: UsedBy = "superstep", prices: Prices | None = None, run_id: str | None = None, width: float = 580
 ) -> Plot:
     """Draw what models used: tokens in and out, and what it cost, where all prices are known.
 
@@ -86,10 +81,7 @@ def usage(
         groups = dict(sorted(groups.items()))
     drawing = _Drawing(groups, [each.run_id for each in runs if each.run_id is not None], by, width)
     return Plot(
-        drawing.title,
-        svg=drawing.svg,
-        text=drawing.text,
-        frame=lambda: usage_frame(run, prices=prices, run_id=run_id),
+        drawing.title, svg=drawing.svg, text=drawing.text, frame=lambda: usage_frame(run, prices=prices, run_id=run_id)
     )
 
 
@@ -177,7 +169,7 @@ class _Drawing:
         for count in range(0, most + 1, tick):
             y = bottom - count * per_token
             yield f'<path class="ab_line" d="M{number(left)} {number(y)}H{number(right)}"/>'
-            yield text(left - 8, y, _short_count(count), anchor="end", classes="ab_soft ab_small")
+            yield text(left - 8, y, _count(count), anchor="end", classes="ab_soft ab_small")
         yield text(left - 8, bottom + 13, "superstep", anchor="end", classes="ab_soft ab_small")
         numbered = round_up(max(1, (room_for(str(last), SMALL) + 14) / room)) * per
         wide = max(2.0, min(_WIDEST_BAR, room * 0.72))
@@ -256,14 +248,6 @@ def _tokens(used: Usage) -> int:
 def _count(count: int | None) -> str:
     """A count with its thousands apart; a dash where it is not known."""
     return _UNKNOWN if count is None else f"{count:,}"
-
-
-def _short_count(count: float) -> str:
-    """A count for an axis: `800`, `1.5k`, `20k`, `3M`."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.3g}{unit}"
-    return f"{count:.3g}"
 
 
 def _cost_digits(largest: float) -> int:
