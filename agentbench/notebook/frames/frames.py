@@ -79,7 +79,11 @@ class Frames:
             ValueError: The source has fewer than two checkpoints, and `a` or `b` is missing.
         """
         if a is None or b is None:
-            a, b = _last_two(self.source)
+            last = read_checkpoints(self.source, Chosen(limit=2), content_wanted=True).rows[-2:]
+            if len(last) < 2:
+                msg = f"The source has {len(last)} checkpoints; a difference needs two. Name them: diff(a, b)."
+                raise ValueError(msg)
+            a, b = last
         return diff_frame(a, b, source=self.source, limit=limit)
 
     def compare(self, other: Any) -> "pd.DataFrame":
@@ -90,7 +94,14 @@ class Frames:
         return f"Frames({type(self.source).__name__})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        parts = _page(self.source).bundle()
+        handle = getattr(self.source, "handle", self.source)
+        facts = []  # nothing is read; for a run, the numbers of events and checkpoints are known
+        for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):
+            known = getattr(handle, name, None)
+            if isinstance(known, (list, tuple)):
+                facts.append(count_text(len(known), noun))
+        table = Table("Tables", ("frame", "a row is one", "read from"), _TABLES)
+        parts = Page(f"Frames of {type(self.source).__name__}", facts=facts, tables=[table]).bundle()
         return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
 
 
@@ -108,24 +119,3 @@ _TABLES = (
     ("diff(a, b)", "difference of two checkpoints", "checkpoints"),
     ("compare(other)", "executor or key, beside another run", "checkpoints or events"),
 )
-
-
-def _page(source: Any) -> Page:
-    """Return the list of frames. Nothing is read; for a run, the numbers of events and checkpoints are known."""
-    handle = getattr(source, "handle", source)
-    facts = []
-    for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):
-        known = getattr(handle, name, None)
-        if isinstance(known, (list, tuple)):
-            facts.append(count_text(len(known), noun))
-    head = ("frame", "a row is one", "read from")
-    return Page(f"Frames of {type(source).__name__}", facts=facts, tables=[Table("Tables", head, _TABLES)])
-
-
-def _last_two(source: Any) -> tuple[Side, Side]:
-    found = read_checkpoints(source, Chosen(limit=2), content_wanted=True)
-    last = list(found.rows[-2:])
-    if len(last) < 2:
-        msg = f"The source has {len(last)} checkpoints; a difference needs two. Name them: diff(a, b)."
-        raise ValueError(msg)
-    return last[0], last[1]

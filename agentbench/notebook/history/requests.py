@@ -1,6 +1,6 @@
 """The requests of runs to people, and their answers as far as checkpoints store them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -111,12 +111,16 @@ def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, _
         if before is not None and checkpoint.metadata.get(SOURCE) not in ("fork", "update"):
             gone = before.pending_request_info_events.keys() - checkpoint.pending_request_info_events.keys()
         for request_id in gone | answers.keys():
-            for each in _waits_before(checkpoint, request_id, by_id):
+            for each in ancestors(by_id, checkpoint):
+                if request_id not in each.pending_request_info_events:
+                    break
                 key = (each.metadata.get(RUN_ID), request_id)
                 if request_id in answers:
                     stored.setdefault(key, answers[request_id])
                 else:
                     others.setdefault(key, (UNKNOWN, _began_ns(checkpoint)))
+                if each.metadata.get(SOURCE) in ("fork", "update"):  # what was before it has another future
+                    break
     return others | stored
 
 
@@ -124,15 +128,3 @@ def _began_ns(checkpoint: WorkflowCheckpoint) -> int | None:
     """When the superstep began that a checkpoint was saved after."""
     saved, took_s = time_ns(checkpoint.timestamp), checkpoint.metadata.get(DURATION_S)
     return saved - round(took_s * 1e9) if saved is not None and isinstance(took_s, (int, float)) else saved
-
-
-def _waits_before(
-    checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
-) -> Iterator[WorkflowCheckpoint]:
-    """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
-    for before in ancestors(by_id, checkpoint):
-        if request_id not in before.pending_request_info_events:
-            return
-        yield before
-        if before.metadata.get(SOURCE) in ("fork", "update"):
-            return
