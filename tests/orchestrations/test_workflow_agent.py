@@ -19,6 +19,7 @@ from agentbench import (
     WorkflowAgent,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     executor,
     handler,
     response_handler,
@@ -213,3 +214,11 @@ def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     assert merged.response_id == "all"
     assert (merged.messages[0].text, merged.messages[-1].text) == ("ab", "or")
     assert {"function_call", "function_result"} <= {c.type for m in merged.messages[1:-1] for c in m.contents}
+
+
+async def test_agents_inside_a_sub_workflow_stream_out_of_all_levels():
+    team = WorkflowBuilder(start_executor=agent("A", "first one"), name="team").build()
+    outer = WorkflowBuilder(start_executor=WorkflowExecutor(team, "we", allow_direct_output=True)).build()
+    pieces = [e.data.text async for e in outer.run("go", stream=True) if e.type == "output"]
+    assert (len(pieces) > 1, "".join(pieces)) == (True, "first one")
+    assert pairs((await outer.as_agent().run("go")).messages)[0][0] == "A"
