@@ -80,12 +80,12 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
 
 
 def _supersteps_of(model: StepperModel, executor: str) -> list[Superstep]:
-    """The supersteps, as far as they concern an executor: its own events, and those of the workflow."""
+    """The supersteps, as far as they concern an executor: its own events, and the changes of the state."""
     found = []
     for report in model.reports:
         step = Superstep(report.superstep)
         for event in report.events:
-            if event.source_id in (executor, None):
+            if event.source_id == executor or event.type == "state_updated":
                 step.add(event)
         found.append(step)
     return found
