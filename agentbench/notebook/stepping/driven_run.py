@@ -25,15 +25,7 @@ __all__ = ["DrivenRun", "line_to"]
 
 
 class DrivenRun:
-    """A run's handle, and what the stepper tracks about the run.
-
-    Args:
-        handle: The run. Only one stepper drives it.
-        storage: The storage of its checkpoints.
-        base: Superstep of the checkpoint that it resumes from, `None` for fresh input.
-        breakpoints: Returns the breakpoints that are set.
-        on_event: Called with each event when it is emitted.
-    """
+    """A run's handle, and what the stepper tracks about the run; `base`: the superstep that it resumes after."""
 
     def __init__(
         self,
@@ -60,8 +52,13 @@ class DrivenRun:
         """Return the current facts of the run; `planned` are the deliveries of the next superstep, if known already."""
         handle = self.handle
         status = "STARTED" if self._is_new else str(handle.status)
-        if planned is None:
-            planned = await self._plan(status)
+        if status in ("FAILED", "CANCELLED"):
+            planned = ()
+        elif planned is None:
+            try:
+                planned = await handle.plan()
+            except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
+                planned = ()
         # A run that has yet to start with fresh input clears the requests that its instance still holds.
         has_requests = status != "CANCELLED" and (bool(planned) or not self._is_new or self._base is not None)
         return RunFacts(
@@ -80,14 +77,6 @@ class DrivenRun:
         """The last finished superstep; for a branch whose first superstep failed, that of its checkpoint."""
         base, last = self._base, self.handle.superstep
         return base if self._is_new or (base is not None and last < base) else last
-
-    async def _plan(self, status: str) -> Sequence[PlannedDelivery]:
-        if status in ("FAILED", "CANCELLED"):
-            return ()
-        try:
-            return await self.handle.plan()
-        except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
-            return ()
 
     def hits(self, breakpoints: Sequence[Breakpoint], report: StepReport | None, facts: RunFacts) -> tuple[Hit, ...]:
         """Return the breakpoints that are reached at the current boundary."""
@@ -131,7 +120,11 @@ class DrivenRun:
         if hits and facts.status.startswith("IN_PROGRESS"):
             report = replace(report, pause_reason=pause_reason(hits))
             facts = replace(facts, pause_reason=report.pause_reason)
-        return StepEnded(report, facts, _has_reached(until, report), hits)
+        try:
+            reached: bool | Exception = until is not None and bool(until(report))
+        except Exception as raised:  # noqa: BLE001 - user code; its error pauses the run and is displayed
+            reached = raised
+        return StepEnded(report, facts, reached, hits)
 
     async def _step(self) -> BaseException | None:
         self._is_new = False
@@ -167,12 +160,6 @@ class DrivenRun:
         self._is_new = True
         return await self.facts()
 
-    async def facts_after_interrupt(self) -> RunFacts:
-        """Return the facts after the superstep in flight was cancelled: the run is back where it began."""
-        if str(self.handle.status) != "CANCELLED":
-            return await self.facts()
-        return await self.restore(self.handle.last_checkpoint)
-
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
         """Start a new run from a checkpoint; neither this run nor anything stored is changed."""
         updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
@@ -207,12 +194,3 @@ async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> lis
     while (before := known.pop(line[0].previous_checkpoint_id or "", None)) is not None:
         line.insert(0, before)
     return line
-
-
-def _has_reached(until: Callable[[StepReport], object] | None, report: StepReport) -> bool | Exception:
-    if until is None:
-        return False
-    try:
-        return bool(until(report))
-    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is displayed
-        return error

@@ -47,13 +47,8 @@ class StepperPart(MessageWidget):
 class StepperPage:
     """The widgets of a panel. They carry messages both ways; `widget` is the whole, to be displayed.
 
-    Args:
-        name: The text of a page without a kernel.
-        panel: The graph, or `None` to leave it out.
-        layout: `auto`, `wide`, `stacked`, `graph` (no tabs) or `minimal` (header and controls only).
-        height: Of graph and tabs, in pixels.
-        hear: Called with each message of a page.
-        answer: Called with the id of a request and the answer that a person has given.
+    `name` is the text of a page without a kernel; `panel` the graph, `None` to leave it out; `hear` is called with each
+    message of a page, `answer` with the id of a request and the answer that a person has given.
     """
 
     def __init__(

@@ -48,13 +48,7 @@ _OPENS_TAB = {"edit": "state", "see_edits": "diff", "see_output": "output"}
 class PageInput:
     """Takes what people press and type. What is not possible now changes nothing: the page is drawn again.
 
-    Args:
-        session: The session being driven.
-        tabs: The tabs beside the graph.
-        executors: The executors of the workflow, by id.
-        send: Sends a message to a part of the page.
-        redraw: Draws the page soon.
-        show_top: Sends header, controls and news at once.
+    `send` sends a message to a part of the page, `redraw` draws the page soon, `show_top` sends its top at once.
     """
 
     def __init__(

@@ -34,13 +34,7 @@ _SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as 
 
 
 class StepperScreen:
-    """What a stepper displays, in a panel, as a picture and as text.
-
-    Args:
-        session: The session being displayed and driven.
-        workflow: The graph.
-        options: Layout, height and limit.
-    """
+    """What a stepper displays, in a panel, as a picture and as text."""
 
     def __init__(self, session: StepperSession, workflow: Any, options: Options) -> None:
         self._session = session

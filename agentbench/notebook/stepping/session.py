@@ -54,14 +54,9 @@ Change = Callable[[StepperModel], Instruction | None]
 
 
 class StepperSession:
-    """Drives one `WorkflowRun` after the other as a model decides.
+    """Drives one `WorkflowRun` after the other as a model decides, on `loop`, `None` for the engine thread's.
 
-    Args:
-        model: Decides.
-        storage: Where the runs save their checkpoints.
-        loop: The loop of the runs, `None` for the engine thread's.
-        on_change: Called after each change of the model, from any thread; must return at once.
-        on_event: Called with the kind and the object of each event, on the loop of the runs.
+    `on_change` is called from any thread and must return at once; `on_event` on the loop of the runs.
     """
 
     def __init__(
@@ -179,7 +174,8 @@ class StepperSession:
     def end_wait(self) -> None:
         """End a wait between two supersteps, so that the latest request is carried out at once."""
         if self._run is not None:
-            self.soon(self._wake)
+            self.soon(self._wait_over.set)
+            self.soon(self._moved.set)
 
     # ---- breakpoints, from any thread --------------------------------------------------------------------------------
 
@@ -249,8 +245,10 @@ class StepperSession:
                 await self._carry_on(instruction)
         except asyncio.CancelledError:
             run = self._require_run()
-            in_flight = self.model.status in IN_FLIGHT
-            facts = await (run.facts_after_interrupt() if in_flight else run.facts())
+            if self.model.status in IN_FLIGHT and str(run.handle.status) == "CANCELLED":
+                facts = await run.restore(run.handle.last_checkpoint)  # back to where the superstep began
+            else:
+                facts = await run.facts()
             self.dispatch(lambda model: model.take_interrupt(facts))
             raise
         finally:
@@ -262,11 +260,7 @@ class StepperSession:
             instruction = await self._do(instruction)
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
-        """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it.
-
-        Raises:
-            StepperClosed: The stepper was closed.
-        """
+        """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it."""
         with self._lock:
             self.model.require_open()
         return self.start(self._answer(request_id, value))
@@ -290,12 +284,7 @@ class StepperSession:
         return {key: value for key, value in held.state.items() if not key.startswith("_")}
 
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
-        """Check an edit of a checkpoint, `None` for the displayed one, and stage it there.
-
-        Raises:
-            InvalidEdit: There is no such path, or the value does not fit.
-            StepperStateError: Nothing can be edited now.
-        """
+        """Check an edit of a checkpoint, `None` for the displayed one, and stage it; raises as `Stepper.edit`."""
         with self._lock:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.line.displayed_id or ""
@@ -324,15 +313,15 @@ class StepperSession:
                 staged = (*staged, checked_edit(content, path, value, staged))
         async with self._turn:
             run = self._require_run()
-            workflow = workflow or _copy(run.handle.workflow)
+            if workflow is None:
+                try:
+                    workflow = run.handle.workflow.clone(copy_executors=True)
+                except Exception:  # noqa: BLE001 - copying executors runs foreign code; clone() shares them
+                    workflow = run.handle.workflow.clone()
             handle = await run.fork(info, staged, workflow=workflow, **more)
         if edits is None:
             self.dispatch(lambda model: model.discard_edits(checkpoint_id=wanted))
         return handle
-
-    def _wake(self) -> None:
-        self._wait_over.set()
-        self._moved.set()
 
     def _require_run(self) -> DrivenRun:
         if self._run is None:
@@ -353,7 +342,9 @@ class StepperSession:
             if isinstance(instruction, TakeStep):
                 return await self._take_step(instruction)
             if isinstance(instruction, CheckBreakpoints):
-                return await self._check_breakpoints(instruction)
+                run, reports = self._require_run(), self.model.reports
+                hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
+                return self.dispatch(lambda model: model.take_hits(hits))
             going = asyncio.ensure_future(self._go_back(instruction))
             try:
                 return await asyncio.shield(going)
@@ -379,11 +370,6 @@ class StepperSession:
     def _fail(self, outcome: StepFailed) -> None:
         self.error = outcome.error
         self.dispatch(lambda model: model.fail(outcome))
-
-    async def _check_breakpoints(self, instruction: CheckBreakpoints) -> Instruction | None:
-        run, reports = self._require_run(), self.model.reports
-        hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
-        return self.dispatch(lambda model: model.take_hits(hits))
 
     def _emit_event(self, event: WorkflowEvent[Any]) -> None:
         with self._lock:
@@ -415,11 +401,3 @@ class StepperSession:
         async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()
         return self.dispatch(lambda model: model.take_stop(facts))
-
-
-def _copy(workflow: Any) -> Any:
-    """Return a copy of a workflow, with executors of its own where they can be copied."""
-    try:
-        return workflow.clone(copy_executors=True)
-    except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default
-        return workflow.clone()

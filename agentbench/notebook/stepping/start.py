@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from agentbench._clock import Clock, IdSource
 from agentbench.checkpoints.info import CheckpointInfo
@@ -74,7 +74,10 @@ def stepper(  # noqa: PLR0913 - published signature
         panel.run()
     """
     chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
-    target = _storage_for(workflow, storage)
+    found = bare_storage(storage, "storage")
+    if found is None and isinstance(workflow, Workflow):
+        found = workflow.storage
+    target = InMemoryCheckpointStorage() if found is None else found
     options = options or RunOptions(clock=clock, ids=ids)
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
@@ -88,17 +91,6 @@ def stepper(  # noqa: PLR0913 - published signature
         run: WorkflowRun = workflow.start(input, checkpoint_storage=target, resume_from=begin, options=options)
         return run
 
-    return Stepper(workflow, start, chosen, storage=target, breakpoints=_places(breakpoints))
-
-
-def _storage_for(workflow: Any, storage: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
-    found = bare_storage(storage, "storage")
-    if found is None and isinstance(workflow, Workflow):
-        found = workflow.storage
-    return InMemoryCheckpointStorage() if found is None else found
-
-
-def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:
-    if isinstance(breakpoints, (str, int, type)) or callable(breakpoints):
-        return (breakpoints,)
-    return breakpoints
+    is_one = isinstance(breakpoints, (str, int, type)) or callable(breakpoints)
+    places = cast("Iterable[Where]", (breakpoints,) if is_one else breakpoints)
+    return Stepper(workflow, start, chosen, storage=target, breakpoints=places)

@@ -39,9 +39,7 @@ class Banner:
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
     """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run.
 
-    Args:
-        model: The stepper's model.
-        drafts: How many values of the displayed checkpoint were typed and not staged yet.
+    `drafts` is how many values of the displayed checkpoint were typed and not staged yet.
     """
     banner = _news(model)
     if not drafts:
@@ -108,16 +106,13 @@ def _of_present(model: StepperModel) -> Banner:
     if model.status is _S.DONE:
         return _result(model)
     if model.status is _S.CANCELLED:
-        return Banner("note", f"The run was stopped. {_after_stop(model)}")
+        then = "It has no checkpoint; run its cell again to begin anew."
+        if "back" in model.allowed:
+            then = "Back shows its checkpoints; Step goes on from one as a new run."
+        elif "fork" in model.allowed:
+            then = "Fork goes on from its checkpoint as a new run."
+        return Banner("note", f"The run was stopped. {then}")
     return Banner("next", f"{_hit_words(model)}{_next(model)}")
-
-
-def _after_stop(model: StepperModel) -> str:
-    if "back" in model.allowed:
-        return "Back shows its checkpoints; Step goes on from one as a new run."
-    if "fork" in model.allowed:
-        return "Fork goes on from its checkpoint as a new run."
-    return "It has no checkpoint; run its cell again to begin anew."
 
 
 def _hit_words(model: StepperModel) -> str:
@@ -139,16 +134,13 @@ def _next(model: StepperModel) -> str:
     if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
         starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
         return f"Superstep {number} is next: the input goes to {starts}."
-    return f"Superstep {number} is next: {_deliveries([delivery.target for delivery in model.facts.planned])}."
-
-
-def _deliveries(targets: list[str]) -> str:
-    """Who gets how many messages, in one line however many there are."""
+    targets = [delivery.target for delivery in model.facts.planned]
     names = list(dict.fromkeys(targets))
     if len(names) <= _NAMED:
-        return deliveries_text(targets)
+        return f"Superstep {number} is next: {deliveries_text(targets)}."
     named = ", ".join(esc(name, into="line", limit=_NAME_LIMIT) for name in names[:_NAMED])
-    return f"{named} and {len(names) - _NAMED:,} more get {count_text(len(targets), 'message')}"
+    more = f"and {len(names) - _NAMED:,} more get {count_text(len(targets), 'message')}"
+    return f"Superstep {number} is next: {named} {more}."
 
 
 def _failure(model: StepperModel) -> Banner:

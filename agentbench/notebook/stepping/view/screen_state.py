@@ -110,13 +110,7 @@ def screen_of(
 ) -> ScreenState:
     """Return what a page displays of a model, with the content of the open tab.
 
-    Args:
-        model: The stepper's model.
-        tab: Name of the open tab.
-        content: The content of that tab.
-        drafts: Where values were typed and not staged yet.
-        times: Whether durations are included; not in notebooks whose outputs are compared.
-        older: Ids of the executors whose code was changed since the workflow was built.
+    `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built.
     """
     header = _header(model, times=times, older=older)
     requests = tuple(model.facts.requests) if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
