@@ -20,7 +20,7 @@ from agentbench.notebook.runtime.waiting import nest_state
 
 __all__ = ["Finding", "Report", "doctor"]
 
-_OLDEST, _NEWEST = (3, 10), (3, 13)
+_NEWEST_PYTHON = (3, 13)
 _INSTALL = 'pip install "agentbench[notebook]"'
 _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?$")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
@@ -109,10 +109,9 @@ def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def _python() -> Iterator[Finding]:
-    version = sys.version_info[:2]
-    problem = f"Python {_OLDEST[0]}.{_OLDEST[1]} or newer is needed." if version < _OLDEST else ""
-    untested = ", newer than the versions that agentbench is tested with" if version > _NEWEST else ""
-    yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}", problem)
+    is_untested = sys.version_info[:2] > _NEWEST_PYTHON
+    untested = ", newer than the versions that agentbench is tested with" if is_untested else ""
+    yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}")
     yield Finding("agentbench", _version("agentbench") or "not installed, imported from its folder")
 
 
@@ -123,9 +122,8 @@ def _packages() -> Iterator[Finding]:
         problem = f"{least} or newer is needed: {_INSTALL}" if _numbers(version or "") < _numbers(least) else ""
         yield Finding(package, version, problem) if version else Finding(package, "missing", _INSTALL)
     for package, extra in _OF_EXTRAS.items():
-        if package in (name.lower() for name in required):
-            continue
-        yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" installs it')
+        if package not in map(str.lower, required):
+            yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" installs it')
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
@@ -162,9 +160,8 @@ def _renderer() -> Iterator[Finding]:
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
     else:
-        yield Finding(
-            "renderer", f"{chosen.name} {chosen.version}, {'configured' if named else 'the first that is there'}"
-        )
+        how = "configured" if named else "the first that is there"
+        yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
 
 
 def _engine() -> Iterator[Finding]:
