@@ -78,7 +78,9 @@ class StepperPage:
         if self._panel is not None:
             self._panel.add_class("abs-graph")
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
-            self._panel.layout.min_width = f"min({_picture_width(self._panel) + _AROUND_PICTURE}px, 70%)"
+            found = re.match(r'<svg[^>]* width="(\d+)', getattr(self._panel, "svg", ""))
+            width = int(found.group(1)) if found else 0
+            self._panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 70%)"
             main = [self._panel]
             if "side" in self._parts:
                 main.append(_box([self._parts["side"]], "abs-side-box"))
@@ -146,9 +148,3 @@ def _box(children: Sequence[Any], *names: str) -> Any:
     for name in names:
         box.add_class(name)
     return box
-
-
-def _picture_width(panel: Any) -> int:
-    """Width of the picture of a live panel, in pixels; 0 for a panel without a picture."""
-    found = re.match(r'<svg[^>]* width="(\d+)', getattr(panel, "svg", ""))
-    return int(found.group(1)) if found else 0

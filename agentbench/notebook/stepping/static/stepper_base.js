@@ -11,6 +11,10 @@ function makeButton(text, attributes = {}) {
   return node("button", { type: "button", class: "abs-button", ...attributes }, text);
 }
 
+function makeSmallButton(text, attributes = {}) {
+  return makeButton(text, { class: "abs-button abs-small", ...attributes });
+}
+
 // A box above the page, below the button that opens it. The browser closes it on Escape and on a click elsewhere.
 function makePopover(anchor, attributes) {
   const box = node("div", { popover: "auto", ...attributes });

@@ -3,8 +3,7 @@
 function makeLog() {
   const root = node("section", { class: "abs abs-log", "aria-label": "Log" });
   const last = node("span", { class: "abs-last" });
-  const toggle = makeButton("Expand", { "aria-expanded": "false" });
-  toggle.classList.add("abs-small");
+  const toggle = makeSmallButton("Expand", { "aria-expanded": "false" });
   const lines = node("ol", { class: "abs-lines", hidden: true, tabindex: "0", "aria-label": "Log lines" });
   root.append(node("div", { class: "abs-log-head" }, node("b", {}, "Log"), last, toggle), lines);
   toggle.addEventListener("click", () => {

@@ -5,10 +5,8 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
   const id = `abs-${Math.random().toString(36).slice(2)}`;
   const area = node("textarea", { id, rows: 1, spellcheck: "false", "aria-describedby": `${id}-help ${id}-problem` });
   const problem = node("span", { class: "abs-problem", id: `${id}-problem`, role: "alert" });
-  const keep = makeButton("Save edit");
-  const leave = makeButton("Cancel");
-  for (const made of [keep, leave]) made.classList.add("abs-small");
-  keep.title = "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)";
+  const keep = makeSmallButton("Save edit", { title: "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)" });
+  const leave = makeSmallButton("Cancel");
   const help = node("span", { class: "abs-kind", id: `${id}-help` }, told.help);
   const el = node("div", { class: "abs-field" },
     node("label", { for: id, "aria-label": `New value of ${name}` }, node("span", { class: "abs-key" }, name)), area,
@@ -87,8 +85,7 @@ function makeChange([sign, words, path, before, after, command], say) {
   if (before.length) li.append(node("div", { class: "abs-before" }, ...marked(before, "del")));
   if (after.length) li.append(node("div", { class: "abs-after" }, ...marked(after, "ins")));
   if (command) {
-    const drop = makeButton("Discard", { "aria-label": `Discard the edit of ${path}` });
-    drop.classList.add("abs-small");
+    const drop = makeSmallButton("Discard", { "aria-label": `Discard the edit of ${path}` });
     drop.addEventListener("click", () => say({ kind: "discard", path: command }));
     head.append(drop);
   }

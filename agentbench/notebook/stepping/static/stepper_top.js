@@ -132,8 +132,7 @@ function makeBanner(press) {
       if (now !== signature) {
         signature = now;
         actions.replaceChildren(...news.actions.map(([command, label]) => {
-          const made = makeButton(label);
-          made.classList.add("abs-small");
+          const made = makeSmallButton(label);
           made.addEventListener("click", () => press(command));
           return made;
         }));
@@ -238,8 +237,7 @@ function makeBreakpoints(anchor, say) {
       none.hidden = all.length > 0;
       const at = [...list.querySelectorAll("button")].indexOf(document.activeElement);
       list.replaceChildren(...all.map(([id, words, reached]) => {
-        const remove = makeButton("Remove", { "aria-label": `Remove the breakpoint ${words}` });
-        remove.classList.add("abs-small");
+        const remove = makeSmallButton("Remove", { "aria-label": `Remove the breakpoint ${words}` });
         remove.addEventListener("click", () => say({ kind: "unbreak", id }));
         const sign = node("span", { class: "abs-dot", "aria-hidden": "true" }, "●");
         return node("li", { "data-reached": reached }, sign, node("span", {}, words), reached ? node("span", { class: "abs-note" }, "reached") : "", remove);

@@ -80,22 +80,20 @@ class Sources:
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     """Return the content of the tab with that name."""
-    return replace(_tab(tab, model, sources), checkpoint_id=model.line.displayed_id)
-
-
-def _tab(tab: str, model: StepperModel, sources: Sources) -> Content:
     if tab == "messages":
-        return _messages(model, sources.checkpoint)
-    if tab == "output":
+        content = _messages(model, sources.checkpoint)
+    elif tab == "output":
         title, displays, entries = outputs_in(model)
-        return Content(title, ValueTree(entries), displays=tuple(displays))
-    if tab == "events":
-        return _events(model, sources.events)
-    if tab == "node":
-        return _node(model, sources)
-    if tab == "diff":
-        return _diff(model, sources.difference)
-    return _state(model, sources.live_state, sources.checkpoint)
+        content = Content(title, ValueTree(entries), displays=tuple(displays))
+    elif tab == "events":
+        content = _events(model, sources.events)
+    elif tab == "node":
+        content = _node(model, sources)
+    elif tab == "diff":
+        content = _diff(model, sources.difference)
+    else:
+        content = _state(model, sources.live_state, sources.checkpoint)
+    return replace(content, checkpoint_id=model.line.displayed_id)
 
 
 # --- state ------------------------------------------------------------------------------------------------------------
