@@ -1,6 +1,7 @@
 """Copies of values in which secrets are masked, for tables and questions on the page and in saved notebooks."""
 
 import dataclasses
+import json
 import re
 import reprlib
 from collections import deque
@@ -9,6 +10,8 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
+from agentbench.messages.content.content import Content
+from agentbench.messages.record import Record
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 
 __all__ = ["fields_of", "line_preview", "mask_secrets", "preview"]
@@ -120,7 +123,7 @@ class _Masker:
     def _inside(self, value: object, depth: int) -> object:
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
-        names = _field_names(value)
+        names = tuple(value.set_fields()) if isinstance(value, (Record, Content)) else _field_names(value)
         if names is None:
             return self._items(value, depth) if isinstance(value, (list, tuple, deque, Set)) else value
         before = {name: getattr(value, name, None) for name in names}
@@ -134,7 +137,18 @@ class _Masker:
             name: MASK if item is not None and is_secret_name(name) else self.mask(item, depth)
             for name, item in value.items()
         }
+        if type(arguments := changed.get("arguments")) is str:
+            changed["arguments"] = self._arguments(arguments, depth)
         return changed if any(changed[name] is not item for name, item in value.items()) else value
+
+    def _arguments(self, text: str, depth: int) -> str:
+        """Mask the arguments of a call, which models write as JSON."""
+        try:
+            read = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            return _CUT  # a piece of a stream: the name of a secret may be in another one
+        masked = self.mask(read, depth)
+        return text if masked is read else json.dumps(masked, ensure_ascii=False)
 
     def _items(self, value: "list[object] | tuple[object, ...] | deque[object] | Set[object]", depth: int) -> object:
         pairs = [(item, self.mask(item, depth)) for item in value]

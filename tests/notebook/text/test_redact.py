@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
+from agentbench import AgentExecutorResponse, AgentResponse, AgentResponseUpdate, Content, Message
 from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets, preview
 
 
@@ -122,3 +123,20 @@ def test_fields_of_an_object_are_those_a_person_would_name():
     assert dict(fields_of({"k": 1})) == {"k": 1}
     assert dict(fields_of(7)) == {}
     assert dict(fields_of(Note)) == {}
+
+
+def test_the_arguments_of_a_models_calls_are_masked_inside_their_json():
+    call = Content.from_function_call("c", "send", arguments='{"to": "Ada", "api_key": "hunter2"}')
+    answer = AgentResponse(messages=[Message("assistant", [call])])
+    for value in (call, [answer], AgentExecutorResponse("secretary", answer)):
+        text = preview(value)
+        assert "hunter2" not in text
+        assert "Ada" in text
+        assert "•••" in text
+    harmless = Content.from_function_call("c", "send", arguments='{"to":  "Ada"}')
+    assert preview(harmless) == repr(harmless)
+
+
+def test_a_piece_of_streamed_arguments_is_not_shown():
+    piece = Content.from_function_call("c", "send", arguments='{"api_key": "hunt')
+    assert "hunt" not in preview(AgentResponseUpdate(contents=[piece]))
