@@ -142,13 +142,14 @@ class Progress:
     async def _tick(self, began: float) -> None:
         await asyncio.sleep(_SHOW_AFTER_S)
         with self._lock:
-            self._display = display = None if self._over else _display_for(self)
-        while display is not None:
+            self._display = None if self._over else _display_for(self)
+        while True:
             with self._lock:
                 if self._over:
                     return
                 self.state.elapsed_s = time.monotonic() - began
-                display.draw(self.state)
+                if self._display is not None:
+                    self._display.draw(self.state)
             await asyncio.sleep(_TICK_S)
 
 
