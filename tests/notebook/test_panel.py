@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,13 +94,69 @@ def test_opening_a_group_keeps_states_selection_and_breakpoints(live: GraphPanel
     other.set_breakpoints(["after"])
     other.set_expanded(["middle"])
     assert [frame.id for frame in other.shape.frames] == ["middle"]
-    assert other.selected == other.model.element("after") == "n4"
+    assert other.selected == "n4"
     assert other.breakpoints == ["n4"]
-    assert other.model.drawn_states() == {"n4": "done"}
+    assert other.patch == {"n4": "done"}
     other.close()
 
 
 # ---- on the page
+
+
+def patches(panel: GraphPanel, *updates: dict[Any, str]) -> list[dict[str, str]]:
+    seen: list[dict[str, str]] = []
+    panel.observe(lambda change: seen.append(dict(panel.patch)), "stamp")
+    for states in updates:
+        panel.update(states)
+        panel.flush()
+    panel.close()
+    return seen
+
+
+def test_only_what_changed_is_sent():
+    first = {"plan": "done", "search": "queued", ("plan", "search"): "done"}
+    second = {"plan": "done", "search": "running"}
+    sent = patches(make_graph_panel(graphs.research()), first, first, second)
+    assert sent == [{"n0": "done", "n1": "queued", "e0": "done"}, {"n1": "running"}]
+
+
+def test_ids_that_are_not_drawn_stay_until_their_group_is_opened():
+    panel = make_graph_panel(graphs.nested())
+    panel.update({"middle/in": "done", "nobody": "done"})
+    panel.flush()
+    assert panel.patch == {}
+    panel.toggle_expanded("middle")
+    assert panel.patch == {panel.shape.element("middle/in"): "done"}
+    panel.toggle_expanded("middle")
+    assert panel.patch == {}
+    panel.close()
+
+
+def test_a_group_shows_the_strongest_state_of_its_members():
+    panel = make_graph_panel(graphs.farm(400))
+    done = dict.fromkeys((f"worker_{index}" for index in range(400)), "done")
+    assert patches(panel, done, {"worker_7": "failed"}, done) == [{"n1": "done"}, {"n1": "failed"}, {"n1": "done"}]
+
+
+def test_a_very_large_graph_follows_what_happens():
+    panel = make_graph_panel(graphs.layers(1300))
+    assert panel.shape.element("step_0900") is None
+    panel.update({"step_0900": "running"})
+    panel.flush()
+    assert panel.patch == {panel.shape.element("step_0900"): "running"}
+    svg = panel.svg
+    panel.update({"step_0900": "done"})
+    panel.flush()
+    assert panel.svg == svg
+    panel.close()
+
+
+def test_a_reset_puts_everything_back_to_idle(live: GraphPanel):
+    live.update({"plan": "done"}, {"plan": "2 visits"})
+    live.flush()
+    live.reset()
+    live.flush()
+    assert (live.patch, live.badges, live.states) == ({"n0": "idle"}, {}, {})
 
 
 def test_a_tick_is_one_message_with_what_changed(live: GraphPanel):
@@ -117,7 +174,7 @@ def test_a_tick_is_one_message_with_what_changed(live: GraphPanel):
 def test_a_tick_of_a_large_graph_stays_small():
     large = make_graph_panel(graphs.layers(500), max_nodes=500)
     assert isinstance(large, GraphPanel)
-    large.update(dict.fromkeys(list(large.model.shape.holder_of), "done"))
+    large.update(dict.fromkeys(list(large.shape.holder_of), "done"))
     large.flush()
     assert len(large.patch) == 500
     assert len(json.dumps(large.patch)) < 10_240

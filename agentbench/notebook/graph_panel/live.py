@@ -1,14 +1,15 @@
 """`GraphPanel`: the graph as an anywidget, whose picture is sent once and whose states follow as small maps."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import anywidget
 import traitlets
 
+from agentbench.notebook.graph.folding import HOW_TO_OPEN
 from agentbench.notebook.graph.shape import GraphShape
-from agentbench.notebook.graph.view import GraphView
-from agentbench.notebook.graph_panel.model import PanelModel
+from agentbench.notebook.graph.view import GraphView, busy_executors, draw
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
@@ -17,9 +18,17 @@ from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["LOOKS", "GraphPanel"]
+__all__ = ["LOOKS", "GraphPanel", "panel_note"]
 
 LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, style in STATES.items()}
+
+_BADGE_LIMIT = 24
+
+
+def panel_note(shape: GraphShape) -> str:
+    """Return a line about folded and hidden nodes, and how a page opens them; empty when everything is drawn."""
+    here = "To open one, select it, then click it again or press Enter."
+    return esc(shape.note.replace(HOW_TO_OPEN, here), into="line")
 
 
 class GraphPanel(anywidget.AnyWidget):
@@ -36,7 +45,6 @@ class GraphPanel(anywidget.AnyWidget):
 
     Attributes:
         view: Zoom and place, as last reported by the page. Never part of a saved notebook.
-        model: The state of the panel, without the widget.
     """
 
     _esm = read_script("graph_panel.js")
@@ -56,14 +64,31 @@ class GraphPanel(anywidget.AnyWidget):
     looks = traitlets.Dict(LOOKS).tag(sync=True)
     view = traitlets.Dict()
 
-    def __init__(self, model: PanelModel, *, height: int = 420) -> None:
-        self.model = model
+    def __init__(
+        self,
+        source: object,
+        *,
+        direction: str = "LR",
+        expand: Collection[str] | bool = (),
+        max_nodes: int = 300,
+        height: int = 420,
+    ) -> None:
+        self._source = source
+        self._options: dict[str, Any] = {"direction": direction, "max_nodes": max_nodes}
+        self._expand = expand if isinstance(expand, bool) else tuple(expand)
+        # By executor id, or by (source id, target id): also of what is folded or hidden now.
+        self._states: dict[Any, str] = {}
+        self._badges: dict[str, str] = {}
+        self._breakpoints: tuple[str, ...] = ()
+        self._selected: str | None = None
+        self._sent: dict[str, str] = {}
+        self._drawn = self._draw()
         self._pacer = Pacer(self._send_changes, interval_s=0.05)
         self._watch = PageWatch()
         self._listeners = Listeners()
-        name = esc(model.shape.name, into="line", limit=80)
+        name = esc(self.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
-        super().__init__(height=height, svg=model.view.live_svg, label=label, note=model.note)
+        super().__init__(height=height, svg=self._drawn.live_svg, label=label, note=panel_note(self.shape))
         self.on_msg(self._from_page)
         self.observe(self._selected_on_page, "selected")
         self.observe(self._breakpoints_on_page, "breakpoints")
@@ -72,12 +97,12 @@ class GraphPanel(anywidget.AnyWidget):
     @property
     def shape(self) -> GraphShape:
         """The graph that is drawn, groups folded or opened as they are now."""
-        return self.model.shape
+        return self._drawn.shape
 
     @property
     def states(self) -> dict[Any, str]:
         """States by executor id and by (source id, target id), as last set; a copy."""
-        return dict(self.model.states)
+        return dict(self._states)
 
     @property
     def text(self) -> str:
@@ -92,12 +117,12 @@ class GraphPanel(anywidget.AnyWidget):
     @property
     def selected_id(self) -> str | None:
         """Executor id of the selected node, `None` when nothing or an edge is selected."""
-        return self.model.selected
+        return self._selected
 
     @property
     def breakpoint_ids(self) -> tuple[str, ...]:
         """Executor ids with a breakpoint, in builder order."""
-        return self.model.breakpoints
+        return self._breakpoints
 
     def update(self, states: Mapping[Any, str], badges: Mapping[str, object] | None = None) -> None:
         """Change the states of some elements and the badges of some nodes; what is not named stays as it is.
@@ -107,14 +132,22 @@ class GraphPanel(anywidget.AnyWidget):
             badges: Short texts by executor id; `None` or empty takes a badge away.
 
         Raises:
-            ValueError: For a state that does not exist.
+            ValueError: For a state that does not exist; nothing is changed then.
         """
-        self.model.update(states, badges)
+        if unknown := set(states.values()) - STATES.keys():
+            msg = f"There is no state {min(unknown)!r}. Use one of {', '.join(map(repr, STATES))}."
+            raise ValueError(msg)
+        with TRAIT_LOCK:
+            self._states.update(states)
+            for executor_id, badge in (badges or {}).items():
+                self._badges[executor_id] = "" if badge is None else esc(badge, into="line", limit=_BADGE_LIMIT)
         self._pacer.touch()
 
     def reset(self) -> None:
         """Put every element back to idle and drop all badges."""
-        self.model.reset()
+        with TRAIT_LOCK:
+            self._states.clear()
+            self._badges.clear()
         self._pacer.touch()
 
     def flush(self) -> None:
@@ -128,10 +161,10 @@ class GraphPanel(anywidget.AnyWidget):
             ValueError: For an id that the workflow does not have.
         """
         if executor_id is not None:
-            self.model.drawable([executor_id])
-        changed = executor_id != self.model.selected
-        self.model.selected = executor_id
-        if executor_id is not None and self.model.follow():
+            self._in_order([executor_id])
+        changed = executor_id != self._selected
+        self._selected = executor_id
+        if executor_id is not None and self._is_elsewhere():
             self._redraw()
         self._show_marks()
         if changed:
@@ -143,7 +176,7 @@ class GraphPanel(anywidget.AnyWidget):
         Raises:
             ValueError: For an id that the workflow does not have.
         """
-        self.model.breakpoints = self.model.drawable(executor_ids)
+        self._breakpoints = self._in_order(executor_ids)
         self._show_marks()
 
     def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
@@ -154,19 +187,19 @@ class GraphPanel(anywidget.AnyWidget):
         """Call `fn(executor_ids)` when the person sets or clears a breakpoint in the picture."""
         return self._listeners.add("breakpoints", fn)
 
-    def set_expanded(self, group_ids: Sequence[str]) -> None:
+    def set_expanded(self, group_ids: Iterable[str]) -> None:
         """Open these groups and sub-workflows, fold all others."""
-        self.model.set_expanded(group_ids)
+        self._expand = tuple(group_ids)
         self._redraw()
 
     def toggle_expanded(self, group_id: str) -> None:
         """Open a folded group or sub-workflow, or fold it again."""
-        self.model.toggle_expanded(group_id)
-        self._redraw()
+        opened = {frame.id for frame in self.shape.frames} if self._expand is True else set(self._expand or ())
+        self.set_expanded(sorted(opened ^ {group_id}))
 
     def snapshot(self) -> GraphView:
         """Return a static picture with the states as they are now."""
-        return self.model.snapshot()
+        return draw(self._source, run=self.states, expand=self._expand, **self._options)
 
     def expect_page(self) -> None:
         """Say in the cell what to do, if no page shows this panel within five seconds.
@@ -186,8 +219,7 @@ class GraphPanel(anywidget.AnyWidget):
         super().close()
 
     def __repr__(self) -> str:
-        name = esc(self.model.shape.name, into="line", limit=80)
-        return f"GraphPanel({name}, {len(self.model.shape.nodes)} nodes)"
+        return f"GraphPanel({esc(self.shape.name, into='line', limit=80)}, {len(self.shape.nodes)} nodes)"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         if not settings.current().live_graph:
@@ -196,31 +228,71 @@ class GraphPanel(anywidget.AnyWidget):
         self.expect_page()
         return super()._repr_mimebundle_(**kwargs)
 
+    # ---- what is drawn
+
+    def _draw(self) -> GraphView:
+        """Draw the graph; of a very large one the part around the selection, else around the busy executors."""
+        focus = self.states if self._selected is None else {self._selected: "running"}
+        return draw(self._source, run=focus, expand=self._expand, **self._options)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether all activity in a very large graph is outside the drawn part."""
+        focus = [self._selected] if self._selected is not None else busy_executors(self._states)
+        return bool(self.shape.hidden and focus and not any(each in self.shape.element_of for each in focus))
+
+    def _element_of(self, executor_id: str | None) -> str:
+        return self.shape.element_of.get(executor_id or "", "")
+
+    def _breakpoint_elements(self) -> list[str]:
+        return [element for each in self._breakpoints if (element := self._element_of(each))]
+
+    def _in_order(self, executor_ids: Iterable[str]) -> tuple[str, ...]:
+        """Return these ids, each once, in builder order; `ValueError` for one that the workflow does not have."""
+        wanted = set(executor_ids)
+        order = [node.id for node in (*self._drawn.whole.nodes, *self._drawn.whole.frames, *self.shape.nodes)]
+        if unknown := wanted.difference(order):
+            msg = f"There is no executor {min(unknown)!r} in {self.shape.name!r}. Use an id of workflow.executors."
+            raise ValueError(msg)
+        return tuple(dict.fromkeys(each for each in order if each in wanted))
+
     # ---- to the page
 
     def _send_changes(self) -> None:
         with TRAIT_LOCK:
-            if self.model.follow():
+            if self._is_elsewhere():
                 self._redraw()
-            patch, badges = self.model.take_patch(), self.model.drawn_badges()
-            if patch or badges != self.badges:
-                with self.hold_sync():
-                    self.patch, self.badges = patch, badges
-                    self.stamp += 1
+            else:
+                self._send_states()
 
     def _redraw(self) -> None:
         with TRAIT_LOCK:
+            self._drawn, self._sent = self._draw(), {}
             with self.hold_sync():
-                self.svg, self.note = self.model.view.live_svg, self.model.note
-                self.patch, self.badges = self.model.drawn_states(), self.model.drawn_badges()
-                self.stamp += 1
+                self.svg, self.note, self.patch = self._drawn.live_svg, panel_note(self.shape), {}
+                self._send_states()
             self._show_marks()
+
+    def _send_states(self) -> None:
+        """Send the states that have changed, and the badges; those of members of a folded group are left out."""
+        states = replace(self._drawn, states=self._states).element_states
+        patch = {
+            element: states.get(element, "idle")
+            for element in states | self._sent
+            if states.get(element, "idle") != self._sent.get(element, "idle")
+        }
+        nodes = self.shape.node_of.items()
+        badges = {element: badge for element, node in nodes if (badge := self._badges.get(node.id))}
+        self._sent = states
+        if patch or badges != self.badges:
+            with self.hold_sync():
+                self.patch, self.badges = patch, badges
+                self.stamp += 1
 
     def _show_marks(self) -> None:
         """Show the selection and the breakpoints."""
         with TRAIT_LOCK:  # a trait that is set to its own value sends nothing
-            self.selected = self.model.element(self.model.selected)
-            self.breakpoints = self.model.breakpoint_elements
+            self.selected = self._element_of(self._selected)
+            self.breakpoints = self._breakpoint_elements()
 
     def _view_from_python(self, change: Any) -> None:
         self.send({"kind": "view", "view": change["new"]})
@@ -231,7 +303,7 @@ class GraphPanel(anywidget.AnyWidget):
         match content:
             case {"kind": "ready"}:
                 self._watch.finish()
-                self.send({"kind": "full", "states": self.model.drawn_states()})
+                self.send({"kind": "full", "states": {key: each for key, each in self._sent.items() if each != "idle"}})
                 if self.view:
                     self._view_from_python({"new": self.view})
             case {"kind": "open", "element": str(element)}:
@@ -245,12 +317,18 @@ class GraphPanel(anywidget.AnyWidget):
                 self.observe(self._view_from_python, "view")
 
     def _selected_on_page(self, change: Any) -> None:
-        if change["new"] != self.model.element(self.model.selected):
-            self.select(self.model.executor_of(change["new"]))
+        if change["new"] != self._element_of(self._selected):
+            node = self.shape.node_of.get(change["new"])
+            self.select(None if node is None else node.id)
 
     def _breakpoints_on_page(self, change: Any) -> None:
-        if change["new"] == self.model.breakpoint_elements:
+        """Take over the breakpoints that the person set; those inside folded groups stay."""
+        if change["new"] == self._breakpoint_elements():
             return
-        if self.model.take_breakpoints(change["new"]):
-            self._listeners.emit("breakpoints", self.model.breakpoints)
+        drawn, before = self.shape.node_of, self._breakpoints
+        hidden = set(before) - {node.id for node in drawn.values()}
+        nodes = [drawn[element] for element in change["new"] if element in drawn]
+        self._breakpoints = self._in_order([*hidden, *(node.id for node in nodes if "group" not in node.kinds)])
+        if self._breakpoints != before:
+            self._listeners.emit("breakpoints", self._breakpoints)
         self._show_marks()

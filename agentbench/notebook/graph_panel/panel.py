@@ -4,7 +4,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from agentbench.exceptions import WidgetsUnavailable
-from agentbench.notebook.graph_panel.model import PanelModel
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_panel.live import GraphPanel
@@ -39,10 +38,9 @@ def make_graph_panel(
         stop = panel.on_select(print)
         panel  # the last expression of a cell displays it
     """
-    model = PanelModel(source, direction=direction, expand=expand, max_nodes=max_nodes)
     try:
         from agentbench.notebook.graph_panel.live import GraphPanel
     except ModuleNotFoundError as error:
         instead = "draw() shows a picture"
         raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-    return GraphPanel(model, height=height)
+    return GraphPanel(source, direction=direction, expand=expand, max_nodes=max_nodes, height=height)

@@ -11,8 +11,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.graph.shape import GraphShape
-from agentbench.notebook.graph_panel.live import LOOKS
-from agentbench.notebook.graph_panel.model import PanelModel
+from agentbench.notebook.graph.view import GraphView, draw
+from agentbench.notebook.graph_panel.live import LOOKS, panel_note
 from agentbench.notebook.history.activity import Activity, Element, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_report
 from agentbench.notebook.history.run_history import RunHistory
@@ -172,7 +172,8 @@ class _Parts:
 
 def record(course: Course) -> dict[str, Any]:
     """Return what the page of a saved run shows: graph, log, and a frame for each superstep that names `parts`."""
-    parts, panel = _Parts(), PanelModel(course.shape)
+    parts, picture = _Parts(), draw(course.shape)
+    nodes_drawn = picture.shape.node_of
     history = RunHistory(events=[event for report in course.reports for event in report.events])
     folded = {step.number: step.state for step in history.supersteps}
     is_known = bool(course.checkpoints) or all(event.seq is not None for event in history.events)
@@ -185,8 +186,9 @@ def record(course: Course) -> dict[str, Any]:
         screen = _screen(model, course)
         view = view_message(screen)
         log += screen.log[len(screen.log) - screen.log_total + len(log) :]
+        badges = screen.badges
         before, states = states, course_of([states], model.states)
-        panel.update(model.activity.whole(states), screen.badges)
+        painted = replace(picture, states=states).element_states
         sources = Sources(
             course.shape,
             _state(model, course, folded),
@@ -199,7 +201,7 @@ def record(course: Course) -> dict[str, Any]:
             tabs["state"] = _NOT_KNOWN
         was_busy, busy = busy, {event.source_id for event in sources.events}
         busy.update(planned.target for planned in model.facts.planned)
-        for element, node in panel.shape.node_of.items():  # only what is new: a run may be long
+        for element, node in nodes_drawn.items():  # only what is new: a run may be long
             is_new = node.id in busy or node.id in was_busy or states.get(node.id) != before.get(node.id)
             if is_new or not frames:
                 content = content_of("node", model, replace(sources, selected=node.id))
@@ -208,15 +210,15 @@ def record(course: Course) -> dict[str, Any]:
             {
                 "label": screen.header.superstep,
                 "view": parts.place({name: view[name] for name in _OF_VIEW}),
-                "states": parts.place(panel.drawn_states()),
-                "badges": parts.place(panel.drawn_badges()),
+                "states": parts.place(painted),
+                "badges": parts.place({key: badges[node.id] for key, node in nodes_drawn.items() if node.id in badges}),
                 "tabs": {name: parts.place_of_tab(screen, content) for name, content in tabs.items()},
                 "nodes": dict(nodes),
                 "total": len(log),
             }
         )
     return {
-        "graph": _graph(panel),
+        "graph": _graph(picture),
         "tabs": TABS,
         "parts": parts.all,
         "frames": frames,
@@ -224,13 +226,13 @@ def record(course: Course) -> dict[str, Any]:
     }
 
 
-def _graph(panel: PanelModel) -> dict[str, Any]:
+def _graph(picture: GraphView) -> dict[str, Any]:
     """The traits of the graph's panel that stay as they are."""
-    name = esc(panel.shape.name, into="line", limit=80)
+    name = esc(picture.shape.name, into="line", limit=80)
     return {
-        "svg": panel.view.live_svg,
+        "svg": picture.live_svg,
         "label": f"Graph of {name}. Arrow keys move between nodes, Enter selects.",
-        "note": panel.note,
+        "note": panel_note(picture.shape),
         "looks": LOOKS,
     }
 
