@@ -162,6 +162,7 @@ def test_the_text_of_a_timeline_has_a_line_per_superstep():
     assert timeline(run_sync(reviewed())).text == (
         "timeline of run-1: supersteps 0 to 3, 2 executors, 22 ms\n"
         "superstep 0: ask (asked 1, 3 ms, waited 10 ms for a person)\n"
+        "superstep 1: nothing was delivered\n"
         "superstep 2: ask (1 ms)\n"
         "superstep 3: show (2 ms)"
     )

@@ -82,7 +82,7 @@ def test_outputs_are_one_fixed_line_beside_the_widget_and_equal_from_run_to_run(
         for output in outputs_of(saved)
         if "application/vnd.jupyter.widget-view+json" in output.get("data", {})
     ]
-    assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 1, failed)"]
+    assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 2, failed)"]
 
 
 def test_a_snapshot_leaves_a_picture_where_the_widget_was(saved: str) -> None:
@@ -94,4 +94,4 @@ def test_a_snapshot_leaves_a_picture_where_the_widget_was(saved: str) -> None:
 
 def test_only_what_the_workflow_itself_prints_is_printed(saved: str) -> None:
     printed = "".join(output.get("text", "") for output in outputs_of(saved) if output.output_type == "stream")
-    assert printed.splitlines() == ["S3CRET-printed", "failed Stepper(flow, superstep 1, failed)"]
+    assert printed.splitlines() == ["S3CRET-printed", "failed Stepper(flow, superstep 2, failed)"]

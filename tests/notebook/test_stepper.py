@@ -23,7 +23,7 @@ from agentbench.exceptions import (
     StepperClosed,
     StepperStateError,
 )
-from agentbench.notebook import Stepper, stepper
+from agentbench.notebook import Stepper, stepper, timeline
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -321,6 +321,50 @@ def test_a_failure_stays_and_its_superstep_can_be_taken_again() -> None:
     assert panel.step().invoked == ["write"]
     assert panel.run() == "waiting"
     assert panel.reports[-1].failures == []
+
+
+def test_a_failed_superstep_is_named_and_the_executors_before_it_stay_marked() -> None:
+    plan, write, review = Plan(id="plan"), Write(), Write()
+    review.id, review.fail = "review", ValueError("no paper")
+    panel = stepper(WorkflowBuilder(start_executor=plan).add_chain([plan, write, review]).build(), "cats")
+    assert panel.run() == "failed"
+    words = panel.text.splitlines()
+    assert "superstep 2  ✗ failed" in words[0]
+    assert repr(panel) == "Stepper(workflow, superstep 2, failed)"
+    assert words[2:5] == ["plan (start) [ran] -> write", "write [ran] -> review", "review [failed]"]
+    panel.back()
+    assert panel.text.splitlines()[2:4] == ["plan (start) [done] -> write", "write [queued] -> review"]
+    panel.goto(panel.checkpoints[-1])
+    panel.step()
+    assert panel.text.splitlines()[3:5] == ["write [ran] -> review", "review [done]"]
+
+
+def test_supersteps_have_the_engines_numbers_everywhere() -> None:
+    class Silent(Executor):
+        @handler
+        async def ask(self, topic: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(Draft(topic), bool)
+
+        @response_handler
+        async def answered(self, asked: Draft, ok: bool, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message(asked.prompt)
+
+    silent, write = Silent(id="silent"), Write()
+    built = WorkflowBuilder(start_executor=silent).add_edge(silent, write, condition=lambda _: False).build()
+    panel = stepper(built, "cats")
+    assert (panel.run(), panel.superstep) == ("waiting", 1)
+    panel.respond(panel.pending[0], True)
+    assert (panel.run(), panel.superstep) == ("done", 3)  # the message of `silent` is dropped in the last one
+    assert [line.text for line in panel._screen.state.log if line.kind == "step"] == [
+        "superstep 0: silent got 1 message; 1 request opened; superstep 1: nothing was delivered",
+        "superstep 2: silent got 1 message",
+        "superstep 3: nothing was delivered",
+    ]
+    assert "superstep 3" in panel.text.splitlines()[0]
+    title, *lines = timeline(panel.handle, by="step").text.splitlines()
+    assert "supersteps 0 to 3" in title
+    assert [line.split(":")[0] for line in lines] == [f"superstep {number}" for number in range(4)]
+    assert list(panel.frames().checkpoints()["superstep"]) == [1, 1, 2, 3]
 
 
 def test_a_failure_of_the_first_executor_is_retried_from_the_input() -> None:

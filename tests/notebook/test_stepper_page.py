@@ -271,18 +271,20 @@ def test_outputs_are_displayed_as_they_display_themselves_and_else_as_values(wir
         async def report(self, topic: str, ctx: WorkflowContext[Any, Any]) -> None:
             await ctx.yield_output({"topic": topic, "api_key": SECRET})
             await ctx.yield_output(Table())
+            await ctx.yield_output("the end")
 
     panel = stepper(WorkflowBuilder(start_executor=Report(id="report"), name="report").build(), "cats")
     _ = panel._screen.widget
     panel.run()
     view = wire.last("top", "view", status_is("finished"))
-    assert view["banner"]["text"] == "Finished. Output (the last of 2): Table"
+    assert view["banner"]["text"] == "Finished. Output (the last of 3): the end"
     assert view["banner"]["actions"] == (("see_output", "See output"),)
     say(panel, "press", name="see_output")
     side = wire.last("side", "side", lambda m: m["tab"] == "output")
-    assert side["title"] == "2 outputs, newest first"
-    assert side["displays"] == (("report, superstep 1: Table", "text/html", Table()._repr_html_()),)
-    assert [row[0] for row in side["level"]["rows"]] == ["report, superstep 1"]
+    assert side["title"] == "3 outputs, newest first"
+    newest, oldest = side["level"]["rows"]
+    assert (newest[0], newest[2], oldest[1]) == ("report, superstep 0", "the end", "dict (2)")
+    assert side["displays"] == ((1, "report, superstep 0: Table", "text/html", Table()._repr_html_()),)  # between them
     assert SECRET not in json.dumps(wire.sent)
     panel.close()
 

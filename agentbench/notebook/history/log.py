@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agentbench.notebook.history.run_history import BEGINNINGS
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
-__all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines_of_report", "outputs_of"]
+__all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines_of_report", "number_of", "outputs_of"]
 
 LINE_LIMIT = 400
 _NAMED = 6
@@ -59,16 +60,32 @@ def failures_of(report: StepReport) -> list[WorkflowEvent[Any]]:
     return _of(report, "executor_failed")
 
 
+def number_of(event: WorkflowEvent[Any], report: StepReport) -> int:
+    """The superstep of an event; unlike the others, events of runs that are not observed do not say it themselves."""
+    return report.superstep if event.superstep is None else event.superstep
+
+
 def _of(report: StepReport, kind: str) -> list[WorkflowEvent[Any]]:
     return sorted((e for e in report.events if e.type == kind), key=lambda e: (e.order or 0, e.seq or 0))
 
 
 def lines_of_report(report: StepReport) -> list[LogLine]:
-    """The lines of a superstep that is over: who got what, and the results."""
-    parts = [deliveries_text(report.invoked).replace(" gets ", " got ") or "nothing was delivered"]
-    if report.requests:
-        parts.append(f"{count_text(len(report.requests), 'request')} opened")
-    lines = [LogLine("step", f"superstep {report.superstep}: {'; '.join(parts)}")]
+    """The lines of a superstep that is over: who got what, and the results.
+
+    An empty one may belong to the report of the one before: start executors that send nothing are followed by it.
+    """
+    numbers = {number_of(event, report) for event in report.events if event.type in BEGINNINGS} or {report.superstep}
+    parts = []
+    for number in sorted(numbers):
+        got, opened = (
+            [event for event in _of(report, kind) if number_of(event, report) == number]
+            for kind in ("executor_invoked", "request_info")
+        )
+        delivered = deliveries_text(str(event.source_id) for event in got).replace(" gets ", " got ")
+        parts.append(f"superstep {number}: {delivered or 'nothing was delivered'}")
+        if opened:
+            parts.append(f"{count_text(len(opened), 'request')} opened")
+    lines = [LogLine("step", "; ".join(parts))]
     for event in failures_of(report):
         what = event.details or WorkflowErrorDetails("error", "")
         lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))

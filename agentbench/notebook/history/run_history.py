@@ -16,9 +16,12 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["Event", "ExecutorCall", "RunHistory", "Superstep"]
+__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep"]
 
 Event = WorkflowEvent[Any]
+
+#: Types of the events of which a superstep has one at least.
+BEGINNINGS = ("superstep_started", "executor_invoked")
 
 _ENDS = {"executor_completed": "completed", "executor_failed": "failed", "executor_bypassed": "bypassed"}
 # The list of a superstep that an event belongs to.
@@ -91,10 +94,12 @@ class Superstep:
     duration_s: float | None = None
     checkpoint_id: str | None = None  # of the one that was saved after it
     state: Mapping[str, Any] = field(default_factory=dict)  # after it
+    has_begun: bool = False  # events of a start or a restore have the number of the superstep before
 
     def add(self, event: Event, place: int = 0) -> None:
         """Read one event of the superstep; `place` orders the executors where the event has no plan order."""
         kind, executor = event.type, event.source_id
+        self.has_begun = self.has_begun or kind in BEGINNINGS
         if kind == "executor_invoked" and executor is not None:
             call = self._call(executor, event, place)
             call.messages.append(event.data)

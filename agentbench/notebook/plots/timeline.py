@@ -86,18 +86,19 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     require_one_of("by", by, By)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
     bars = [call for each in runs for call in calls_with_waits(each)]
+    steps = sorted({step.number for each in runs for step in each.supersteps if step.has_begun})
     times = not settings.current().deterministic
-    title = _title(bars, [each.run_id for each in runs if each.run_id is not None], times=times)
+    title = _title(bars, steps, [each.run_id for each in runs if each.run_id is not None], times=times)
     forms: dict[str, Callable[[], str]] = {
-        "real time": lambda: _Drawing(bars, title, "time", width, times=times).svg(),
-        "equal steps": lambda: _Drawing(bars, title, "step", width, times=times).svg(),
+        "real time": lambda: _Drawing(bars, steps, title, "time", width, times=times).svg(),
+        "equal steps": lambda: _Drawing(bars, steps, title, "step", width, times=times).svg(),
     }
     if by == "step":
         forms = dict(reversed(forms.items()))
     return Plot(
         title,
         svg=next(iter(forms.values())),
-        text=lambda: _text(bars, title, times=times),
+        text=lambda: _text(bars, steps, title, times=times),
         frame=lambda: timeline_frame(run, run_id=run_id),
         forms=forms,
     )
@@ -106,17 +107,21 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
 class _Drawing:
     """One picture, its parts from the back to the front."""
 
-    def __init__(self, bars: Sequence[ExecutorCall], title: str, by: By, width: float, *, times: bool) -> None:
+    def __init__(
+        self, bars: Sequence[ExecutorCall], steps: Sequence[int], title: str, by: By, width: float, *, times: bool
+    ) -> None:
         names = list(dict.fromkeys(bar.executor for bar in bars))
         drawn = set(names[:_MOST_LANES])
         self._bars = bars
+        self._steps = steps
         self._title = title
         self._width = width
         self._times = times
         self._hidden = len(names) - len(drawn)
         self._labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
         self._left = _EDGE + self._labels + 10
-        self._layout = lay_out([bar for bar in bars if bar.executor in drawn], width - self._left - _EDGE, by)
+        shown = [bar for bar in bars if bar.executor in drawn]
+        self._layout = lay_out(shown, width - self._left - _EDGE, by, empty=steps if shown else ())
         self._bottom = _TOP + max(1, len(self._layout.lanes)) * _LANE
         self._axis_room = _AXIS if times and (self._layout.ticks or self._layout.breaks) else 6.0
 
@@ -127,7 +132,7 @@ class _Drawing:
             width=self._width,
             height=self._bottom + self._axis_room + _LEGEND,
             title=self._title,
-            description=_text(self._bars, self._title, times=self._times),
+            description=_text(self._bars, self._steps, self._title, times=self._times),
             rules=_RULES,
         )
 
@@ -258,9 +263,8 @@ def _times_of(bars: Sequence[ExecutorCall]) -> list[str]:
 # ---- words ------------------------------------------------------------------------------------------------------
 
 
-def _title(bars: Sequence[ExecutorCall], run_ids: Sequence[str], *, times: bool) -> str:
-    """One line about all bars; supersteps by the numbers that the picture has."""
-    steps = sorted({bar.superstep for bar in bars})
+def _title(bars: Sequence[ExecutorCall], steps: Sequence[int], run_ids: Sequence[str], *, times: bool) -> str:
+    """One line about all bars, and the numbers of the supersteps."""
     numbers = [f"superstep {steps[0]}" if len(steps) == 1 else f"supersteps {steps[0]} to {steps[-1]}"] if steps else []
     parts = [*numbers, count_text(len({bar.executor for bar in bars}), "executor")]
     known = [t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None]
@@ -269,20 +273,20 @@ def _title(bars: Sequence[ExecutorCall], run_ids: Sequence[str], *, times: bool)
     return f"timeline of {run_names(run_ids)}: {', '.join(parts)}"
 
 
-def _text(bars: Sequence[ExecutorCall], title: str, *, times: bool) -> str:
+def _text(bars: Sequence[ExecutorCall], steps: Sequence[int], title: str, *, times: bool) -> str:
     """Title, and a line per superstep."""
-    steps: dict[int, list[str]] = {}
+    worked: dict[int, list[str]] = {step: [] for step in steps}
     for bar in bars:
         notes = [] if bar.status == "completed" else [bar.status]
         notes += [f"x{bar.messages_in}"] if bar.messages_in > 1 else []
         notes += [f"asked {len(bar.requests)}"] if bar.requests and bar.status != "waiting" else []
         notes += _times_of([bar]) if times else []
         name = esc(bar.executor, into="line", limit=60)
-        steps.setdefault(bar.superstep, []).append(f"{name} ({', '.join(notes)})" if notes else name)
+        worked[bar.superstep].append(f"{name} ({', '.join(notes)})" if notes else name)
     lines = [
-        f"superstep {step}: {', '.join(words[:_NAMED])}"
+        f"superstep {step}: {', '.join(words[:_NAMED]) or 'nothing was delivered'}"
         + (f", and {len(words) - _NAMED} more" if len(words) > _NAMED else "")
-        for step, words in steps.items()
+        for step, words in worked.items()
     ]
     return "\n".join([esc(title, into="line", limit=200), *cut_lines(lines)])
 

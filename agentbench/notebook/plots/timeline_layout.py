@@ -76,13 +76,13 @@ class Layout:
     ticks: Sequence[tuple[float, int]] = ()
 
 
-def lay_out(bars: Sequence[ExecutorCall], width: float, by: By = "time") -> Layout:
+def lay_out(bars: Sequence[ExecutorCall], width: float, by: By = "time", *, empty: Iterable[int] = ()) -> Layout:
     """Place bars, which are in plan order, by time if all of them have times, else in equal steps.
 
-    Beyond 2,000 bars, supersteps are folded.
+    Beyond 2,000 bars, supersteps are folded. The numbers of `empty` ones have a place of their own in equal steps.
     """
     lanes = {executor: lane for lane, executor in enumerate(dict.fromkeys(bar.executor for bar in bars))}
-    steps = sorted({bar.superstep for bar in bars})
+    steps = sorted({*empty, *(bar.superstep for bar in bars)})
     size = 1
     while len(groups := _groups(bars, steps, size)) > _MOST_BARS:
         size = max(size + 1, size * 5 // 4)

@@ -440,8 +440,8 @@ class Stepper:
         self._settle(future)
 
     def __repr__(self) -> str:
-        at = "no superstep yet" if self.superstep is None else f"superstep {self.superstep}"
         with self._session.reading() as model:
+            at = "no superstep yet" if model.superstep is None else f"superstep {model.superstep}"
             viewing = "" if model.viewing is None else f", viewing {model.viewing + 1} of {len(model.past)}"
         return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
 

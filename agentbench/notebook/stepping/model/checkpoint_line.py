@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.history.activity import ElementStates
+from agentbench.notebook.history.activity import ElementStates, course_of
 
 __all__ = ["CheckpointLine", "Past"]
 
 
 @dataclass(slots=True)
 class Past:
-    """A checkpoint of the line, with the states of the graph when it was saved."""
+    """A checkpoint of the line, with the states of the graph when it was saved: also of those that ran before."""
 
     info: CheckpointInfo
     states: ElementStates
@@ -37,7 +37,9 @@ class CheckpointLine:
 
     def begin(self, infos: Sequence[CheckpointInfo]) -> None:
         """Start the line of a run that resumes from the last of these checkpoints."""
-        self.past = [Past(info, dict.fromkeys(info.writers, "done")) for info in infos]
+        self.past = []
+        for info in infos:
+            self._add(info, dict.fromkeys(info.writers, "done"))
         self._inherited = len(self.past)
 
     def branch(self, index: int, copy: CheckpointInfo | None) -> None:
@@ -49,21 +51,23 @@ class CheckpointLine:
         self._inherited = len(self.past)
         self.look_at(None)
 
-    def learn(self, saved: Sequence[CheckpointInfo], states: ElementStates) -> None:
-        """Add those that the line lacks of all checkpoints of the current run, with the states of the graph."""
+    def learn(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:
+        """Add those that the line lacks of all checkpoints of the current run.
+
+        The states of the graph at the newest one are those of `now`; a superstep that takes up an answer saves twice,
+        and its first checkpoint holds what was `before` it.
+        """
         # A run that was restored to its start lists that checkpoint among its own.
         begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
         first = self._inherited - begun  # place of what it saved first
         known = len(self.past) - first
-        # A superstep that takes up an answer saves twice: first the state before it.
         if len(self.past) > self._inherited and self.past[-1].info not in saved[known - 1 : known]:
             del self.past[self._inherited :]  # the run was restored to an earlier checkpoint
-        self.past += [Past(info, states) for info in saved[len(self.past) - first :]]
+        for info in saved[len(self.past) - first :]:
+            self._add(info, now if info is saved[-1] else before)
 
-    def picture(self, states: ElementStates) -> None:
-        """Replace the states that are stored with the newest checkpoint of the current run."""
-        if len(self.past) > self._inherited:
-            self.past[-1].states = states
+    def _add(self, info: CheckpointInfo, states: ElementStates) -> None:
+        self.past.append(Past(info, course_of((past.states for past in self.past[-1:]), states)))
 
     @property
     def displayed(self) -> int | None:

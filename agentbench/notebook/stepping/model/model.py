@@ -134,10 +134,16 @@ class StepperModel:
         return self.desk.of(self.line.displayed_id)
 
     @property
+    def superstep(self) -> int | None:
+        """The superstep that the header names: the one that failed, else the last one that is over."""
+        return self.reports[-1].superstep if self.status is _S.FAILED and self.reports else self.facts.superstep
+
+    @property
     def states(self) -> ElementStates:
         """The displayed states: the current ones or those of the checkpoint being viewed, and what ran before."""
-        now = self.activity.states() if self.viewing is None else self.past[self.viewing].states
-        return course_of((past.states for past in self.past[: (self.displayed or 0) + 1]), now)
+        if self.viewing is not None:
+            return self.past[self.viewing].states
+        return course_of((past.states for past in self.past[-1:]), self.activity.states())
 
     def require_open(self) -> None:
         """Raise `StepperClosed` if the stepper is closed."""
@@ -481,14 +487,14 @@ class StepperModel:
         return _S.READY if is_new else _S.PAUSED
 
     def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
-        """Read the facts of the run, and store the states of a new checkpoint."""
+        """Read the facts of the run, with the checkpoints that it has saved."""
         self.facts = facts
         waiting = [request.source_executor_id for request in facts.requests]
         if at_rest:
             self.activity.rest(facts.planned, waiting)
         else:
             self.activity.wait_for(waiting)
-        self.line.learn(facts.checkpoints, self._last_rest)
+        before = self._last_rest
         if at_rest:
             self._last_rest = self.activity.states()
-            self.line.picture(self._last_rest)
+        self.line.learn(facts.checkpoints, before, self._last_rest)

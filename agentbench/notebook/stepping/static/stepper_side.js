@@ -259,11 +259,11 @@ function makeSide(say) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
         parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, tell))));
       }
-      parts.push(...told.displays.map(([caption, ...display]) => {
+      told.displays.forEach(([above, caption, ...display], before) => {
         const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
         figure.append(displayOf(caption, ...display, root));
-        return figure;
-      }));
+        list.insertBefore(node("li", {}, figure), list.children[above + before] ?? null);
+      });
       page.replaceChildren(...parts, list);
       page.scrollTop = at;
       refocus();

@@ -130,7 +130,7 @@ def _next(model: StepperModel) -> str:
     if model.status in IN_FLIGHT:
         return "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
     if not model.facts.planned:
-        return f"Superstep {number} is next. It has no messages."
+        return f"Superstep {number} is next: no executor gets a message."
     if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
         starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
         return f"Superstep {number} is next: the input goes to {starts}."

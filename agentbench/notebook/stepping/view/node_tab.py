@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.history.log import number_of
 from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import usage_of
 from agentbench.notebook.look.states import STATES
@@ -81,13 +82,14 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
 
 def _supersteps_of(model: StepperModel, executor: str) -> list[Superstep]:
     """The supersteps, as far as they concern an executor: its own events, and the changes of the state."""
-    found = []
+    found: list[Superstep] = []
     for report in model.reports:
-        step = Superstep(report.superstep)
+        steps: dict[int, Superstep] = {}
         for event in report.events:
             if event.source_id == executor or event.type == "state_updated":
-                step.add(event)
-        found.append(step)
+                number = number_of(event, report)
+                steps.setdefault(number, Superstep(number)).add(event)
+        found += steps.values()
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentbench.notebook.history.log import outputs_of
+from agentbench.notebook.history.log import number_of, outputs_of
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
@@ -11,15 +11,15 @@ from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["Display", "outputs_in"]
 
-#: A caption, a media type and its data: text, of a PNG in base 64.
-Display = tuple[str, str, str]
+#: How many values are above it, a caption, a media type and its data: text, of a PNG in base 64.
+Display = tuple[int, str, str, str]
 
 _MOST_OUTPUTS = 20
 
 
 def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
     """Return a title, the outputs that have a display of their own, and the others as values; the newest first."""
-    found = [(report.superstep, event) for report in model.reports for event in outputs_of(report)][::-1]
+    found = [(number_of(event, report), event) for report in model.reports for event in outputs_of(report)][::-1]
     displays: list[Display] = []
     entries: list[Entry] = []
     for superstep, event in found[:_MOST_OUTPUTS]:
@@ -28,7 +28,8 @@ def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
         if display is None:
             entries.append(Entry(name, event.data))
         else:
-            displays.append((f"{name}: {esc(type(event.data).__name__, into='line', limit=60)}", *display))
+            caption = f"{name}: {esc(type(event.data).__name__, into='line', limit=60)}"
+            displays.append((len(entries), caption, *display))
     title = (
         count_text(len(found), "output") + (", newest first" if len(found) > 1 else "") if found else "No output yet"
     )

@@ -151,7 +151,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
     return Header(
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",
-        superstep="no superstep yet" if facts.superstep is None else f"superstep {facts.superstep}",
+        superstep="no superstep yet" if model.superstep is None else f"superstep {model.superstep}",
         sign=SIGNS[model.status],
         status=_status_words(model),
         figures=tuple(figures),
