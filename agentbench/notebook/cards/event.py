@@ -22,6 +22,8 @@ def event_bundle(event: Any) -> dict[str, Any]:
         facts += [("request", event.request_id), ("answer type", request_rows([event])[0][-1])]
     if event.details is not None:
         facts += [("error", event.details.error_type), ("message", event.details.message)]
+    elif event.type == "executor_completed" and isinstance(event.data, list):
+        facts += [("result", line_preview(each, 400)) for each in event.data]
     elif event.data is not None:
         facts.append(("data", line_preview(event.data, 400)))
     table = Table("Event", ("field", "value"), [fact for fact in facts if fact[1] not in (None, "")])

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
+from agentbench.messages.update import ResponseUpdate
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
@@ -23,7 +24,7 @@ def superstep_rows(run: RunHistory) -> list[tuple[str, str, str, str]]:
     for step in run.supersteps:
         calls = step.calls.values()
         ran = ", ".join(map(_call_text, (call for call in calls if call.messages_in or call.status == "failed")))
-        counts = ((len(step.outputs), "output"), (sum(len(call.requests) for call in calls), "request"))
+        counts = ((len(_outputs(step)), "output"), (sum(len(call.requests) for call in calls), "request"))
         if ran or any(n for n, _ in counts):
             happened = ", ".join(count_text(n, noun) for n, noun in (*counts, (len(step.warnings), "warning")) if n)
             timed = step.duration_s is not None and not settings.current().deterministic
@@ -45,10 +46,19 @@ def warning_rows(run: RunHistory) -> list[tuple[str, str]]:
 
 def output_rows(run: RunHistory) -> list[tuple[str, str, str]]:
     """Executor, kind and preview of each output."""
+    return [row for step in run.supersteps for row in _outputs(step)]
+
+
+def _outputs(step: Superstep) -> list[tuple[str, str, str]]:
+    """The outputs of a superstep; the updates of an agent are one, all that it has said there."""
+    found: dict[tuple[str, str, int], list[Any]] = {}
+    for place, event in enumerate(step.outputs):
+        kind = "output" if event.type == "output" else "intermediate"
+        is_update = isinstance(event.data, ResponseUpdate)
+        found.setdefault((event.executor_id or "", kind, -1 if is_update else place), []).append(event.data)
     return [
-        (event.executor_id or "", "output" if event.type == "output" else "intermediate", line_preview(event.data))
-        for step in run.supersteps
-        for event in step.outputs
+        (executor, kind, line_preview(values[0] if place >= 0 else "".join(each.text for each in values) or values[-1]))
+        for (executor, kind, place), values in found.items()
     ]
 
 

@@ -13,6 +13,7 @@ from agentbench._secrets import is_secret, is_secret_name
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["fields_of", "line_preview", "mask_secrets", "preview"]
 
@@ -42,15 +43,19 @@ def mask_secrets(value: object, *, key: object = None) -> object:
     return value if type(value) in _PLAIN else _Masker().mask(value, _DEPTH)
 
 
-def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
-    """Return one value of a user's as short text for `esc`: strings as they are, everything else as its `repr`.
+def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False) -> str:
+    """Return one value of a user's as short text for `esc`.
 
-    Secrets in it are masked as `mask_secrets` does, and a `repr` that raises is named instead of raised: a view must
-    not fail because of what it shows.
+    Strings and what a message, a response or an agent says are as they are; `in_line` a table is its size and columns.
+    Everything else is its `repr`. Secrets in it are masked as `mask_secrets` does, and a `repr` that raises is named
+    instead of raised: a view must not fail because of what it shows.
     """
     if isinstance(value, str):
         return MASK if is_secret(value) else value
-    return _Previewer(limit).repr(value)
+    said = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
+    if isinstance(said, Record) and (text := getattr(said, "text", "")):
+        return str(text)
+    return _Previewer(limit, in_line=in_line).repr(value)
 
 
 def line_preview(value: object, limit: int = 120) -> str:
@@ -63,7 +68,7 @@ def line_preview(value: object, limit: int = 120) -> str:
     elif _is_short_and_plain(value):
         text = repr(value)
     else:
-        text = preview(value, limit=limit)
+        text = preview(value, limit=limit, in_line=True)
     if not text.isprintable():
         text = esc(" ".join(text[: 4 * limit].split()), into="line", limit=None)
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -162,8 +167,9 @@ class _Masker:
 class _Previewer(reprlib.Repr):
     """`repr` that stops early on large values and masks what sits under a secret's name."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, in_line: bool) -> None:
         super().__init__()
+        self.in_line = in_line
         self.maxlevel = 4
         self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 20
         self.maxstring = self.maxother = limit
@@ -181,7 +187,7 @@ class _Previewer(reprlib.Repr):
             mask = _Masker().mask(x, _DEPTH)
             if mask is not x:
                 return mask if isinstance(mask, str) else super().repr1(mask, level)
-            text = repr(x)
+            text = _table_text(x) if self.in_line and type(x).__module__.partition(".")[0] == "pandas" else repr(x)
         except Exception as error:  # noqa: BLE001 - `repr` is user code
             return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
         # An address has no meaning for a reader and differs in every run.
@@ -199,3 +205,12 @@ class _Previewer(reprlib.Repr):
         if len(x) > self.maxdict:
             items.append(f"… {len(x) - self.maxdict:,} more")
         return "{" + ", ".join(items) + "}"
+
+
+def _table_text(table: Any) -> str:
+    """A pandas object in one line: its size, and the names of its columns."""
+    rows = count_text(len(table), "row")
+    if type(table).__name__ == "DataFrame":
+        names = ", ".join(map(str, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
+        return f"DataFrame, {rows}, {count_text(len(table.columns), 'column')}: {names}"
+    return f"Series {table.name!r}, {rows}, {table.dtype}" if type(table).__name__ == "Series" else repr(table)

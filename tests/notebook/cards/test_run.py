@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from agentbench import ScriptedChatClient
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook.runtime.settings import configure
@@ -142,3 +143,15 @@ async def test_a_result_displays_its_warnings_and_what_was_carried_over():
     text = (await workflow.run("x"))._repr_mimebundle_()["text/plain"]
     assert "carried over: shared state (seen) of earlier runs" in text
     assert "Executor 'returns' returned a value (str), which goes nowhere" in text
+
+
+async def test_the_answer_of_an_agent_is_one_line_of_text_streamed_or_not():
+    client = ScriptedChatClient(["It rained 54 mm.", "It rained 54 mm."])
+    workflow = WorkflowBuilder(name="rain").add_executor(client.as_agent(name="writer")).build()
+    result = await workflow.run("How much rain?")
+    run = workflow.start("How much rain?")
+    await run.result()
+    for view in (result, run):
+        shown = lines(view._repr_mimebundle_())
+        assert shown[1:3] == ["outputs", "  writer  output  It rained 54 mm."]
+        assert shown[4].split("  ")[1:4] == ["0", "writer", "1 output"]

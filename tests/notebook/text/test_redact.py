@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
@@ -140,3 +141,19 @@ def test_the_arguments_of_a_models_calls_are_masked_inside_their_json():
 def test_a_piece_of_streamed_arguments_is_not_shown():
     piece = Content.from_function_call("c", "send", arguments='{"api_key": "hunt')
     assert "hunt" not in preview(AgentResponseUpdate(contents=[piece]))
+
+
+def test_a_table_in_a_line_is_its_size_and_its_columns():
+    table = pd.DataFrame({"day": ["mon", "tue"], "mm": [3, 54]})
+    assert line_preview(table) == "DataFrame, 2 rows, 2 columns: day, mm"
+    assert line_preview({"rain": table}) == "{'rain': DataFrame, 2 rows, 2 columns: day, mm}"
+    assert line_preview(table["mm"]) == "Series 'mm', 2 rows, int64"
+    assert "54" in preview(table)  # where there is room for it, the table itself
+
+
+def test_an_answer_is_what_it_says():
+    message = Message("assistant", ["54 mm fell."], author_name="writer")
+    response: AgentResponse[Any] = AgentResponse(messages=[message])
+    node = AgentExecutorResponse("writer", response, full_conversation=[message])
+    assert {line_preview(each) for each in (message, response, node)} == {"54 mm fell."}
+    assert line_preview(AgentResponseUpdate(contents=[Content.from_text("54 mm")])) == "54 mm"
