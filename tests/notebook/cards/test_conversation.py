@@ -16,13 +16,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.notebook import transcript
 from agentbench.notebook.cards.conversation import approvals
-from agentbench.notebook.cards.conversation.model import (
-    ApprovalPart,
-    CallPart,
-    NotePart,
-    TextPart,
-    turns_of,
-)
+from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.cards.conversation.views import response_bundle
 from agentbench.notebook.look.prose import Render
 from tests.notebook.attacks import ATTACKS
@@ -89,13 +83,14 @@ def answered() -> list[Message]:
 
 def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
     user, calls, last = turns_of(answered())
-    assert user.parts == (TextPart("How much rain?"),)
-    first, second = calls.parts
-    assert isinstance(first, CallPart)
-    assert isinstance(second, CallPart)
-    assert (first.signature, first.outcome, first.failed) == ('rain(day="monday")', '{"mm": 54}', False)
-    assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed. broken", True)
-    assert (last.role, last.name, last.parts) == ("assistant", "station", (TextPart("54 mm"),))
+    assert user.parts == (Part("text", "How much rain?"),)
+    arguments = ("arguments", '{\n  "day": "monday"\n}')
+    error = "Error: Function failed. broken"
+    assert calls.parts == (
+        Part("call", 'rain(day="monday")', "→", '{"mm": 54}', (arguments, ("result", '{"mm": 54}'))),
+        Part("call", "wind()", "✗", error, (("error", error),), failed=True),
+    )
+    assert (last.role, last.name, last.parts) == ("assistant", "station", (Part("text", "54 mm"),))
 
 
 @pytest.mark.parametrize(
@@ -111,10 +106,6 @@ def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
 )
 def test_a_tool_that_failed_shows_what_it_raised(result: Content, shown: str) -> None:
     messages = [Message("assistant", [call("rain", "c1")]), Message("tool", [result])]
-    (turn,) = turns_of(messages)
-    (part,) = turn.parts
-    assert isinstance(part, CallPart)
-    assert shown.removeprefix("…") in part.result
     assert shown.removeprefix("…") in " ".join(Reader(transcript(messages).html).words.split())
     assert "<b>" not in transcript(messages).html
 
@@ -125,15 +116,13 @@ def test_an_approval_request_replaces_its_call_until_there_is_a_result() -> None
     asked = Message("assistant", [deleting, request])
     yes = Message("user", [request.to_function_approval_response(True)])
     no = Message("user", [request.to_function_approval_response(False)])
+    arguments = (("arguments", '{\n  "path": "notes"\n}'),)
     (turn,) = turns_of([asked])
-    assert turn.parts == (ApprovalPart('May it call delete(path="notes")?', '{\n  "path": "notes"\n}'),)
-    assert [t.parts for t in turns_of([asked, no])][1] == (
-        ApprovalPart('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', approved=False),
-    )
+    assert turn.parts == (Part("ask", 'May it call delete(path="notes")?', "?", folded=arguments),)
+    assert turns_of([asked, no])[1].parts == (Part("answer", 'Rejected: delete(path="notes")', "✗"),)
     done = Message("tool", [Content.from_function_result("c1", result="gone")])
     (turn,) = turns_of([asked, yes, done])
-    assert [type(part) for part in turn.parts] == [CallPart]
-    assert turn.parts[0].outcome == "gone"  # type: ignore[union-attr]
+    assert [(part.kind, part.outcome) for part in turn.parts] == [("call", "gone")]
 
 
 def test_every_kind_of_content_shows_something() -> None:
@@ -149,19 +138,18 @@ def test_every_kind_of_content_shows_something() -> None:
         Content.from_shell_tool_call(call_id="s1", commands=["ls"]),
         Content.from_mcp_server_tool_call("m1", "search", server_name="docs", arguments={"q": "gull"}),
     ]
-    (turn,) = turns_of([Message("assistant", contents)])
-    thought, remote, pdf, error, usage, file, store, consent, shell, mcp = turn.parts
-    assert thought == TextPart("hm", is_reasoning=True)
-    assert remote == NotePart("image/png: https://example.org/a.png")
-    assert pdf == NotePart("application/pdf, 3 kB")
-    assert error == NotePart("Error 7: broken", failed=True)
-    assert usage == NotePart("usage: input_token_count 3")
-    assert file == NotePart("file report.pdf")
-    assert store == NotePart("hosted vector store")
-    assert consent == NotePart("Consent is required at https://example.org/consent")
-    assert isinstance(shell, CallPart)
-    assert isinstance(mcp, CallPart)
-    assert (shell.signature, mcp.signature) == ("shell(['ls'])", 'search(q="gull")')
+    assert [line[11:] for line in transcript([Message("assistant", contents)]).text.splitlines()] == [
+        "(thinking) hm",
+        "image/png: https://example.org/a.png",
+        "application/pdf, 3 kB",
+        "✗ Error 7: broken",
+        "usage: input_token_count 3",
+        "file report.pdf",
+        "hosted vector store",
+        "Consent is required at https://example.org/consent",
+        "shell(['ls'])",
+        'search(q="gull")',
+    ]
 
 
 def test_secrets_among_arguments_and_results_are_masked() -> None:

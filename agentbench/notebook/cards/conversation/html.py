@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentbench.notebook.cards.conversation.model import ApprovalPart, CallPart, NotePart, Part, TextPart, Turn
-from agentbench.notebook.cards.conversation.text import SIGNS
+from agentbench.notebook.cards.conversation.model import Part, Turn
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.prose import Render, prose_blocks
 from agentbench.notebook.look.style import read_static
@@ -13,6 +12,7 @@ from agentbench.notebook.look.style import read_static
 __all__ = ["conversation_html"]
 
 _TEXT_LIMIT = 8_000
+_CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "note": "ab_note"}
 
 
 def conversation_html(turns: Sequence[Turn], *, facts: str = "", render: Render = "plain", hidden: int = 0) -> Markup:
@@ -46,42 +46,27 @@ def _row(turn: Turn, render: Render) -> Markup:
 
 
 def _part(part: Part, render: Render) -> Markup:
-    if isinstance(part, TextPart):
-        if not part.is_reasoning:
-            return element("div", prose_blocks(part.text, render, _TEXT_LIMIT), class_="ab_prose ab_said")
+    if part.kind == "text":
+        return element("div", prose_blocks(part.text, render, _TEXT_LIMIT), class_="ab_prose ab_said")
+    if part.kind == "thinking":
         inside = element("div", prose_blocks(part.text, "plain", _TEXT_LIMIT), class_="ab_prose")
         return element("details", element("summary", "thinking"), inside, class_="ab_thought")
-    if isinstance(part, CallPart):
-        return _call(part)
-    return _approval(part) if isinstance(part, ApprovalPart) else _note(part)
-
-
-def _call(call: CallPart) -> Markup:
-    if call.outcome is None:
-        outcome = element("span", " not run yet", class_="ab_muted")
+    if part.picture is not None:
+        picture = element("img", src=Markup(part.picture), alt=part.text)
+        return element("figure", picture, element("figcaption", part.text, class_="ab_muted"))
+    if part.kind == "call":
+        outcome = element("span", f" {part.sign} ", element("span", part.outcome), class_="ab_outcome")
+        line = [
+            element("code", part.text),
+            outcome if part.sign else element("span", " not run yet", class_="ab_muted"),
+        ]
     else:
-        text = element("span", call.outcome)
-        outcome = element("span", " ✗ " if call.failed else " → ", text, class_="ab_outcome")
-    summary = element("summary", element("code", call.signature), outcome)
-    body = [_block("arguments", call.arguments), _block("error" if call.failed else "result", call.result)]
-    return element("details", summary, *body, class_="ab_call ab_bad" if call.failed else "ab_call")
-
-
-def _block(label: str, text: str) -> Markup | None:
-    return element("div", element("span", label, class_="ab_muted"), element("pre", text)) if text else None
-
-
-def _approval(approval: ApprovalPart) -> Markup:
-    line = [element("span", SIGNS[approval.approved], class_="ab_sign"), element("span", approval.text)]
-    if approval.approved is not None:
-        return element("div", *line, class_="ab_ask ab_answer")
-    if not approval.arguments:
-        return element("div", *line, class_="ab_ask")
-    return element("details", element("summary", *line), _block("arguments", approval.arguments), class_="ab_ask")
-
-
-def _note(note: NotePart) -> Markup:
-    if note.picture is None:
-        return element("div", note.text, class_="ab_note ab_bad" if note.failed else "ab_note")
-    picture = element("img", src=Markup(note.picture), alt=note.text)
-    return element("figure", picture, element("figcaption", note.text, class_="ab_muted"))
+        sign = element("span", part.sign, class_="ab_sign") if part.sign else None
+        line = [*filter(None, [sign]), element("span", part.text)]
+    kind = _CLASSES[part.kind] + (" ab_bad" if part.failed else "")
+    if not part.folded:
+        return element("div", *line, class_=kind)
+    blocks = (
+        element("div", element("span", label, class_="ab_muted"), element("pre", text)) for label, text in part.folded
+    )
+    return element("details", element("summary", *line), *blocks, class_=kind)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 
-__all__ = [
-    *("ApprovalPart", "CallPart", "NotePart", "Part", "TextPart", "Turn"),
-    *("parts_of", "pending_requests", "turns_of"),
-]
+__all__ = ["Part", "Turn", "pending_requests", "turns_of"]
 
 _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
@@ -32,43 +29,21 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class TextPart:
-    """A text, or a model's reasoning."""
+class Part:
+    """One content for display: a text, or one line with what is folded below it, by label.
 
+    A call is one part with its result: `text` is the call, then come `sign` and `outcome`, empty without a result.
+    `ask` is an approval request to a person, `answer` the response to one, `note` everything else. `picture` is the
+    `data:` address of one that may be displayed.
+    """
+
+    kind: Literal["text", "thinking", "call", "ask", "answer", "note"]
     text: str
-    is_reasoning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallPart:
-    """A tool call with its result. Signature and outcome are one line each; a call without a result has no outcome."""
-
-    signature: str
-    arguments: str
-    outcome: str | None = None
-    result: str = ""
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalPart:
-    """An approval request to a person (`approved` is `None`), or the response to one."""
-
-    text: str
-    arguments: str = ""
-    approved: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotePart:
-    """Anything else, in one line; `picture` is the `data:` address of one that may be displayed."""
-
-    text: str
+    sign: str = ""
+    outcome: str = ""
+    folded: tuple[tuple[str, str], ...] = ()
     failed: bool = False
     picture: str | None = None
-
-
-Part = TextPart | CallPart | ApprovalPart | NotePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +66,23 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     calls = {content.call_id for content in contents if _is_call(content)}
     waiting = {content.id for content in contents if content.type == "function_approval_request"} - results.keys()
 
-    def is_elsewhere(content: Content) -> bool:
-        return content.call_id in calls if _is_result(content) else _is_call(content) and content.call_id in waiting
+    def part_of(content: Content) -> Part | None:
+        if content.type == "text":
+            return Part("text", content.text) if content.text else None
+        if content.type == "text_reasoning":
+            return Part("thinking", content.text or "(hidden by the model)", "(thinking)")
+        if _is_call(content):
+            return None if content.call_id in waiting else _call(content, results.get(content.call_id or ""))
+        if _is_result(content):
+            text = f"result of {content.call_id or 'a call'}: {line_preview(_result_text(content))}"
+            return None if content.call_id in calls else _note(text, failed=bool(content.exception))
+        if content.type in ("function_approval_request", "function_approval_response"):
+            return None if content.id in results else _approval(content)
+        return _media(content) if content.type in ("data", "uri") else _other(content)
 
     turns = []
     for message in messages:
-        parts = tuple(parts_of([each for each in message.contents if not is_elsewhere(each)], results))
+        parts = tuple(filter(None, map(part_of, message.contents)))
         if parts or all(content.type == "text" for content in message.contents):
             turns.append(Turn(str(message.role), message.author_name or "", parts))
     return turns
@@ -104,50 +90,14 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
 
 def pending_requests(messages: Sequence[Message]) -> list[tuple[Content, str]]:
     """Return the approval requests without a response or a result, each with the author of its message."""
-    contents = [content for message in messages for content in message.contents]
-    settled = {content.id for content in contents if content.type == "function_approval_response"}
-    settled |= {content.call_id for content in contents if _is_result(content)}
+    pairs = [(content, message.author_name or "the agent") for message in messages for content in message.contents]
+    settled = {content.id for content, _ in pairs if content.type == "function_approval_response"}
+    settled |= {content.call_id for content, _ in pairs if _is_result(content)}
     return [
-        (content, message.author_name or "the agent")
-        for message in messages
-        for content in message.contents
+        (content, author)
+        for content, author in pairs
         if content.type == "function_approval_request" and content.function_call and content.id not in settled
     ]
-
-
-def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None = None) -> Iterator[Part]:
-    """Yield the contents of one message as parts; `results` are those of the conversation, by call id."""
-    known = results or {}
-    for content in contents:
-        if content.type == "text":
-            if content.text:
-                yield TextPart(content.text)
-        elif content.type == "text_reasoning":
-            yield TextPart(content.text or "(hidden by the model)", is_reasoning=True)
-        elif _is_call(content):
-            yield _call(content, known.get(content.call_id or ""))
-        elif _is_result(content):
-            text = f"result of {content.call_id or 'a call'}: {line_preview(_result_text(content))}"
-            yield NotePart(text, bool(content.exception))
-        elif content.type in ("function_approval_request", "function_approval_response"):
-            if (content.id or "") not in known:
-                yield _approval(content)
-        elif content.type in ("data", "uri"):
-            yield _media(content)
-        else:
-            yield _note(content)
-
-
-def _approval(content: Content) -> ApprovalPart:
-    """Return an approval request, or the response to one."""
-    signature, arguments = _signature(content.function_call) if content.function_call is not None else ("a call", "")
-    if content.type == "function_approval_request":
-        return ApprovalPart(f"May it call {signature}?", arguments)
-    approved = bool(content.approved)
-    return ApprovalPart(f"{'Approved' if approved else 'Rejected'}: {signature}", arguments, approved)
-
-
-# ------------------------------------------------------------------------------------------------------ calls, results
 
 
 def _is_call(content: Content) -> bool:
@@ -158,10 +108,19 @@ def _is_result(content: Content) -> bool:
     return content.type == "function_result" or content.type.endswith("_tool_result")
 
 
-def _call(call: Content, result: Content | None) -> CallPart:
+def _approval(content: Content) -> Part:
+    """Return an approval request, or the response to one."""
+    signature, arguments = _signature(content.function_call) if content.function_call is not None else ("a call", ())
+    if content.type == "function_approval_request":
+        return Part("ask", f"May it call {signature}?", "?", folded=arguments)
+    word, sign = ("Approved", "✓") if content.approved else ("Rejected", "✗")
+    return Part("answer", f"{word}: {signature}", sign)
+
+
+def _call(call: Content, result: Content | None) -> Part:
     signature, arguments = _signature(call)
     if result is None:
-        return CallPart(signature, arguments)
+        return Part("call", signature, folded=arguments)
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
     # The error of a failed call, as far as the text for the model does not contain it.
@@ -170,11 +129,13 @@ def _call(call: Content, result: Content | None) -> CallPart:
         error = ""
     reason = ": ".join(filter(None, (str(result.additional_properties.get(_EXCEPTION_TYPE) or ""), error)))
     text = " ".join(filter(None, (text, reason)))
-    return CallPart(signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed)
+    folded = (*arguments, ("error" if failed else "result", text[:_DETAIL_LIMIT])) if text else arguments
+    outcome = line_preview(text, _OUTCOME_LIMIT) or "(empty)"
+    return Part("call", signature, "✗" if failed else "→", outcome, folded, failed)
 
 
-def _signature(call: Content) -> tuple[str, str]:
-    """Return a call in one line, and its arguments in full."""
+def _signature(call: Content) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return a call in one line, and its arguments in full, if it has any, with their label."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
     commands = call.commands or call.inputs
     arguments = list(map(str, commands)) if commands else mask_secrets(call.parse_arguments())
@@ -183,7 +144,8 @@ def _signature(call: Content) -> tuple[str, str]:
         full = json.dumps(arguments, ensure_ascii=False, indent=2, default=str) if arguments else ""
     else:
         short = full = "" if arguments is None else line_preview(arguments, _DETAIL_LIMIT)
-    return line_preview(f"{name}({short})", _SIGNATURE_LIMIT), full[:_DETAIL_LIMIT]
+    folded = (("arguments", full[:_DETAIL_LIMIT]),) if full else ()
+    return line_preview(f"{name}({short})", _SIGNATURE_LIMIT), folded
 
 
 def _short(value: object) -> str:
@@ -207,33 +169,31 @@ def _item_text(item: Any) -> str:
     return _media(item).text if kind in ("data", "uri") else str(item)
 
 
-# ---------------------------------------------------------------------------------------------------------- other kinds
-
-
-def _media(content: Content) -> NotePart:
-    uri = content.uri or ""
-    kind = content.media_type
+def _media(content: Content) -> Part:
+    uri, kind = content.uri or "", content.media_type
     if content.type == "uri":
-        return NotePart(f"{kind}: {line_preview(uri)}" if kind else line_preview(uri))
+        return _note(f"{kind}: {line_preview(uri)}" if kind else line_preview(uri))
     data = uri.partition(";base64,")[2]
     count = len(data) * 3 // 4
     size = f"{count / 1_000_000:,.1f} MB" if count >= 1_000_000 else f"{count / 1_000:,.0f} kB"
     # Put together of what was checked, so that it can load nothing from elsewhere.
     is_picture = kind in _PICTURES and len(data) <= _PICTURE_LIMIT and _BASE64.fullmatch(data)
     text = f"{kind or 'data'}, {f'{count} bytes' if count < 1_000 else size}"
-    return NotePart(text, picture=f"data:{kind};base64,{data}" if is_picture else None)
+    return Part("note", text, picture=f"data:{kind};base64,{data}" if is_picture else None)
 
 
-def _note(content: Content) -> NotePart:
+def _other(content: Content) -> Part:
     if content.type == "error":
-        return NotePart(str(content), failed=True)
+        return _note(str(content), failed=True)
     if content.type == "usage":
-        usage: Mapping[str, Any] = content.usage_details or {}
-        return NotePart("usage: " + ", ".join(f"{key} {value}" for key, value in usage.items()))
+        return _note("usage: " + ", ".join(f"{key} {value}" for key, value in (content.usage_details or {}).items()))
     if content.type == "hosted_file":
-        return NotePart(f"file {line_preview(content.name or content.file_id or '')}")
+        return _note(f"file {line_preview(content.name or content.file_id or '')}")
     if content.type == "oauth_consent_request":
-        return NotePart(f"Consent is required at {line_preview(content.consent_link or '')}")
-    if content.user_input_request:
-        return NotePart(f"Input is required: {content.type}")
-    return NotePart(content.type.replace("_", " "))
+        return _note(f"Consent is required at {line_preview(content.consent_link or '')}")
+    kind = content.type if content.user_input_request else content.type.replace("_", " ")
+    return _note(f"Input is required: {kind}" if content.user_input_request else kind)
+
+
+def _note(text: str, *, failed: bool = False) -> Part:
+    return Part("note", text, "✗" if failed else "", failed=failed)
