@@ -5,38 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 
 from agentbench import _bridge
+from agentbench._extras import require
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import nest_state
+from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["Finding", "Report", "doctor"]
 
 _NEWEST_PYTHON = (3, 13)
 _INSTALL = 'pip install "agentbench[notebook]"'
-_REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?$")
-_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
-_LEAST_PYTHON = re.compile(r"python_version\s*>=\s*['\"]([\d.]+)['\"]")
-# The packages to look for if agentbench itself is not installed, so that its requirements are unknown.
-_PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
-# Packages of other extras; without them everything else works.
-_OF_EXTRAS = {
-    "mcp": "mcp",
-    "openai": "openai",
-    "opentelemetry-sdk": "otel",
-    "psycopg": "postgres",
-    "python-dotenv": "settings",
-    "redis": "redis",
-    "sqlalchemy": "sql",
-}
+# Without the packages of these extras everything else works.
+_OTHER_EXTRAS = ("mcp", "openai", "otel", "postgres", "redis", "settings", "sql")
 
 
 @dataclass(frozen=True)
@@ -73,8 +61,7 @@ class Report:
             lines.append(f"{'✗' if finding.problem else '✓'} {finding.topic:<{width}}  {finding.found}")
             lines += [f"  {'':<{width}}  {finding.problem}"] if finding.problem else []
         count = len(self.problems)
-        problems = "1 problem." if count == 1 else f"{count} problems."
-        return "\n".join([*lines, problems if count else "Everything is in order."])
+        return "\n".join([*lines, f"{count_text(count, 'problem')}." if count else "Everything is in order."])
 
     def __repr__(self) -> str:
         return f"Report({len(self.findings)} findings, {len(self.problems)} with a problem)"
@@ -116,28 +103,22 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    required = dict(_requirements())
-    for package, least in required.items():
-        version = _version(package)
-        problem = f"{least} or newer is needed: {_INSTALL}" if _numbers(version or "") < _numbers(least) else ""
-        yield Finding(package, version, problem) if version else Finding(package, "missing", _INSTALL)
-    for package, extra in _OF_EXTRAS.items():
-        if package not in map(str.lower, required):
-            yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" installs it')
-
-
-def _requirements() -> Iterator[tuple[str, str]]:
-    """Yield the packages of agentbench itself and of its extra `notebook`, with their least versions."""
-    try:
-        requirements = metadata.requires("agentbench") or []
-    except metadata.PackageNotFoundError:
-        requirements = list(_PACKAGES)
-    for match in filter(None, map(_REQUIREMENT.match, requirements)):
-        extra, python = _EXTRA.search(match[3] or ""), _LEAST_PYTHON.search(match[3] or "")
-        for_this = python is None or sys.version_info[:2] >= _numbers(python[1])
-        # agentbench itself is required by extras that hold others.
-        if for_this and (extra is None or extra[1] == "notebook") and match[1] != "agentbench":
-            yield match[1], match[2] or ""
+    read = require("packaging.requirements", extra="notebook", purpose="read what agentbench requires").Requirement
+    requirements = [read(text) for text in metadata.requires("agentbench") or ()]
+    listed = {"agentbench"}  # which extras require that hold others
+    for extra in ("", "notebook", *_OTHER_EXTRAS):
+        for each in requirements:
+            if each.name in listed or not (each.marker is None or each.marker.evaluate({"extra": extra})):
+                continue
+            listed.add(each.name)
+            version = _version(each.name)
+            if extra in _OTHER_EXTRAS:
+                missing = f'not installed; pip install "agentbench[{extra}]" installs it'
+                yield Finding(each.name, version or missing)
+            else:
+                fits = version is None or each.specifier.contains(version, prereleases=True)
+                problem = "" if version and fits else _INSTALL if fits else f"{each.specifier} is needed: {_INSTALL}"
+                yield Finding(each.name, version or "missing", problem)
 
 
 def _version(package: str) -> str | None:
@@ -145,10 +126,6 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version.split("+")[0])[:3])
 
 
 def _renderer() -> Iterator[Finding]:
@@ -177,24 +154,18 @@ def _engine() -> Iterator[Finding]:
 
 def _nest_packages() -> Iterator[Finding]:
     state = nest_state()
-    loaded = f"loaded: {', '.join(state.loaded)}" if state.loaded else "not loaded"
-    problem = ""
-    if not state.task_is_c and state.applied is None:
-        problem = "A library replaced asyncio's tasks by slower ones. Restart, and look for one that nests loops."
-    applied = f", applied by run_sync(nested=True): {state.applied}" if state.applied else ""
-    yield Finding("nest packages", loaded + applied, problem)
+    found = f"loaded: {', '.join(state.loaded)}" if state.loaded else "not loaded"
+    if state.applied is not None:
+        yield Finding("nest packages", f"{found}, applied by run_sync(nested=True): {state.applied}")
+    else:
+        slow = "A library replaced asyncio's tasks by slower ones. Restart, and look for one that nests loops."
+        yield Finding("nest packages", found, "" if state.task_is_c else slow)
 
 
 def _widgets() -> Iterator[Finding]:
     yield Finding("kernel", f"ipykernel {_version('ipykernel')}" if in_kernel() else "none: panels are printed as text")
-    versions = {name: _version(name) for name in ("ipywidgets", "anywidget")}
-    missing = [name for name, version in versions.items() if version is None]
     if not settings.current().live_graph:
         yield Finding("widgets", "off: configure(live_graph=False)")
-    elif missing:
-        yield Finding("widgets", "missing", f"{missing[0]} is not installed: {_INSTALL}")
-    else:
-        yield Finding("widgets", ", ".join(f"{name} {version}" for name, version in versions.items()))
     if "google.colab" in sys.modules:
         call = "from google.colab import output; output.enable_custom_widget_manager()"
         yield Finding("front end", f"Colab; panels need: {call}")

@@ -119,14 +119,8 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
     if loop is None:
         return _bridge.run_sync(coro, timeout=timeout)
     _nest(coro, loop)
-    return loop.run_until_complete(_with_timeout(coro, timeout))
-
-
-async def _with_timeout(awaitable: Awaitable[T], timeout: float | None) -> T:
-    if timeout is None:
-        return await awaitable
     try:
-        return await asyncio.wait_for(awaitable, timeout)
+        return loop.run_until_complete(asyncio.wait_for(coro, timeout))
     except asyncio.TimeoutError as error:  # another class than TimeoutError on Python 3.10
         msg = f"The work did not end within {timeout} s and was cancelled. Give it more time."
         raise TimeoutError(msg) from error
