@@ -125,7 +125,7 @@ def test_an_edited_value_goes_on_as_a_second_branch_and_the_first_one_stays(page
     expect(field).to_be_focused()
     field.fill("dogs")
     field.press("Control+Enter")
-    expect(banner(page)).to_contain_text("1 edit staged")
+    expect(banner(page)).to_contain_text("1 edit, not applied yet")
     page.panel.get_by_role("tab", name="Diff").click()
     expect(page.panel.locator(".abs-change").first).to_contain_text("cats")
     expect(page.panel.locator(".abs-change").first).to_contain_text("dogs")

@@ -75,7 +75,7 @@ def test_visits_are_counted_over_all_supersteps_and_have_a_badge_from_the_second
         fold.begin()
         fold.see(invoked("search"))
     fold.see(invoked("plan"))
-    assert fold.badges() == {"search": "x3"}
+    assert fold.badges() == {"search": "3 visits"}
 
 
 def test_a_whole_picture_names_every_element() -> None:

@@ -47,6 +47,10 @@ workflow = WorkflowBuilder(start_executor=Review(id="review"), name="flow").buil
     "print(panel.run(), panel)",
     "panel",
     "panel.snapshot()",
+    "panel.snapshot()\nNone",
+    "again = stepper(workflow.clone(copy_executors=True), 'S3CRET-input')",
+    "again.run()\nagain",
+    "last = stepper(workflow.clone(copy_executors=True), 'S3CRET-input')\nlast.run()\nNone",
     "panel.close()\npanel",
 ]
 
@@ -85,13 +89,23 @@ def test_outputs_are_one_fixed_line_beside_the_widget_and_equal_from_run_to_run(
     assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 2, failed)"]
 
 
+def test_a_cell_whose_run_asks_shows_the_panel_once(saved: str) -> None:
+    cells = nbformat.reads(saved, as_version=4).cells
+    for source in ("again.run()", "last.run()"):
+        [cell] = [cell for cell in cells if source in cell.source]
+        assert [output.data["text/plain"] for output in cell.outputs if "data" in output] == [
+            "Stepper(flow, superstep 1, waiting)"
+        ]
+
+
 def test_a_snapshot_leaves_a_picture_where_the_widget_was(saved: str) -> None:
     pictures = [output["data"] for output in outputs_of(saved) if "image/svg+xml" in output.get("data", {})]
-    assert pictures
+    assert len(pictures) == 1  # also where the picture is the value of the cell
     assert "review (start, output, asks a person) [failed]" in pictures[0]["text/plain"]
     assert "S3CRET" not in json.dumps(pictures)
 
 
 def test_only_what_the_workflow_itself_prints_is_printed(saved: str) -> None:
     printed = "".join(output.get("text", "") for output in outputs_of(saved) if output.output_type == "stream")
-    assert printed.splitlines() == ["S3CRET-printed", "failed Stepper(flow, superstep 2, failed)"]
+    mine = "S3CRET-printed"
+    assert printed.splitlines() == [mine, "failed Stepper(flow, superstep 2, failed)", mine, mine]

@@ -41,10 +41,11 @@ def test_events_in_flight_become_lines() -> None:
         (WorkflowEvent.warning("no handler"), [("warning", "no handler")]),
         (WorkflowEvent.error(ValueError("odd")), [("error", "ValueError: odd")]),
         (
-            WorkflowEvent("message_dropped", {"reason": "no edge", "source": "plan"}),
-            [("warning", "message dropped: reason no edge, source plan")],
+            WorkflowEvent(
+                "message_dropped", {"reason": "no outgoing edge", "source": "plan", "target": None, "type": "str"}
+            ),
+            [("warning", "a message of plan was dropped: no edge leads on from there (str)")],
         ),
-        (WorkflowEvent("message_dropped", "no edge"), [("warning", "message dropped: no edge")]),
         (WorkflowEvent.executor_invoked("plan"), []),
     ]:
         assert [(line.kind, line.text) for line in lines_of_event(event)] == lines

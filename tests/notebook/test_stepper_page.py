@@ -325,12 +325,12 @@ def test_a_value_is_edited_in_its_place_and_staged(panel: Stepper, wire: Wire) -
     assert (draft["text"], draft["help"], draft["draft"]) == ("cats", "text", None)
     say(panel, "edit", path=[0, 0], stamp=stamp, text="dogs", key="k")
     assert wire.last("side", "edited")["problem"] == ""
-    view = wire.last("top", "view", lambda m: "staged" in m["banner"]["text"])
+    view = wire.last("top", "view", lambda m: "not applied" in m["banner"]["text"])
     assert view["banner"]["actions"] == (("see_edits", "See it"), ("discard_edits", "Discard"))
     assert [(edit.path, edit.after) for edit in panel._session.model.edits] == [("topic.name", "dogs")]
     say(panel, "tab", name="diff")
     side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
-    assert side["title"] == "1 edit staged, not applied yet"
+    assert side["title"] == "1 edit, not applied yet"
     assert side["changes"][0][1][0][2] == "topic.name"
     say(panel, "discard", path="topic.name", stamp=side["stamp"])
     wire.last("top", "view", lambda m: "is next" in m["banner"]["text"])
@@ -368,6 +368,26 @@ def test_what_was_typed_comes_back_with_the_page(panel: Stepper, wire: Wire) -> 
     say(panel, "ready")
     settled(panel)
     assert state_side(wire)["level"]["rows"][0][6] == 1
+
+
+def test_what_is_typed_and_not_saved_goes_along_with_a_fork(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    say(panel, "typed", path=[0, 1], stamp=stamp, text="[1, 2", key="words")
+    banner = wire.last("top", "view", lambda m: "typed" in m["banner"]["text"])["banner"]["text"]
+    assert banner.endswith("Step, Run and Fork use a value that was typed here too.")
+    say(panel, "press", name="fork")  # it cannot be used as it is: nothing happens but that its field says why
+    edited = wire.last("side", "edited")
+    assert (edited["key"], "Not valid JSON" in edited["problem"]) == ("words", True)
+    before = panel.run_id
+    say(panel, "typed", path=[0, 1], stamp=stamp, text="[1, 2]", key="words")
+    say(panel, "press", name="fork")
+    wire.last("log", "log", lambda m: any(kind == "edit" for kind, _ in m["lines"]))
+    assert panel.run_id != before
+    assert panel.state["topic"]["words"] == [1, 2]
+    assert wire.last("side", "edited")["problem"] == ""
+    assert panel._screen._input.drafts == {}
 
 
 def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepper, wire: Wire) -> None:
@@ -418,6 +438,24 @@ def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Ste
     panel.run()
     settled(panel)
     assert requests.box.children == ()
+
+
+def test_the_form_of_a_question_is_not_shown_at_an_earlier_checkpoint_and_is_back_in_the_present(
+    panel: Stepper, wire: Wire
+) -> None:
+    panel.run()
+    settled(panel)
+    page: Any = panel._screen._page
+    [form] = page._requests._forms.values()
+    form.set_raw("approved", "Approve")
+    say(panel, "press", name="back")
+    settled(panel)
+    assert page._requests.box.children == ()
+    assert "; answer " not in panel.text
+    say(panel, "press", name="live")
+    settled(panel)
+    assert list(page._requests._forms.values()) == [form]
+    assert form.raw["approved"] == "Approve"
 
 
 # --- what is kept, and what is not ------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ def test_a_run_shows_its_panel_where_a_person_has_to_answer_and_a_fork_does_not(
     shown: list[object] = []
     monkeypatch.setattr(module, "in_kernel", lambda: True)
     monkeypatch.setattr(module, "show_in_cell", shown.append)
+    monkeypatch.setattr(module, "at_end_of_cell", lambda call: call())
     panel = stepper(asking(), "Publish?")
     panel.run()
     assert shown == [panel]

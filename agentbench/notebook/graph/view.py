@@ -22,6 +22,7 @@ from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.bundles import is_wanted
+from agentbench.notebook.runtime.kernel import cell_number
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["GraphView", "busy_executors", "draw"]
@@ -52,6 +53,7 @@ class GraphView:
         detail: `full` or `short`.
         theme: `auto`, `light` or `dark`.
         renderer: Name of the renderer, `None` for the configured or automatic one.
+        shown_in: Number of the cell that displays it already, and so does not display it as its last expression.
 
     Example:
         view = draw(workflow, direction="TB")
@@ -66,6 +68,7 @@ class GraphView:
     detail: Detail = "full"
     theme: str = "auto"
     renderer: str | None = None
+    shown_in: int | None = None
 
     @cached_property
     def dot(self) -> str:
@@ -170,6 +173,11 @@ class GraphView:
         if is_wanted("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
         return bundle
+
+    def _ipython_display_(self) -> None:
+        """Display nothing in the cell that displays it already; elsewhere the views of the bundle."""
+        if self.shown_in is None or self.shown_in != cell_number():
+            raise NotImplementedError
 
     @cached_property
     def _rendered(self) -> tuple[bytes, RenderFailed | None]:

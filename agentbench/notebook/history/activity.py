@@ -127,5 +127,5 @@ class Activity:
         return {element: states.get(element, "idle") for element in elements}
 
     def badges(self) -> dict[str, str]:
-        """Return a badge such as `x3` for each executor that was called more than once."""
-        return {node: f"x{count}" for node in self.nodes if (count := self.visits.get(node, 0)) > 1}
+        """Return a badge such as `3 visits` for each executor that was called more than once."""
+        return {node: f"{count:,} visits" for node in self.nodes if (count := self.visits.get(node, 0)) > 1}

@@ -102,6 +102,8 @@ def _values_of(change: CheckpointChange) -> tuple[object, object]:
 def _content_of(value: object, is_request: bool) -> object:
     if isinstance(value, WorkflowMessage):  # the path names its sender
         return value.data
+    if isinstance(value, list) and any(isinstance(each, WorkflowMessage) for each in value):
+        return [_content_of(each, is_request) for each in value]
     return value["data"] if is_request and isinstance(value, dict) and "data" in value else value
 
 

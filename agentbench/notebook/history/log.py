@@ -19,6 +19,13 @@ __all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines
 LINE_LIMIT = 400
 _NAMED = 6
 
+_WHY_DROPPED = {
+    "dropped condition evaluated to false": "the condition of its edge was false",
+    "dropped type mismatch": "no handler there takes its type",
+    "dropped target mismatch": "no edge leads there",
+    "no outgoing edge": "no edge leads on from there",
+}
+
 LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
 
@@ -106,14 +113,14 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
     if kind == "error":
         return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
     if kind == "message_dropped":
-        return [LogLine("warning", f"message dropped: {_fields_text(event.data)}")]
+        return [LogLine("warning", _drop_text(event.data))]
     return []
 
 
-def _fields_text(data: Any) -> str:
-    if not isinstance(data, Mapping):
-        return line_preview(data)
-    return ", ".join(f"{key} {line_preview(value)}" for key, value in data.items())
+def _drop_text(facts: Mapping[str, Any]) -> str:
+    to = f" for {_short(facts['target'])}" if facts["target"] else ""
+    why = _WHY_DROPPED.get(facts["reason"], _short(facts["reason"]))
+    return f"a message of {_name(facts['source'])}{to} was dropped: {why} ({_short(facts['type'])})"
 
 
 def _name(executor: object) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["in_kernel", "show_in_cell"]
+__all__ = ["at_end_of_cell", "cell_number", "in_kernel", "show_in_cell"]
 
 
 def show_in_cell(what: object, **options: Any) -> Any:
@@ -14,6 +15,25 @@ def show_in_cell(what: object, **options: Any) -> Any:
 
     display: Any = IPython.display.display
     return display(what, **options)
+
+
+def at_end_of_cell(call: Callable[[], object]) -> None:
+    """Call a function once the cell that runs now has ended, with its last expression displayed."""
+    from IPython.core.getipython import get_ipython
+
+    events: Any = get_ipython().events  # type: ignore[union-attr]
+
+    def call_once(*_: object) -> None:
+        events.unregister("post_run_cell", call_once)
+        call()
+
+    events.register("post_run_cell", call_once)
+
+
+def cell_number() -> int | None:
+    """The number of the cell that runs now, `None` where there are no cells."""
+    ipython = sys.modules.get("IPython")
+    return getattr(None if ipython is None else ipython.get_ipython(), "execution_count", None)
 
 
 def in_kernel() -> bool:

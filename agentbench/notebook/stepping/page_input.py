@@ -8,14 +8,13 @@ side, `offers` and `problem` to the top.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
 from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
 from agentbench.notebook.stepping.model.commands import COMMANDS
-from agentbench.notebook.stepping.session import StepperSession
+from agentbench.notebook.stepping.session import Change, StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.messages import level_rows
 from agentbench.notebook.stepping.view.screen_state import EditPlace
@@ -26,6 +25,7 @@ from agentbench.notebook.text.value_tree import Entry
 __all__ = ["PageInput"]
 
 Message = dict[str, Any]
+Draft = tuple[Message, Any]  # the message with what was typed, and the value that it is to replace
 
 _FIELDS: dict[str, dict[str, type]] = {
     "press": {"name": str},  # and `value`: what was typed
@@ -34,7 +34,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "level": {"stamp": int, "path": list, "start": int},
     "full": {"stamp": int, "path": list},
     "draft": {"stamp": int, "path": list},
-    "typed": {"stamp": int, "path": list},  # and `text`, or none when it is given up
+    "typed": {"stamp": int, "path": list},  # and `key`, and `text` or none when it is given up
     "edit": {"stamp": int, "path": list, "text": str, "key": str},
     "discard": {"stamp": int, "path": str},
     "offers": {},
@@ -68,7 +68,7 @@ class PageInput:
         self._redraw = redraw
         self._show_top = show_top
         self._marked: tuple[str, ...] = ()  # the breakpoints in the picture
-        self.drafts: dict[EditPlace, str] = {}  # typed and not staged yet
+        self.drafts: dict[EditPlace, Draft] = {}  # typed and not staged yet
         self.focus_view: str | None = None  # the view in which a person has let the run move last
 
     def hear(self, message: Message) -> None:
@@ -94,9 +94,25 @@ class PageInput:
                 points = [(each.kind, each.where) for each in self._session.model.board.all]
                 self._break_at(node, "before", on=("before", node) not in points)
         elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
-            self._session.begin(lambda model: act(model, message.get("value")))
+            self._begin(name, lambda model: act(model, message.get("value")))
         if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
             self._show_top()
+
+    def _begin(self, command: str, change: Change) -> None:
+        """Carry out a command; one that goes on from here takes what was typed here along, if that can be used."""
+        drafts: dict[EditPlace, Draft] = {}
+        with self._session.reading() as model:
+            if command.startswith(("step", "run", "fork")) and "edit" in model.allowed:
+                drafts = {where: draft for where, draft in self.drafts.items() if where[0] == model.line.displayed_id}
+
+        async def stage_and_begin() -> None:
+            if all([await self._stage(where, draft) for where, draft in drafts.items()]):
+                self._session.begin(change)
+
+        if drafts:
+            self._session.start(stage_and_begin())
+        else:
+            self._session.begin(change)
 
     def _goto(self, message: Message) -> None:
         self._session.dispatch(lambda model: model.go_to(message["id"]))
@@ -146,17 +162,18 @@ class PageInput:
         answer: Message = {"kind": "draft", "path": message["path"]}
         try:
             now = text_of(entry.value)
-            answer |= {"text": now.text, "help": now.help, "draft": self.drafts.get(where)}
+            before = self.drafts.get(where)
+            answer |= {"text": now.text, "help": now.help, "draft": None if before is None else before[0]["text"]}
         except ValueError as error:
             answer["problem"] = str(error)
         self._answer(message, answer)
 
     def _typed(self, message: Message) -> None:
         """Store the text being typed, so that it survives a page that is closed or reloaded."""
-        (_, where), text = self._editable(message), message.get("text")
+        (entry, where), text = self._editable(message), message.get("text")
         before = len(self.drafts)
         if isinstance(text, str) and len(text) <= LONGEST:
-            self.drafts[where] = text
+            self.drafts[where] = message, entry.value
         else:
             self.drafts.pop(where, None)
         if len(self.drafts) != before:
@@ -164,26 +181,21 @@ class PageInput:
 
     def _edit(self, message: Message) -> None:
         entry, where = self._editable(message)
-        text = message["text"]
+        self._session.start(self._stage(where, (message, entry.value)))
 
-        def finish(done: Future[Any]) -> None:
-            error = None if done.cancelled() else done.exception()
-            if error is not None:
-                self.drafts[where] = text
-            problem = "" if error is None else error.problem if isinstance(error, InvalidEdit) else str(error)
-            self._send_edited(message, esc(problem, into="line", limit=400))
-
-        try:
-            value = value_of(text, entry.value)
-        except ValueError as error:
-            self._send_edited(message, str(error))
-            return
-        self.drafts.pop(where, None)
+    async def _stage(self, where: EditPlace, draft: Draft) -> bool:
+        """Stage what was typed, and answer its field why that is not possible."""
+        message, value = draft
         checkpoint_id, path = where
-        self._session.start(self._session.stage(path, value, checkpoint_id)).add_done_callback(finish)
-
-    def _send_edited(self, message: Message, problem: str) -> None:
-        self._answer(message, {"kind": "edited", "key": message["key"], "problem": problem})
+        self.drafts.pop(where, None)
+        problem = ""
+        try:
+            await self._session.stage(path, value_of(message["text"], value), checkpoint_id)
+        except Exception as error:  # noqa: BLE001 - what decodes a checkpoint or compares values may be user code
+            self.drafts[where] = draft
+            problem = esc(error.problem if isinstance(error, InvalidEdit) else error, into="line", limit=400)
+        self._answer(message, {"kind": "edited", "key": message.get("key"), "problem": problem})
+        return not problem
 
     def _discard(self, message: Message) -> None:
         checkpoint_id = self._tabs.content_at(message["stamp"]).checkpoint_id

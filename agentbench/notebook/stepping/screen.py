@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
+from agentbench.notebook.runtime.kernel import cell_number, in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT
 from agentbench.notebook.stepping.options import Options
@@ -43,6 +44,7 @@ class StepperScreen:
         self._page: StepperPage | None = None
         self._panel: Any = None
         self._display: Any = None
+        self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
         self._tabs = StepperTabs(session, self._shape, self.touch)
         self._input = PageInput(
@@ -85,7 +87,7 @@ class StepperScreen:
             lines.append(f"⏸ and {count_text(len(screen.requests) - _LISTED, 'more request')}")
         lines += [f"● breakpoint {each.text}{' (reached)' if each.reached else ''}" for each in screen.breakpoints]
         with self._session.reading() as model:
-            lines += [f"edit staged: {edit}" for edit in model.edits]
+            lines += [f"edit, not applied yet: {edit}" for edit in model.edits]
         return "\n".join(lines)
 
     @property
@@ -99,12 +101,13 @@ class StepperScreen:
     def snapshot(self) -> GraphView:
         """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
         picture = self.picture
-        if in_kernel():
-            if self._display is None:
-                self._display = show_in_cell(picture, display_id=True)
-            else:
-                self._display.update(picture)
-        return picture
+        if not in_kernel():
+            return picture
+        if self._display is None:
+            self._display, self._shown_in = show_in_cell(picture, display_id=True), cell_number()
+        else:
+            self._display.update(picture)
+        return replace(picture, shown_in=self._shown_in)
 
     # ---- the page ----------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Wh
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import call_on
 
-__all__ = ["Start", "StepperSession"]
+__all__ = ["Change", "Start", "StepperSession"]
 
 T = TypeVar("T")
 

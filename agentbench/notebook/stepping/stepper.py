@@ -17,7 +17,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
+from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
@@ -219,8 +219,8 @@ class Stepper:
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """Take supersteps until the run is over, waits for a person, or pauses.
 
-        It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting` and shows
-        the panel with the form, except for a fork whose panel is not displayed; `arun` waits.
+        It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting`, and the
+        cell ends with the panel and its form, except for a fork whose panel is not displayed; `arun` waits.
 
         Args:
             until: When to stop before the end: the number of the superstep after which; `request`, when a person has
@@ -229,10 +229,13 @@ class Stepper:
             speed: Supersteps a second, for demonstrations; as fast as possible by default.
         """
         self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
-        hidden = self._options.shows_itself and not self._screen.displayed
-        if self.status is StepperStatus.WAITING and hidden and in_kernel():
-            self.show()
+        if self._options.shows_itself and in_kernel():
+            at_end_of_cell(self._show_question)  # the cell may end with the panel, or answer by itself
         return self.status
+
+    def _show_question(self) -> None:
+        if self.status is StepperStatus.WAITING and not self._screen.displayed:
+            self.show()
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, but wait for the answer to each request and go on. The stop button ends it."""

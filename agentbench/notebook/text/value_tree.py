@@ -112,7 +112,7 @@ class ValueTree:
     def _as_staged(self, entry: Entry) -> Entry:
         if entry.path is None or entry.path not in self._staged:
             return entry
-        return replace(entry, value=self._staged[entry.path], note="staged")
+        return replace(entry, value=self._staged[entry.path], note="edited")
 
 
 def _row(entry: Entry) -> Row:

@@ -150,7 +150,7 @@ function makeSide(say) {
     const type = (text) => {
       if (!editing.has(known) || text === (editing.get(known) ?? told.draft ?? told.text)) return;
       editing.set(known, text);
-      mine({ kind: "typed", path: here, text });
+      mine({ kind: "typed", path: here, text, key: known });
     };
     const stage = (text) => { editing.set(known, text); mine({ kind: "edit", path: here, text, key: known }); };
     const editor = makeEditor(name, told, { draft: editing.get(known) ?? told.draft, type, stage, drop });

@@ -39,12 +39,13 @@ class Banner:
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
     """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run.
 
-    `drafts` is how many values of the displayed checkpoint were typed and not staged yet.
+    `drafts` is how many values of the displayed checkpoint were typed and not saved yet.
     """
     banner = _news(model)
     if not drafts:
         return banner
-    return replace(banner, text=f"{banner.text} {count_text(drafts, 'typed value')} not staged yet, so not used.")
+    what = "a value that was" if drafts == 1 else f"{drafts} values that were"
+    return replace(banner, text=f"{banner.text} Step, Run and Fork use {what} typed here too.")
 
 
 def _news(model: StepperModel) -> Banner:
@@ -65,7 +66,8 @@ def place_words(model: StepperModel) -> str:
 
 
 def _edits_words(model: StepperModel) -> str:
-    return f"{count_text(len(model.edits), 'edit')} staged: Step, Run or Fork applies {_them(model)} in a new run."
+    edits = count_text(len(model.edits), "edit")
+    return f"{edits}, not applied yet: Step, Run or Fork starts a new run with {_them(model)}."
 
 
 def _edit_actions(model: StepperModel) -> Actions:

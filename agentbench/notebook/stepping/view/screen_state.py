@@ -89,14 +89,14 @@ class ScreenState:
     breakpoints: tuple[BreakpointRow, ...]
     states: dict[Element, str]
     badges: dict[str, str]
-    requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first
+    requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first; none at an earlier checkpoint
     requests_title: str
     supersteps: int  # how many were taken
     log: tuple[LogLine, ...]  # the newest lines
     log_total: int  # how many lines were ever written
     tab: str
     content: Content
-    drafts: frozenset[EditPlace]  # where values were typed and not staged yet
+    drafts: frozenset[EditPlace]  # where values were typed and not saved yet
 
 
 def screen_of(
@@ -113,7 +113,8 @@ def screen_of(
     `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built.
     """
     header = _header(model, times=times, older=older)
-    requests = tuple(model.facts.requests) if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
+    asks = model.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
+    requests = tuple(model.facts.requests) if asks else ()
     return ScreenState(
         status=model.status,
         header=header,

@@ -15,7 +15,7 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_entries, node_facts
 from agentbench.notebook.stepping.view.outputs import Display, outputs_in
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.phrases import count_text, state_text
 from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
@@ -35,6 +35,7 @@ TABS = (
 MAX_EVENTS = 200
 _NAME_LIMIT = 120
 _UNSAID = ("iteration_count",)  # the title says it
+_BOUNDARIES = ("superstep_started", "superstep_completed", "checkpoint_saved")
 _EXECUTOR_STATE = "_executor_state"
 
 
@@ -112,7 +113,7 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
     ]
     own = whole.get(_EXECUTOR_STATE)
     if own:
-        entries.append(Entry("executors", own, "their own"))
+        entries.append(Entry("state of executors", own))
     where = _where(model)
     title = f"Shared state {where}" if entries else f"No shared state {where}"
     return Content(title, ValueTree(entries, staged=_staged_values(model)))
@@ -171,9 +172,12 @@ def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Conten
 
 
 def _event_entry(event: WorkflowEvent[Any]) -> Entry:
-    parts = (event.seq, event.type, event.iteration, event.state)
     value = event.data if event.data is not None else event.details
-    name = " ".join(str(part) for part in parts if part is not None)
+    if event.state is not None:
+        value = state_text(event.state)
+    elif event.type in _BOUNDARIES:  # what else they record is in the other tabs
+        value = f"superstep {event.superstep if event.iteration is None else event.iteration}"
+    name = " ".join(str(part) for part in (event.seq, event.type.replace("_", " ")) if part is not None)
     return Entry(name, "" if value is None else value, event.source_id or "")
 
 
@@ -203,8 +207,8 @@ def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
     title, rows = _difference(model, difference)
     if not model.edits:
         return Content(title, changes=(("", rows),) if rows else ())
-    staged = f"{count_text(len(model.edits), 'edit')} staged, not applied yet"
-    return Content(staged, changes=(("", edit_rows(model.edits)), (title, rows)))
+    edits = f"{count_text(len(model.edits), 'edit')}, not applied yet"
+    return Content(edits, changes=(("", edit_rows(model.edits)), (title, rows)))
 
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
