@@ -108,6 +108,15 @@ STEPPER_SCENES = (
         press=("See output",),
     ),
     Scene(
+        "stepper-asks-table",
+        "import pandas as pd\nfrom agentbench import WorkflowBuilder, WorkflowContext, executor\n"
+        "@executor\nasync def report(topic: str, ctx: WorkflowContext[object, object]) -> None:\n"
+        "    table = pd.DataFrame({name: range(40) for name in ('topic', 'papers', 'authors', 'cited')})\n"
+        "    await ctx.request_info({'prompt': 'Publish this table?', 'table': table}, Approval)\n"
+        "panel = stepper(WorkflowBuilder(start_executor=report, name='report').build(), 'cats')\n"
+        "display(panel)\npanel.run()",
+    ),
+    Scene(
         "stepper-closed",
         "import ipywidgets\npanel = stepper(build(), 'cats')\nclose = ipywidgets.Button(description='Close it')\n"
         "close.on_click(lambda _: panel.close())\ndisplay(panel, close)\npanel.step()",

@@ -248,9 +248,8 @@ for run in runs:
 box = inbox(*runs)
 box
 """
-    lab.write(
-        "inbox", [flow, "import asyncio\nwhile len(box) > 3:\n    await asyncio.sleep(0.05)\nawait runs[0].result()"]
-    )
+    wait = "import asyncio\nwhile 'And why?' not in box.text:\n    await asyncio.sleep(0.05)"
+    lab.write("inbox", [flow, wait])
     shown = open_notebook("inbox", height=1900)
     shown.run_all(finished=False)
     forms = shown.panel.locator(".abi .abf")

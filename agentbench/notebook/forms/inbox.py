@@ -34,7 +34,7 @@ def inbox(*runs: Any) -> "Inbox":
     Example:
         box = inbox(first, second)
         box  # the forms
-        box.respond(box.requests[0], True)
+        box.respond(box.requests[0], Approval(True))  # or whatever its response type is
     """
     made = Inbox()
     for run in runs:
@@ -86,7 +86,7 @@ class Inbox:
         box = inbox(first, second)
         for entry in box:
             print(entry.run, entry.question.prompt)
-        box.respond(box.requests[0], True)
+        box.respond(box.requests[0], Approval(True))  # or whatever its response type is
     """
 
     def __init__(self) -> None:
@@ -177,11 +177,12 @@ class Inbox:
             for entry in self._entries:
                 if entry not in entries:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
-            if all(entry in self._entries for entry in entries):
-                return
-            # Requests without a time stay in the order in which they were found.
-            self._entries = sorted(entries, key=lambda entry: entry.asked_ns or 0)
-        self._display()
+            if any(entry not in self._entries for entry in entries):
+                # Requests without a time stay in the order in which they were found.
+                self._entries = sorted(entries, key=lambda entry: entry.asked_ns or 0)
+            # Inside the lock: the engine, the kernel and messages of the page come here from threads of their own.
+            if self._box is not None and self._entries:
+                self._box.children = [entry.form.widget for entry in self._entries]
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -192,23 +193,17 @@ class Inbox:
         Raises:
             WidgetsUnavailable: If ipywidgets or anywidget is missing.
         """
-        self.refresh()
-        if self._box is None:
-            try:
-                import ipywidgets
-            except ModuleNotFoundError as error:
-                instead = "inbox.text says how to answer by code"
-                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._box = ipywidgets.VBox([ipywidgets.HTML(_EMPTY)])
-            self._box.add_class("abi")
-            self._display()
-        return self._box
-
-    def _display(self) -> None:
-        """Display the forms, if the inbox is on a page; those that are displayed already stay as they are."""
-        widgets = tuple(entry.form.widget for entry in self._entries) if self._box is not None else ()
-        if widgets and widgets != self._box.children:
-            self._box.children = widgets
+        try:
+            import ipywidgets
+        except ModuleNotFoundError as error:
+            instead = "inbox.text says how to answer by code"
+            raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+        with self._lock:
+            if self._box is None:
+                self._box = ipywidgets.VBox([ipywidgets.HTML(_EMPTY)])
+                self._box.add_class("abi")
+            self.refresh()
+            return self._box
 
     @property
     def text(self) -> str:

@@ -64,7 +64,7 @@ class Stepper:
         report = panel.step()  # one superstep
         panel.run()  # to the end, a breakpoint or a request
         if panel.pending:
-            panel.respond(panel.pending[0], True)
+            panel.respond(panel.pending[0], Approval(True))  # or whatever its response type is
         panel.back()  # display the checkpoint before; step() goes on from there as a new run
     """
 

@@ -18,7 +18,7 @@ function makeForm({ content, ...first }, post, view) {
   if (content.origin) root.append(origin);
   const scroller = node("div", { class: "abf-scroll" });
   scroller.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
-  const shown = node("div", { class: "abf-displays" });
+  const shown = node("div", { class: "abf-displays", role: "group", "aria-label": "What is asked about", tabindex: content.displays.length ? "0" : null });
   scroller.append(shown);
   if (content.deadlineText) scroller.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
 
@@ -181,7 +181,7 @@ function makeForm({ content, ...first }, post, view) {
     display: () => {
       for (const [name, media, data] of content.displays) {
         const what = displayOf(name || "Context", media, data, root);
-        if (media === "text/html") what.style.height = `${Math.min(16, 2 + 1.6 * (data.match(/<(tr|br|p|li)\b/g) ?? []).length)}em`;
+        if (media === "text/html") what.style.height = `${Math.min(12, 2 + 1.6 * (data.match(/<(tr|br|p|li)\b/g) ?? []).length)}em`;
         if (name) shown.append(node("div", { class: "abf-label" }, name));
         shown.append(what);
       }
