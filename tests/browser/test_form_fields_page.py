@@ -246,10 +246,12 @@ runs = [WorkflowBuilder(start_executor=Review("review"), name=name).build().star
 for run in runs:
     await run.result()
 box = inbox(*runs)
+number = box.requests[1].form
 box
 """
-    wait = "import asyncio\nwhile 'And why?' not in box.text:\n    await asyncio.sleep(0.05)"
-    lab.write("inbox", [flow, wait])
+    # A form that is still sending is not open any more, but its run knows no answer yet.
+    taken = "import asyncio\nwhile number.state != 'answered':\n    await asyncio.sleep(0.05)\nawait runs[0].result()"
+    lab.write("inbox", [flow, taken])
     shown = open_notebook("inbox", height=1900)
     shown.run_all(finished=False)
     forms = shown.panel.locator(".abi .abf")
