@@ -17,7 +17,7 @@ from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.orchestrations.agent_node import AgentNode, request_id_of
+from agentbench.orchestrations.agent_node import AgentNode
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -192,7 +192,7 @@ class AgentExecutor(AgentNode):
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: AgentNodeContext) -> None:
         """Take the answer to a request of the agent; after the last one the agent goes on."""
-        answers = self._add_answer(request_id_of(request), answer)
+        answers = self._add_answer(request, answer)
         if answers is not None:
             await self._take_turn([answers], ctx, before=self._full_conversation)
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("agentbench")
 
+#: What answers a request of the agent, by its type.
+_ANSWER_TYPES = {"function_approval_request": "function_approval_response", "function_call": "function_result"}
+
 OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
 
 
@@ -112,8 +115,13 @@ class AgentNode(Executor):
         requests.update(_by_id(response.user_input_requests))
         return AgentReply(response, requests)
 
-    def _add_answer(self, request_id: str, answer: Content) -> Message | None:
+    def _add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the answer to a request; return the message of all answers, once this is the last one."""
+        request_id = request_id_of(request)
+        expected = _ANSWER_TYPES.get(request.type, answer.type)
+        if (answer.type, request_id_of(answer)) != (expected, request_id):
+            msg = f"{answer!r} does not answer request {request_id!r} of {self.id!r}. {request.answer_hint}"
+            raise ValueError(msg)
         pending = {key: request for key, request in self._pending.items() if key != request_id}
         answers = [*self._answers, answer]
         if pending:

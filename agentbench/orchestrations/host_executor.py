@@ -140,22 +140,20 @@ class AgentHostExecutor(AgentNode):
     @handler
     async def from_answer(self, answer: Content, ctx: HostContext) -> None:
         """Take the answer to a request that was sent on as a message."""
-        if request_id_of(answer) in self._pending:
-            await self._take_answer(request_id_of(answer), answer, ctx)
+        request = self._pending.get(request_id_of(answer))
+        if request is not None:
+            await self.from_user_input(request, answer, ctx)
         else:
             logger.warning("Agent node %r got %r, which answers none of its requests; ignored.", self.id, answer)
 
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:
-        """Take the answer to a request of the workflow."""
-        await self._take_answer(request_id_of(request), answer, ctx)
-
-    # ---- one turn --------------------------------------------------------------------------------
-
-    async def _take_answer(self, request_id: str, answer: Content, ctx: HostContext) -> None:
-        answers = self._add_answer(request_id, answer)
+        """Take the answer to a request of the agent."""
+        answers = self._add_answer(request, answer)
         if answers is not None:
             await self._run_turn(self._token or TurnToken(), [answers, *self._cache], ctx)
+
+    # ---- one turn --------------------------------------------------------------------------------
 
     async def _run_turn(self, token: TurnToken, messages: list[Message], ctx: HostContext) -> None:
         """Run the agent, then send everything and the token on, or raise what has to be answered before."""

@@ -355,6 +355,15 @@ class Content(ContentRecord):
             raw_representation=self.raw_representation,
         )
 
+    @property
+    def answer_hint(self) -> str:
+        """How this request is answered, for error messages; empty for contents that request nothing."""
+        if self.type == "function_approval_request":
+            return "Answer with request.data.to_function_approval_response(True), or with False."
+        if self.type == "function_call":
+            return f"Answer with Content.from_function_result({self.call_id!r}, result=...)."
+        return ""
+
     def __add__(self, other: object) -> Self:
         """Join with a content that continues this one, as in a stream; a `ContentError` if it does not."""
         if not isinstance(other, Content):

@@ -362,8 +362,8 @@ def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: 
             msg = (
                 f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
                 f"({type(value).__name__}); expected {type_name(request.response_type)}{f': {why}' if why else ''}. "
-                "The request stays open."
+                f"The request stays open. {getattr(request.data, 'answer_hint', '')}"
             )
-            raise ValueError(msg)
+            raise ValueError(msg.rstrip())
         checked[request_id] = value
     return checked
