@@ -110,17 +110,14 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
     ids = {node.id for node in nodes} | inside
     hidden = tuple(executor for node in shape.nodes if node.id not in ids for executor in node.members or (node.id,))
     named = ", ".join(shape.name_of[each] for each in centre[:3]) + (", …" if len(centre) > 3 else "")
-    note = (
-        f"{len(hidden):,} executors are hidden: the picture has only those within {RADIUS} edges of {named}. "
-        "All are listed in .table."
-    )
+    note = f"{len(hidden):,} executors are hidden: the picture has only those within {RADIUS} edges of {named}."
     return replace(
         shape,
         nodes=nodes,
         edges=tuple(edge for edge in shape.edges if edge.source in ids and edge.target in ids),
         frames=tuple(frame for frame in shape.frames if any(node.frame == frame.id for node in nodes)),
         hidden=hidden,
-        note=f"{shape.note} {note}".lstrip(),
+        note=f"{shape.note} {note} All are listed in .table.".lstrip(),
     )
 
 
@@ -150,8 +147,7 @@ def _merge_edges(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tu
     """Return the edges between groups: one for each pair, with a label if all its edges have the same one."""
     merged: dict[tuple[str, str], ShapeEdge] = {}
     for edge in edges:
-        source = holder[edge.source].id if edge.source in holder else edge.source
-        target = holder[edge.target].id if edge.target in holder else edge.target
+        source, target = (holder[end].id if end in holder else end for end in (edge.source, edge.target))
         other = merged.get((source, target))
         label = edge.label if other is None or other.label == edge.label else ""
         merged[source, target] = replace(edge, source=source, target=target, label=label)

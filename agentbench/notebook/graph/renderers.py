@@ -53,10 +53,6 @@ def render_svg(
     """Draw a graph as SVG: the `dot` text with a program, or with `draw`, the built-in renderer.
 
     Returns the picture, and the error of the program if the built-in renderer drew in its place.
-
-    Raises:
-        RendererUnavailable: The named renderer is not installed.
-        RenderFailed: The named renderer failed or took too long.
     """
     named = _named(renderer)
     chosen = find_renderer(named) if named else automatic()
@@ -72,23 +68,15 @@ def render_svg(
 
 
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
-    """Turn DOT text into an `svg`, `png` or `pdf` with a program, or take it from the cache.
-
-    By default with the configured renderer, else with the first one that writes the format.
-
-    Raises:
-        RendererUnavailable: The named renderer is not installed.
-        RenderFailed: It failed, took too long or does not write this format, or no renderer that does is installed.
-    """
+    """Turn DOT text into an `svg`, `png` or `pdf`: with the configured program, else the first that writes it."""
     named = _named(renderer)
     found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
     for each in found:
         if each.program is not None and output_format in _FORMATS[each.name]:
             return _render(each, dot, output_format)
-    able = [package for name, package in _PACKAGE.items() if output_format in _FORMATS[name]]
-    hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
-    reason = f"it writes {' and '.join(_FORMATS[found[0].name])}, not {output_format!r}; {hint}. Or save as svg"
-    raise RenderFailed(found[0].name, reason)
+    able = " or ".join(package for name, package in _PACKAGE.items() if output_format in _FORMATS[name])
+    reason = f"it writes {' and '.join(_FORMATS[found[0].name])}, not {output_format!r}; {output_format} needs {able}"
+    raise RenderFailed(found[0].name, f"{reason}. Or save as svg")
 
 
 def _named(renderer: str | None) -> str | None:
@@ -96,12 +84,7 @@ def _named(renderer: str | None) -> str | None:
 
 
 def find_renderer(name: str) -> Renderer:
-    """Return a renderer by name.
-
-    Raises:
-        RendererUnavailable: The renderer is not installed.
-        ValueError: There is no renderer of this name.
-    """
+    """Return a renderer by name; `RendererUnavailable` if it is not installed, `ValueError` if there is none."""
     if name not in _FORMATS:
         msg = f"There is no renderer {name!r}. Use one of {', '.join(map(repr, _FORMATS))}."
         raise ValueError(msg)
@@ -141,12 +124,11 @@ def _look_for(name: str) -> Renderer | None:
 
 def _pure_program() -> str | None:
     """Beside this interpreter, then by the package's own file list, then on the PATH: a venv need not be activated."""
-    name = "graphviz-pure.exe" if os.name == "nt" else "graphviz-pure"
-    places = [Path(sysconfig.get_path("scripts")) / name]
+    folders = [sysconfig.get_path("scripts")]
     with contextlib.suppress(metadata.PackageNotFoundError):
         listed = metadata.distribution("graphviz-pure").files or ()
-        places += [Path(str(file.locate())) for file in listed if file.name == name]
-    return next((str(place) for place in places if place.is_file()), shutil.which("graphviz-pure"))
+        folders += [str(Path(str(file.locate())).parent) for file in listed if file.stem == "graphviz-pure"]
+    return shutil.which("graphviz-pure", path=os.pathsep.join(folders)) or shutil.which("graphviz-pure")
 
 
 @functools.lru_cache(maxsize=64)

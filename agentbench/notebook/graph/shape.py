@@ -4,7 +4,7 @@ Read from public members only, so that anything with `executors` and `edge_group
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -116,12 +116,12 @@ class GraphShape:
     @cached_property
     def name_of(self) -> dict[str, str]:
         """Names of nodes and frames by their ids."""
-        return {node.id: node.name for node in (*self.nodes, *self.frames)}
+        return {node.id: node.name for node in self.node_of.values()}
 
     @cached_property
     def holder_of(self) -> dict[str, str]:
         """Id of the node of an executor: its own, or that of the group it is folded into."""
-        return {each: node.id for node in (*self.nodes, *self.frames) for each in (node.id, *node.members)}
+        return {each: node.id for node in self.node_of.values() for each in (node.id, *node.members)}
 
     @cached_property
     def largest_fan(self) -> int:
@@ -146,11 +146,7 @@ class GraphShape:
 
 
 def find_workflow(source: object) -> Any:
-    """Return the workflow in `source`: itself, or its `workflow` (a run, a compiled graph, a stepper).
-
-    Raises:
-        TypeError: There is none.
-    """
+    """Return the workflow in `source`: itself, or its `workflow` (a run, a compiled graph, a stepper)."""
     for candidate in (source, getattr(source, "workflow", None)):
         if hasattr(candidate, "edge_groups"):
             return candidate
@@ -163,15 +159,12 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     """Read the graph of a workflow, or of something with a `workflow`; a shape is returned as it is.
 
     `expand` are the ids of sub-workflow nodes to open (`outer/inner` for nested ones), or `True` for all.
-
-    Raises:
-        TypeError: `source` holds no graph.
     """
     if isinstance(source, GraphShape):
         return source
     workflow = find_workflow(source)
     reader = _Reader(expand)
-    reader.read(workflow, prefix="", frame=None)
+    reader.read(workflow)
     # Workflows without a name have a generated one with a random id, which would differ in every picture.
     name = "workflow" if workflow.name.startswith("WorkflowBuilder-") else workflow.name
     nodes, edges, frames = tuple(reader.nodes), tuple(reader.edges.values()), tuple(reader.frames)
@@ -244,12 +237,15 @@ class _Reader:
         self.frames: list[ShapeNode] = []
         self.edges: dict[tuple[str, str], ShapeEdge] = {}
 
-    def read(self, workflow: Any, *, prefix: str, frame: str | None, depth: int = 0) -> None:
+    def read(self, workflow: Any, *, frame: str | None = None, depth: int = 0) -> None:
+        prefix = "" if frame is None else f"{frame}/"
         starts = workflow.start_executor_ids
-        edges = [edge for group in workflow.edge_groups for edge in _edges_of(group)]
-        back = back_edges(workflow.executors, [(edge.source_id, edge.target_id) for edge, _, _ in edges], first=starts)
-        for edge, kind, label in edges:
+        groups = (group for group in workflow.edge_groups if not isinstance(group, InternalEdgeGroup))
+        edges = [(group, edge) for group in groups for edge in group.edges]
+        back = back_edges(workflow.executors, [(edge.source_id, edge.target_id) for _, edge in edges], first=starts)
+        for group, edge in edges:
             source, target = prefix + edge.source_id, prefix + edge.target_id
+            kind, label = _kind_and_label(group, edge)
             kind = "loop" if (edge.source_id, edge.target_id) in back else kind
             self.edges.setdefault((source, target), ShapeEdge(source=source, target=target, kind=kind, label=label))
         outputs = {each.id for each in workflow.get_output_executors() if each.workflow_output_types}
@@ -270,29 +266,20 @@ class _Reader:
             is_open = self.expand if isinstance(self.expand, bool) else node.id in self.expand
             if facts["subworkflow"] and is_open and depth < _DEEPEST:
                 self.frames.append(node)
-                self.read(executor.workflow, prefix=f"{node.id}/", frame=node.id, depth=depth + 1)
+                self.read(executor.workflow, frame=node.id, depth=depth + 1)
             else:
                 self.nodes.append(node)
 
 
-def _edges_of(group: EdgeGroup) -> Iterator[tuple[Any, EdgeKind, str]]:
-    """Yield the edges of a group, each with its kind and label."""
-    for edge in () if isinstance(group, InternalEdgeGroup) else group.edges:
-        if isinstance(group, SwitchCaseEdgeGroup):
-            yield (
-                edge,
-                "switch",
-                " or ".join(_case_label(case) for case in group.cases if case.target_id == edge.target_id),
-            )
-        elif isinstance(group, FanOutEdgeGroup):
-            name = group.selection_func_name
-            yield edge, "fan_out", f"by {_function_name(name)}" if name else ""
-        elif isinstance(group, FanInEdgeGroup):
-            yield edge, "fan_in", ""
-        elif edge.has_condition or edge.condition_name:
-            yield edge, "conditional", _case_label(edge)
-        else:
-            yield edge, "direct", ""
+def _kind_and_label(group: EdgeGroup, edge: Any) -> tuple[EdgeKind, str]:
+    if isinstance(group, SwitchCaseEdgeGroup):
+        return "switch", " or ".join(_case_label(case) for case in group.cases if case.target_id == edge.target_id)
+    if isinstance(group, FanOutEdgeGroup):
+        name = group.selection_func_name
+        return "fan_out", f"by {_function_name(name)}" if name else ""
+    if isinstance(group, FanInEdgeGroup):
+        return "fan_in", ""
+    return ("conditional", _case_label(edge)) if edge.has_condition or edge.condition_name else ("direct", "")
 
 
 def _case_label(case: Any) -> str:

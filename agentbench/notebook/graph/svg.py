@@ -52,11 +52,7 @@ Bounds = tuple[float, float, float, float]
 
 
 def clean_svg(data: bytes, renderer: str) -> bytes:
-    """Return an SVG with nothing in it but shapes and text, sized in pixels.
-
-    Raises:
-        RenderFailed: `data` is no SVG.
-    """
+    """Return an SVG with nothing in it but shapes and text, sized in pixels; `RenderFailed` for other data."""
     if b"<!ENTITY" in data:
         raise RenderFailed(renderer, "its SVG declares entities")
     try:

@@ -27,22 +27,20 @@ def shape_text(
     States are by executor id; `note` is one more remark for the end, beside the shape's own.
     """
     states = states or {}
-    n_nodes, n_edges = len(shape.nodes) + len(shape.frames), len(shape.edges)
-    name = esc(shape.name, into="line", limit=_NAME_LIMIT)
-    lines = [f"{name}: {count_text(n_nodes, 'node')}, {count_text(n_edges, 'edge')}"]
     outgoing: dict[str, list[ShapeEdge]] = {}
     for edge in shape.edges:
         outgoing.setdefault(edge.source, []).append(edge)
-    names = {node.id: _name(node) for node in (*shape.nodes, *shape.frames)}
+    names = {node.id: _name(node) for node in shape.node_of.values()}
+    name = esc(shape.name, into="line", limit=_NAME_LIMIT)
+    lines = [f"{name}: {count_text(len(names), 'node')}, {count_text(len(shape.edges), 'edge')}"]
     listed = _in_frames(shape)
     notes = [esc(each, into="line") for each in (shape.note, note) if each]
     room = max_lines - 1 - len(notes)
     if len(listed) > room:
         notes.insert(0, f"… {count_text(len(listed) - room + 1, 'more node')}, not listed here")
         listed = _most_wanted(listed, states, room - 1)
-    lines += [
-        "  " * depth + _line(node, outgoing.get(node.id, []), names, states.get(node.id)) for node, depth in listed
-    ]
+    for node, depth in listed:
+        lines.append("  " * depth + _line(node, outgoing.get(node.id, []), names, states.get(node.id, "idle")))
     return "\n".join(lines + notes)
 
 
@@ -96,26 +94,21 @@ def _name(node: ShapeNode) -> str:
     return f"{esc(stem, into='line', limit=_NAME_LIMIT)} (x{count})"
 
 
-def _line(node: ShapeNode, outgoing: list[ShapeEdge], names: Mapping[str, str], state: str | None) -> str:
+def _line(node: ShapeNode, outgoing: list[ShapeEdge], names: Mapping[str, str], state: str) -> str:
     text = names[node.id]
-    words = ", ".join(KIND_WORDS[kind] for kind in node.kinds if kind != "group")
-    if words:
+    if words := ", ".join(KIND_WORDS[kind] for kind in node.kinds if kind != "group"):
         text += f" ({words})"
-    if state not in (None, "idle"):
+    if state != "idle":
         text += f" [{state}]"
-    if not outgoing:
-        return text
-    targets = [_target(edge, names) for edge in outgoing[:_TARGET_LIMIT]]
+    targets = [_target(edge, names[edge.target]) for edge in outgoing[:_TARGET_LIMIT]]
     if len(outgoing) > _TARGET_LIMIT:
         targets.append(f"… {len(outgoing) - _TARGET_LIMIT} more")
-    return f"{text} -> {', '.join(targets)}"
+    return f"{text} -> {', '.join(targets)}" if targets else text
 
 
-def _target(edge: ShapeEdge, names: Mapping[str, str]) -> str:
-    name = names.get(edge.target) or esc(edge.target, into="line", limit=_NAME_LIMIT)
-    remark = esc(edge.label, into="line", limit=_NAME_LIMIT)
-    if edge.kind == "loop":
-        remark = f"loop {remark}".rstrip()
+def _target(edge: ShapeEdge, name: str) -> str:
+    label = esc(edge.label, into="line", limit=_NAME_LIMIT)
+    remark = f"loop {label}".rstrip() if edge.kind == "loop" else label
     return f"{name} [{remark}]" if remark else name
 
 
@@ -125,12 +118,9 @@ def _mermaid_label(text: str) -> str:
 
 
 def _mermaid_shape(node: ShapeNode) -> str:
-    label = _mermaid_label(node.name)
-    if "hitl" in node.kinds:
-        return f'{{{{"{label}"}}}}'
-    if "subworkflow" in node.kinds:
-        return f'[("{label}")]'
-    return f'(["{label}"])' if "start" in node.kinds else f'["{label}"]'
+    brackets = {"hitl": ("{{", "}}"), "subworkflow": ("[(", ")]"), "start": ("([", "])")}
+    before, behind = next((brackets[kind] for kind in brackets if kind in node.kinds), ("[", "]"))
+    return f'{before}"{_mermaid_label(node.name)}"{behind}'
 
 
 def _mermaid_arrow(edge: ShapeEdge) -> str:

@@ -94,7 +94,7 @@ class GraphView:
     @cached_property
     def table(self) -> str:
         """All nodes before folding, one a line, however many."""
-        return shape_text(self.whole, self.states, max_lines=len(self.whole.nodes) + len(self.whole.frames) + 3)
+        return shape_text(self.whole, self.states, max_lines=len(self.whole.node_of) + 3)
 
     @cached_property
     def mermaid(self) -> str:
@@ -252,14 +252,8 @@ def busy_executors(states: Mapping[Any, str]) -> list[str]:
 def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
     """Turn the engine's own drawing of a workflow, DOT text, into `svg`, `png` or `pdf`.
 
-    Where no program for DOT is there, or where it fails, the workflow is drawn as SVG, with its states by executor id.
-
-    Raises:
-        RendererUnavailable: The configured renderer is not installed.
-        RenderFailed: It failed, or none that is there writes this format.
-
-    Warns:
-        RuntimeWarning: If the renderer failed and the built-in one drew instead.
+    Where no program for DOT is there, or with a warning where it fails, the workflow is drawn as SVG, with its states
+    by executor id.
     """
     if format != "svg":
         return render_dot(dot, format)
