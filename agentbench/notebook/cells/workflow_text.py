@@ -65,8 +65,7 @@ class Arrow:
 def parse_workflow(text: str) -> tuple[Arrow, ...]:
     """Read the text form of a graph: an arrow for each in the text, in their order.
 
-    Raises:
-        WorkflowTextError: A line is not of this form; the error has its position, and what was expected.
+    `WorkflowTextError` for another text has its position, and what was expected.
     """
     lines = text.splitlines()
     arrows: list[Arrow] = []
@@ -104,8 +103,7 @@ class _Line:
         sources = self._names()
         if len(sources) == 1 and not self._next.text:
             yield Arrow(sources)
-            return
-        while True:
+        while self._next.text or len(sources) > 1:
             sign = self._next
             if self._take("->"):
                 arrow = self._single(sources, sign)

@@ -108,12 +108,7 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 
 
 def agentbench_magic(line: str, variables: Variables) -> Any:
-    """Run the command in a line, such as `draw wf`; an empty line prints the commands.
-
-    Raises:
-        MagicUsageError: The command is unknown (the message lists the commands), or there is no such variable.
-        Exception: What the command raises.
-    """
+    """Run the command in a line, such as `draw wf`; an empty line prints the commands."""
     name, *words = _words(line) or [""]
     if not name:
         print(_USAGE)  # noqa: T201 - a command prints
@@ -186,7 +181,7 @@ def completions(line: str, variables: Variables) -> list[str]:
         return list(_COMMANDS)
     if words[0] == "set":
         key, sign, _ = words[-1].partition("=")
-        return settings.choices_of(key) if sign else [f"{name}=" for name in settings.names()]
+        return settings.choices_of(key) if sign else [f"{name}=" for name in vars(settings.current())]
     from agentbench.notebook.stepping.stepper import Stepper
     from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
     from agentbench.workflows.run.run import WorkflowRun
@@ -201,12 +196,7 @@ def completions(line: str, variables: Variables) -> list[str]:
 
 
 def executor_magic(line: str, cell: str, variables: Variables) -> Definition:
-    """Make an executor of the function in a cell; the line has `id=`, `in=` and `out=`, each once or not at all.
-
-    Raises:
-        MagicUsageError: The line has something else.
-        Exception: What `define_executor` raises.
-    """
+    """Make an executor of the function in a cell; the line has `id=`, `in=` and `out=`, each once or not at all."""
     from agentbench.notebook.cells.executor_cell import define_executor
 
     arguments: dict[str, str] = {}
@@ -222,12 +212,7 @@ def executor_magic(line: str, cell: str, variables: Variables) -> Definition:
 
 
 def workflow_magic(line: str, cell: str, variables: Variables) -> Workflow:
-    """Make a workflow of the text in a cell, and put it into the variable that the line names.
-
-    Raises:
-        MagicUsageError: The line is no name.
-        Exception: What `define_workflow` raises; the variable stays as it was.
-    """
+    """Make a workflow of the text in a cell, and put it into the variable that the line names."""
     from agentbench.notebook.cells.workflow_cell import define_workflow
 
     name = line.strip()

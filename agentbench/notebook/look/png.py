@@ -37,12 +37,7 @@ def small_png(svg: str) -> bytes | None:
 
 @functools.lru_cache(maxsize=32)  # the same picture is shown in many cells
 def svg_to_png(svg: str, scale: float) -> bytes:
-    """Return one of our pictures as PNG, in the colours of its own theme.
-
-    Raises:
-        MissingExtraError: resvg is not installed.
-        ValueError: The picture cannot be drawn, for example at this scale.
-    """
+    """Return one of our pictures as PNG, in the colours of its own theme; `ValueError` for an impossible scale."""
     resvg = require("resvg_py", extra="notebook", purpose="write a PNG")
     matplotlib = importlib.util.find_spec("matplotlib")  # brings a font, so that pictures are the same everywhere
     fonts = Path(str(matplotlib.origin)).parent / "mpl-data" / "fonts" / "ttf" if matplotlib else None

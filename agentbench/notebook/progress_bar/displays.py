@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
@@ -17,16 +17,6 @@ __all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]
 
 _LINE_EVERY_S = 5.0
 _TURN_S = 2.4  # how long the bar of an unknown total takes from end to end
-
-
-class Display(Protocol):
-    """Where progress is drawn."""
-
-    def draw(self, state: ProgressState) -> None:
-        """Display how far it is."""
-
-    def close(self, last_words: str) -> bool:
-        """Remove the display; `True` if the last words took its place."""
 
 
 def progress_html(state: ProgressState, name: str) -> Markup:
@@ -150,3 +140,7 @@ class Lines:
     def close(self, last_words: str) -> bool:
         """Do nothing: the lines stay."""
         return False
+
+
+Display = Widget | Bar | Lines
+"""Where progress is drawn; `close` is true if the last words took its place."""

@@ -40,14 +40,7 @@ class Price:
 
 
 def read_prices(prices: Any) -> dict[str, Price]:
-    """Return prices by model name in one form.
-
-    Args:
-        prices: By model name as in the events: `Price`, or two or three numbers for one. `None` for no prices.
-
-    Raises:
-        ValueError: The prices have another form; the message names the model.
-    """
+    """Return prices by model name in one form: each was a `Price`, or two or three numbers for one."""
     if not isinstance(prices, Mapping | None):
         msg = f"prices is {prices!r}; expected a mapping of model names to {_FORMS}."
         raise ValueError(msg)

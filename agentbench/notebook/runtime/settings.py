@@ -16,7 +16,7 @@ from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock,
 from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.runtime.prices import Price, read_prices
 
-__all__ = ["Settings", "Theme", "choices_of", "configure", "current", "from_environment", "names", "parse_setting"]
+__all__ = ["Settings", "Theme", "choices_of", "configure", "current", "from_environment", "parse_setting"]
 
 RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]
@@ -93,11 +93,6 @@ def configure(**settings: Any) -> Settings:
     return _current
 
 
-def names() -> list[str]:
-    """The settings there are."""
-    return list(_TYPES)
-
-
 def choices_of(name: str) -> list[str]:
     """The values of a setting, as text; empty if there is no such setting or too many values to list."""
     if name == "renderer":
@@ -109,12 +104,11 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
     """Return the settings among environment variables, and what is wrong with the others, by name of the variable."""
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
-    for name in _TYPES:
+    for name in (name for name in _TYPES if name not in ("renderer", "prices")):
         variable = f"AGENTBENCH_{name.upper()}"
-        if name in ("renderer", "prices") or not variables.get(variable):
-            continue
         try:
-            found[name] = _validate(name, variables[variable], strict=False)
+            if text := variables.get(variable):
+                found[name] = _validate(name, text, strict=False)
         except ValueError as error:  # without the value, which may be a secret
             wrong[variable] = str(error)
     return found, wrong

@@ -20,16 +20,12 @@ LABEL_LIMIT = 32
 def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIMIT) -> str:
     r"""Return `value` as text that is inert in its target.
 
-    Control, bidirectional and invisible characters are replaced by their codes (`\u202e`); longer text is cut.
+    `value` is a string or anything whose `str()` is meant, with secrets masked; payloads go through `redact.preview`
+    first. Control, bidirectional and invisible characters are replaced by their codes (`\u202e`). More than `limit`
+    characters (`None`: all) are cut, marked by `…`, in previews with the number of omitted characters.
 
-    Args:
-        value: A string, or anything whose `str()` is meant. Secrets are masked. Payloads go through
-            `redact.preview` first.
-        into: `html` and `svg`: element text or a quoted attribute; line ends stay. `dot`: a quoted label, as the string
-            class that the `graphviz` package does not take for markup. `text`: plain text with its line ends. `line`:
-            plain text in one line.
-        limit: Most characters of `value`, `None` for all. A cut is marked by `…`, and in previews by the number of
-            omitted characters.
+    `html` and `svg` are element text or a quoted attribute, with line ends; `dot` is a quoted label, as the string
+    class that the `graphviz` package does not take for markup; `text` has line ends, `line` none.
     """
     if into == "text":
         return plain_text(value, limit)

@@ -32,11 +32,8 @@ def mask_secrets(value: object, *, key: object = None) -> object:
 
     Secret is what sits under a key or field whose name says so, and every object that hides itself behind
     `get_secret_value`. What holds no secret is returned itself, not a copy; containers that do are copied, and other
-    objects that do become their text. Values inside themselves, or 50 levels deep, become `…`.
-
-    Args:
-        value: Anything.
-        key: The name under which the value is stored, if it has one.
+    objects that do become their text. Values inside themselves, or 50 levels deep, become `…`. `key` is the name under
+    which the value itself is stored, if it has one.
     """
     if value is not None and is_secret_name(key):
         return MASK

@@ -63,9 +63,7 @@ class Level:
 class ValueTree:
     """Named values, as a tree. Methods raise `LookupError` for a path that leads nowhere.
 
-    Args:
-        entries: The first level.
-        staged: Values to show in place of those at these paths: edits that do not apply yet.
+    `staged` are values to show in place of those at these paths: edits that do not apply yet.
     """
 
     def __init__(self, entries: Sequence[Entry] = (), *, staged: Mapping[str, object] | None = None) -> None:
@@ -87,11 +85,9 @@ class ValueTree:
         below: Iterator[Entry] = iter(self.entries)
         found: Entry | None = None
         for place in path:
-            found = next(islice(below, place, None), None) if place >= 0 else None
-            if found is None:
-                break
-            below = self._below(found)
-        if found is None:
+            found = next(islice(below, max(place, 0), None), None)
+            below = iter(()) if found is None else self._below(found)
+        if found is None or min(path) < 0:
             msg = f"There is no row at {list(path)}."
             raise LookupError(msg)
         return found
@@ -155,9 +151,7 @@ def _children(entry: Entry) -> Iterator[Entry]:
         # The key itself is never masked; its name decides whether its value is.
         name = key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT)
         # Without a path where one could mean two places.
-        has_path = (
-            editable
-            and entry.path is not None
-            and (isinstance(key, int) or (isinstance(key, str) and key and "." not in key))
+        is_clear = isinstance(key, int) or (isinstance(key, str) and key and "." not in key)
+        yield Entry(
+            name, item, path=f"{entry.path}.{key}" if editable and entry.path is not None and is_clear else None
         )
-        yield Entry(name, item, path=f"{entry.path}.{key}" if has_path else None)

@@ -8,7 +8,7 @@ import pytest
 from agentbench import _clock
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.settings import Settings, configure, from_environment, names, parse_setting
+from agentbench.notebook.runtime.settings import Settings, configure, from_environment, parse_setting
 
 
 def test_a_wrong_value_changes_nothing():
@@ -47,7 +47,7 @@ def test_only_what_was_changed_is_in_the_short_form_and_everything_in_the_view()
     assert repr(Settings()) == "Settings()"
     shown = settings._repr_mimebundle_()
     lines = {line.split()[0]: line.split()[1:] for line in shown["text/plain"].splitlines()[2:]}
-    assert list(lines) == names()
+    assert list(lines) == list(vars(Settings()))
     assert lines["theme"] == ["dark", "changed"]
     assert lines["renderer"] == ["auto"]
     assert "dark" in shown["text/html"]

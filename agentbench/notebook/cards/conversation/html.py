@@ -16,13 +16,9 @@ _CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "n
 
 
 def conversation_html(turns: Sequence[Turn], *, facts: str = "", render: Render = "plain", hidden: int = 0) -> Markup:
-    """Return a conversation as one block of HTML with its own style: a row for each turn, facts below.
+    """Return a conversation as one block of HTML with its own style: a row for each turn, a line of facts below.
 
-    Args:
-        turns: The turns to display.
-        facts: One line: model, tokens, finish reason; may be empty.
-        render: How the texts of models are rendered; texts of users are always plain.
-        hidden: Number of earlier turns that are omitted.
+    `render` is for the texts of models, those of users are plain; `hidden` is the number of earlier turns.
     """
     return element(
         "div",
