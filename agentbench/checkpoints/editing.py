@@ -19,7 +19,7 @@ __all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "update
 _MESSAGE = re.compile(r"messages\[(0|[1-9][0-9]*)\](?:\.(.+))?", re.ASCII | re.DOTALL)
 
 
-@drawn_by("agentbench.notebook.cards.diff:edit_bundle")
+@drawn_by("agentbench.notebook.history.changes:edit_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class Edit(Displayable):
     """One staged change of a value, made by `Stepper.edit`.
@@ -54,7 +54,7 @@ class Edit(Displayable):
         return f"Edit({str(self.change)[2:]})"
 
 
-@drawn_by("agentbench.notebook.cards.diff:edits_bundle")
+@drawn_by("agentbench.notebook.history.changes:edits_bundle")
 class StagedEdits(list[Edit], Displayable):
     """Edits in the order in which they are applied; shows itself as a diff."""
 

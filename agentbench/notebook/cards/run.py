@@ -1,4 +1,4 @@
-"""A workflow, a run, its result and the report of a superstep in a cell. Displaying reads; it never runs anything."""
+"""Workflows, runs, results, reports of supersteps and events in a cell. Displaying reads; it never runs anything."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,8 +17,9 @@ from agentbench.notebook.history.step_rows import (
 )
 from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.text.phrases import count_text, state_text
+from agentbench.notebook.text.redact import line_preview
 
-__all__ = ["report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]
+__all__ = ["event_bundle", "report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]
 
 Bundle = dict[str, Any]
 
@@ -78,6 +79,27 @@ def report_bundle(report: Any) -> Bundle:
         facts.append(f"paused: {report.pause_reason}")
     tables = _run_tables(report.events, report.requests)
     return _page("StepReport", state_text(report.status), facts, tables).bundle()
+
+
+def event_bundle(event: Any) -> dict[str, Any]:
+    """The view of an event."""
+    facts: list[tuple[str, object]] = [
+        ("executor", event.source_id),
+        ("superstep", event.iteration if event.superstep is None else event.superstep),
+    ]
+    if event.state is not None:
+        facts.append(("state", state_text(event.state)))
+    if event.type == "request_info":
+        facts += [("request", event.request_id), ("answer type", request_rows([event])[0][-1])]
+    if event.details is not None:
+        facts += [("error", event.details.error_type), ("message", event.details.message)]
+    elif event.type == "executor_completed" and isinstance(event.data, list):
+        facts += [("result", line_preview(each, 400)) for each in event.data]
+    elif event.data is not None:
+        facts.append(("data", line_preview(event.data, 400)))
+    table = Table("Event", ("field", "value"), [fact for fact in facts if fact[1] not in (None, "")])
+    look = "failed" if event.type in ("failed", "executor_failed") else "idle"
+    return Page("WorkflowEvent", state=str(event.type), look=look, tables=[table]).bundle()
 
 
 def _page(title: str, state: str, facts: list[str], tables: list[Table], picture: Markup | None = None) -> Page:

@@ -4,7 +4,7 @@ Read from public members only, so that anything with `executors` and `edge_group
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -23,8 +23,8 @@ __all__ = [
     "ShapeNode",
     "back_edges",
     "find_workflow",
+    "path_lengths",
     "read_shape",
-    "running_order",
 ]
 
 NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group"]
@@ -124,6 +124,13 @@ class GraphShape:
         return {each: node.id for node in self.node_of.values() for each in (node.id, *node.members)}
 
     @cached_property
+    def levels(self) -> dict[str, int]:
+        """How far each node is from the start, in the order in which the graph runs; without loops and frames."""
+        nodes = dict.fromkeys(node.id for node in self.nodes)
+        edges = [(edge.source, edge.target) for edge in self.edges if edge.kind != "loop"]
+        return path_lengths(nodes, [ends for ends in edges if ends[0] in nodes and ends[1] in nodes])
+
+    @cached_property
     def largest_fan(self) -> int:
         """The most edges that leave or enter one node: the more, the wider the gap that they are drawn in."""
         ends = [Counter(edge.source for edge in self.edges), Counter(edge.target for edge in self.edges)]
@@ -201,31 +208,22 @@ def back_edges(
     return back
 
 
-def running_order(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the nodes in topological order, ties in their order; nodes of loops that nothing opens come last."""
+def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return the number of edges of the longest path to each node, in topological order; nodes of loops come last."""
     waiting = dict.fromkeys(nodes, 0)
     after: dict[str, list[str]] = {node: [] for node in waiting}
     for source, target in edges:
         after[source].append(target)
         waiting[target] += 1
+    lengths = dict.fromkeys(waiting, 0)
     order = [node for node, count in waiting.items() if not count]
     for node in order:  # grows while it is read
         for target in after[node]:
+            lengths[target] = max(lengths[target], lengths[node] + 1)
             waiting[target] -= 1
             if not waiting[target]:
                 order.append(target)
-    return order + [node for node, count in waiting.items() if count > 0]
-
-
-def path_lengths(nodes: Iterable[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Return the number of edges of the longest path to each node; `edges` hold no loop."""
-    before: dict[str, list[str]] = {}
-    for source, target in edges:
-        before.setdefault(target, []).append(source)
-    lengths: dict[str, int] = {}
-    for node in running_order(nodes, edges):
-        lengths[node] = max((lengths.get(each, 0) + 1 for each in before.get(node, ())), default=0)
-    return lengths
+    return {node: lengths[node] for node in (*order, *(node for node, count in waiting.items() if count))}
 
 
 class _Reader:

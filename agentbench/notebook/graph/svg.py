@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.graph.dot import PAUSE_SIGN
-from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, running_order
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import INK, PAUSE, STATES
 from agentbench.notebook.look.style import PALETTE, static_style
 from agentbench.notebook.look.svg import number, text_width
@@ -243,10 +243,7 @@ def _draw_pause(group: Element) -> None:
 
 def _sort(body: Element, shape: GraphShape) -> None:
     """Frames below edges below nodes, and nodes in the order in which the graph runs: so they are read and tabbed."""
-    places = {node.id for node in shape.nodes}
-    edges = [(edge.source, edge.target) for edge in shape.edges if edge.kind != "loop"]
-    nodes = running_order([node.id for node in shape.nodes], [ends for ends in edges if places.issuperset(ends)])
-    order = {shape.element_of[node_id]: rank for rank, node_id in enumerate(nodes)}
+    order = {shape.element_of[node_id]: place for place, node_id in enumerate(shape.levels)}
     body[:] = sorted(body, key=lambda each: ("cen".find(each.get("id", "")[:1]), order.get(each.get("id", ""), 0)))
 
 

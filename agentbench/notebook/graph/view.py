@@ -13,7 +13,7 @@ from agentbench.notebook.graph.builtin import draw_builtin
 from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.graph.folding import fit
 from agentbench.notebook.graph.renderers import render_dot, render_svg
-from agentbench.notebook.graph.shape import GraphShape, path_lengths, read_shape
+from agentbench.notebook.graph.shape import GraphShape, read_shape
 from agentbench.notebook.graph.svg import decorate_svg
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
@@ -270,13 +270,9 @@ def _require(what: str, value: str, known: Collection[str]) -> None:
         raise ValueError(msg)
 
 
-@functools.lru_cache(maxsize=16)
 def _is_long(shape: GraphShape) -> bool:
     """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
-    nodes = dict.fromkeys(node.id for node in shape.nodes)
-    edges = [(edge.source, edge.target) for edge in shape.edges if edge.kind != "loop"]
-    ranks = path_lengths(nodes, [ends for ends in edges if ends[0] in nodes and ends[1] in nodes])
     widths: dict[int, list[float]] = {}
     for node in shape.nodes:
-        widths.setdefault(ranks[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)
+        widths.setdefault(shape.levels[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)
     return WIDE_PX < sum(map(max, widths.values())) > max(map(sum, widths.values()), default=0)

@@ -105,11 +105,6 @@ class GraphPanel(anywidget.AnyWidget):
         return dict(self._states)
 
     @property
-    def text(self) -> str:
-        """The graph and its states as text."""
-        return self.snapshot().text
-
-    @property
     def table(self) -> str:
         """All nodes, those that are folded or hidden too, one a line with their states."""
         return self.snapshot().table

@@ -27,7 +27,9 @@ __all__ = [
     "counts",
     "diff_bundle",
     "diff_text",
+    "edit_bundle",
     "edit_rows",
+    "edits_bundle",
     "hides",
     "masked_path",
     "short_value",
@@ -185,6 +187,18 @@ def changes_html(changes: Sequence[CheckpointChange], title: str, *above: Markup
     style = element("style", Markup(read_static("views.css") + read_static("diff.css")))
     table = Table(title, ("", "path", "before", "after"), rows).html() if rows else None
     return str(element("div", style, *above, table, class_="ab_view ab_diff"))
+
+
+def edit_bundle(edit: Edit) -> dict[str, Any]:
+    """Return the views of a staged edit by media type."""
+    return {"text/plain": repr(edit), "text/html": changes_html([edit.change], "Staged edits")}
+
+
+def edits_bundle(edits: Sequence[Edit]) -> dict[str, Any]:
+    """Return the views of staged edits by media type: a row and a line of text for each."""
+    above = [] if len(edits) else [element("p", "No edits are staged.", class_="ab_head")]
+    html = changes_html([edit.change for edit in edits], "Staged edits", *above)
+    return {"text/plain": str(edits), "text/html": html}
 
 
 def _sides(diff: Any) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.text.escape import esc
 
-__all__ = ["Prose", "Render", "prose", "prose_blocks"]
+__all__ = ["Prose", "Render", "prose", "prose_blocks", "require_rendering"]
 
 Render = Literal["plain", "markdown"]
 
@@ -47,10 +47,15 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
     if not isinstance(value, str):
         msg = f"text is a {type(value).__name__}; expected a str. For other values: prose(str(value))."
         raise TypeError(msg)
+    require_rendering(render, limit)
+    return Prose(text, render, limit)
+
+
+def require_rendering(render: object, limit: int) -> None:
+    """Raise `ValueError` for arguments that `prose` and `transcript` do not take."""
     if render not in get_args(Render) or limit < 1:
         msg = f"render={render!r}, limit={limit!r}: expected one of {', '.join(get_args(Render))}, and 1 or more."
         raise ValueError(msg)
-    return Prose(text, render, limit)
 
 
 @dataclass(frozen=True, repr=False)

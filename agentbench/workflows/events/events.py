@@ -203,7 +203,7 @@ def _of_request(place: int, name: str, doc: str) -> Any:
     return property(read, doc=f"{doc} RuntimeError on other events.")
 
 
-@drawn_by("agentbench.notebook.cards.event:event_bundle")
+@drawn_by("agentbench.notebook.cards.run:event_bundle")
 class WorkflowEvent(Generic[DataT], Displayable):
     """One event of a run.
 

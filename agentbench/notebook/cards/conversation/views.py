@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.html import conversation_html
 from agentbench.notebook.cards.conversation.model import Turn, pending_requests, turns_of
 from agentbench.notebook.cards.conversation.text import text_lines
-from agentbench.notebook.look.prose import Render
+from agentbench.notebook.look.prose import Render, require_rendering
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 
@@ -57,12 +57,7 @@ def transcript(
         await agent.run("How much rain fell in Bergen?", session=session)
         transcript(session, render="markdown")
     """
-    if render not in get_args(Render):
-        message = f"render={render!r} is not possible. Choose one of {', '.join(get_args(Render))}."
-        raise ValueError(message)
-    if limit < 1:
-        message = f"limit={limit!r} is not possible. Expected 1 or more turns."
-        raise ValueError(message)
+    require_rendering(render, limit)
     return Transcript(tuple(_messages_of(conversation)), render, limit, respond=respond)
 
 
