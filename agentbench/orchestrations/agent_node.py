@@ -52,6 +52,7 @@ class AgentNode(Executor):
         id: Id of the node; by default the name of the agent, or the id that its author chose.
 
     Raises:
+        TypeError: What should be an agent is none.
         ValueError: There is neither an id, nor a name or an id of the agent.
     """
 
@@ -64,6 +65,12 @@ class AgentNode(Executor):
         session: AgentSession | None = None,
         id: str | None = None,  # noqa: A002 - the public name
     ) -> None:
+        if not hasattr(agent, "create_session"):
+            msg = (
+                f"{agent!r} is of type {type(agent).__name__}, not an agent. Expected an Agent, say, or what "
+                "as_agent(name=...) of a chat client or a workflow returns."
+            )
+            raise TypeError(msg)
         super().__init__(resolve_agent_id(agent) if id is None else id)
         self.agent = agent
         self.session = agent.create_session() if session is None else session

@@ -13,6 +13,7 @@ from agentbench import (
     AgentSession,
     Case,
     Default,
+    EchoChatClient,
     InMemoryCheckpointStorage,
     WorkflowBuilder,
     WorkflowExecutor,
@@ -64,6 +65,12 @@ def test_a_node_is_named_by_the_agents_name_or_by_an_id_that_someone_chose():
 def test_what_is_no_agent_is_refused(thing):
     with pytest.raises(TypeError, match="not a node"):
         WorkflowBuilder(thing)
+
+
+@pytest.mark.parametrize("thing", [EchoChatClient(), AgentExecutor(agent("a")), WorkflowBuilder(agent("a")).build()])
+def test_an_agent_node_refuses_what_is_no_agent(thing):
+    with pytest.raises(TypeError, match=r"not an agent\. Expected an Agent, say, or what as_agent"):
+        AgentExecutor(thing)
 
 
 def test_the_graph_of_agents_is_recognised_when_it_is_built_again():

@@ -41,15 +41,20 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
     factory = _find_factory(obj)
     if factory is not None:
         return factory(obj, agent_mode=agent_mode)
-    if isinstance(obj, type) and issubclass(obj, Executor):
-        hint = f"It is a class: pass an instance, such as {obj.__name__}(id=...)."
+    name = getattr(obj, "__name__", None)
+    if isinstance(obj, type):
+        hint = f"It is a class: pass an instance, such as {name}(...)."
     elif isinstance(obj, str):
         hint = "Pass the object itself; connect(), fan_out(), fan_in() and switch() also take the id of an added one."
-    elif callable(obj) and hasattr(obj, "__name__"):
-        hint = f"Make it a node with @executor, or FunctionExecutor({obj.__name__})."
+    elif hasattr(obj, "as_agent"):
+        hint = "What its as_agent(name=...) returns is a node."
+    elif hasattr(obj, "build"):
+        hint = "What its build() returns is a node."
+    elif callable(obj) and name is not None:
+        hint = f"Make it a node with @executor, or FunctionExecutor({name})."
     else:
         hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that calls it."
-    msg = f"{obj!r} is of type {type(obj).__name__}, not a node. Expected an Executor. {hint}"
+    msg = f"{obj!r} is of type {type(obj).__name__}, not a node. Expected an executor, an agent or a workflow. {hint}"
     raise TypeError(msg)
 
 

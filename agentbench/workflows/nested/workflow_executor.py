@@ -67,6 +67,7 @@ class WorkflowExecutor(Executor):
         settings: As of `Executor`, such as `timeout`.
 
     Raises:
+        TypeError: What should be a workflow is none.
         ValueError: An unknown `concurrency`, or an empty id.
 
     Example:
@@ -88,6 +89,12 @@ class WorkflowExecutor(Executor):
         **settings: Any,
     ) -> None:
         super().__init__(id, defer_discovery=True, **settings)
+        if not isinstance(workflow, Workflow):
+            msg = (
+                f"{workflow!r} is of type {type(workflow).__name__}, not a Workflow. Expected what the build() of a "
+                "WorkflowBuilder returns; an agent is a node without this class, and so is what as_agent() returns."
+            )
+            raise TypeError(msg)
         if concurrency not in get_args(Concurrency):
             msg = f"concurrency is {concurrency!r}; expected one of {', '.join(map(repr, get_args(Concurrency)))}."
             raise ValueError(msg)

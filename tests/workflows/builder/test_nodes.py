@@ -1,5 +1,6 @@
 import pytest
 
+from agentbench import EchoChatClient, WorkflowBuilder, workflow
 from agentbench.workflows.builder import nodes as nodes_module
 from agentbench.workflows.builder.nodes import Nodes, as_executor, register_executor_adapter
 from agentbench.workflows.executors.executor import Executor
@@ -70,12 +71,20 @@ def test_the_module_that_has_the_adapter_of_a_class_is_imported_at_first_use(tmp
     assert as_executor(kinds.Cook()).id == "robot"
 
 
+async def talk(text: str) -> str:
+    return text
+
+
 @pytest.mark.parametrize(
     ("thing", "hint"),
     [
         (Robot("a"), "Wrap it in an executor"),
         ("writer", "id of an added one"),
         (RobotExecutor, "pass an instance, such as RobotExecutor"),
+        (Robot, r"pass an instance, such as Robot\(\.\.\.\)"),
+        (EchoChatClient(), r"What its as_agent\(name=\.\.\.\) returns is a node"),
+        (workflow(talk), r"What its as_agent\(name=\.\.\.\) returns is a node"),
+        (WorkflowBuilder(), r"What its build\(\) returns is a node"),
         (len, r"FunctionExecutor\(len\)"),
         (None, "NoneType"),
     ],

@@ -191,6 +191,12 @@ def two_sources(node: WorkflowExecutor) -> Workflow:
     return builder.add_edge(left, node).add_edge(right, node).add_edge(node, end).build()
 
 
+@pytest.mark.parametrize("thing", [WorkflowBuilder(Ask()), Ask(), None])
+def test_what_is_no_workflow_is_refused_with_what_is(thing):
+    with pytest.raises(TypeError, match=r"not a Workflow\. Expected what the build\(\) of a WorkflowBuilder returns"):
+        WorkflowExecutor(thing, "we")
+
+
 @pytest.mark.parametrize(("concurrency", "expected"), [("queue", ["1", "2"]), ("isolate", ["1", "1"])])
 async def test_messages_that_arrive_together_are_run_one_after_the_other_or_on_copies(concurrency, expected):
     node = WorkflowExecutor(alone(Count()), "we", concurrency=concurrency)
