@@ -110,7 +110,8 @@ class AgentExecutor(AgentNode):
         context_filter: Called with the whole conversation, may be async; returns the messages for the agent.
 
     Raises:
-        ValueError: There is no id, the mode is not known, or `"custom"` comes without a filter.
+        TypeError: What should be an agent is none.
+        ValueError: There is no id, the mode is not known, or `"custom"` comes without a filter or a filter without it.
 
     Example:
         >>> client = EchoChatClient()
@@ -135,8 +136,8 @@ class AgentExecutor(AgentNode):
         if context_mode not in (None, *get_args(ContextMode)):
             msg = f"context_mode is {context_mode!r}; expected 'full', 'last_agent' or 'custom'."
             raise ValueError(msg)
-        if context_mode == "custom" and context_filter is None:
-            msg = "context_mode='custom' needs a function: context_filter=lambda messages: messages[-5:]."
+        if (context_mode == "custom") != (context_filter is not None):
+            msg = "Give context_mode='custom' and a function together: context_filter=lambda messages: messages[-5:]."
             raise ValueError(msg)
         self._context_mode = context_mode
         self._context_filter = context_filter

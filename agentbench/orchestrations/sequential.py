@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -81,8 +81,8 @@ def build_sequential(
 
 
 def _each_once(participants: Sequence[Any]) -> Sequence[Any]:
-    if len(participants) == 1 and isinstance(participants[0], Sequence):
-        participants = participants[0]
+    if len(participants) == 1 and isinstance(participants[0], Iterable):
+        participants = tuple(participants[0])
     if not participants:
         msg = "build_sequential() needs at least one participant: build_sequential(writer, reviewer)."
         raise ValueError(msg)

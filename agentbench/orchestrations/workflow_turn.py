@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of
 from agentbench.agents.agent.base_agent import BaseAgent
+from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
@@ -62,6 +63,7 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
         **arguments: Any,
     ) -> Any:
         """Return an awaitable of the response, or the stream of its updates."""
+        check_run_arguments(session, None, arguments["function_invocation_kwargs"], arguments["client_kwargs"])
         turn = _Turn(self, messages, session, arguments)
         if not stream:
             return turn.respond()

@@ -145,11 +145,13 @@ async def test_a_filter_may_be_async_and_change_its_list():
     assert (asked(b), asked(c)) == ([["A"]], [["hi", "A"]])
 
 
-def test_a_context_mode_must_be_known_and_custom_needs_a_filter():
+def test_a_context_mode_must_be_known_and_custom_and_a_filter_need_each_other():
     with pytest.raises(ValueError, match="'full', 'last_agent' or 'custom'"):
         AgentExecutor(agent("a"), context_mode="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="context_filter="):
         AgentExecutor(agent("a"), context_mode="custom")
+    with pytest.raises(ValueError, match="context_filter="):
+        AgentExecutor(agent("a"), context_filter=lambda messages: messages[-1:])
 
 
 async def test_a_fan_in_passes_each_answer_by_itself():

@@ -78,6 +78,12 @@ async def test_outputs_are_chosen_by_agent():
     assert [o.text for o in (await build_sequential(a, b, output_from=[a]).run("hi")).outputs] == ["A"]
 
 
+@pytest.mark.parametrize("collect", [list, tuple, iter])
+async def test_participants_may_come_in_one_collection(collect):
+    workflow = build_sequential(collect([agent("a"), agent("b")]))
+    assert [o.text for o in (await workflow.run("hi")).outputs] == ["B"]
+
+
 def test_what_cannot_be_a_chain_is_refused():
     a = agent("a")
     with pytest.raises(ValueError, match="at least one participant"):

@@ -83,6 +83,12 @@ def test_a_start_executor_for_texts_only_is_refused():
         WorkflowBuilder(start_executor=text_only).build().as_agent()
 
 
+async def test_a_session_of_another_type_is_refused_with_advice():
+    team: Any = asking()
+    with pytest.raises(TypeError, match=r"Expected an AgentSession: agent\.create_session\(session_id='s1'\)"):
+        await team.run("hi", session="s1")
+
+
 async def test_yields_of_any_kind_are_messages():
     one = Message("assistant", ["m"], author_name="me")
     workflow = yielding({"k": 1}, ["a", Content.from_text("b")], one, [one, one], AgentResponse(text="r"), 5)

@@ -23,7 +23,8 @@ class ContextFunction:
 
     def __init__(self, function: Callable[..., Any], what: str) -> None:
         if not inspect.iscoroutinefunction(function):
-            msg = f"{what} {getattr(function, '__name__', function)!r} is not async. Define it with async def."
+            name = getattr(function, "__name__", function)
+            msg = f"{what} {name!r} is no async function. Define it with async def; a name goes in name='...'."
             raise TypeError(msg)
         self.function = function
         parameters = list(inspect.signature(function).parameters.values())

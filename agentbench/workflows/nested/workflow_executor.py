@@ -89,9 +89,10 @@ class WorkflowExecutor(Executor):
         **settings: Any,
     ) -> None:
         super().__init__(id, defer_discovery=True, **settings)
-        if not isinstance(workflow, Workflow):
+        given: object = workflow
+        if not isinstance(given, Workflow):
             msg = (
-                f"{workflow!r} is of type {type(workflow).__name__}, not a Workflow. Expected what the build() of a "
+                f"{given!r} is of type {type(given).__name__}, not a Workflow. Expected what the build() of a "
                 "WorkflowBuilder returns; an agent is a node without this class, and so is what as_agent() returns."
             )
             raise TypeError(msg)

@@ -401,6 +401,9 @@ def _id_of(checkpoint: CheckpointInfo | str) -> str:
 
 def check_combination(message: Any, responses: object, checkpoint_id: object) -> None:
     """Raise ValueError unless exactly one kind of input is there; responses may come with a checkpoint."""
+    if responses is not None and not isinstance(responses, Mapping):
+        msg = f"responses is {responses!r}; expected the answers by request: responses={{request: {responses!r}}}."
+        raise TypeError(msg)
     if message is not None and responses is not None:
         msg = "message and responses cannot be combined: answer first, or start a new run with the message."
         raise ValueError(msg)

@@ -422,6 +422,10 @@ def test_signatures_are_checked():
         @workflow
         def also_plain() -> None: ...
 
+    for decorator in (workflow, step):
+        with pytest.raises(TypeError, match=r"'report' is no async function\..*name='\.\.\.'"):
+            decorator("report")  # type: ignore[call-overload]
+
 
 async def test_arguments_of_run_are_those_of_any_workflow():
     with pytest.raises(ValueError, match="needs a message"):
@@ -430,6 +434,8 @@ async def test_arguments_of_run_are_those_of_any_workflow():
         await ask.run("a", checkpoint_id="x")
     with pytest.raises(ValueError, match="needs a storage"):
         await ask.run(checkpoint_id="x")
+    with pytest.raises(TypeError, match=r"responses=\{request: True\}"):
+        await ask.run(responses=True)
 
 
 async def test_an_error_of_a_step_is_an_event_of_it_and_of_the_run():
