@@ -197,7 +197,7 @@ def test_a_click_does_not_wait_for_the_answer_to_be_taken():
     with pytest.raises(RequestAlreadyAnswered):
         asked.press("submit", {"value": "y"})
     ended = threading.Event()
-    asked._model.on_change(lambda change: ended.set())
+    asked.on_submit(lambda answer: ended.set())
     answered.set_result(None)
     assert ended.wait(10)
     assert (asked.state, asked.value) == (FormState.ANSWERED, "x")

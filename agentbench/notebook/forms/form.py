@@ -6,9 +6,9 @@ Everything that a button does can be done by code, with the same checks: `set_ra
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,10 +16,10 @@ from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.forms.content import FormContent, content_for_request, content_for_type
+from agentbench.notebook.forms.drafts import draft_for_request, draft_for_type
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
-from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.questions import Request, read_request
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.runtime.bundles import with_plain_text
@@ -69,8 +69,7 @@ def form(
         limit.set_raw("value", "12")
         limit.submit()
     """
-    content, model = content_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict)
-    made = Form(content, model)
+    made = Form(draft_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict))
     if on_submit is not None:
         made.on_submit(on_submit)
     return made
@@ -94,15 +93,17 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
         review.set_raw("approved", "Approve")
         review.submit()
     """
-    if request not in _FORMS:
-        _FORMS[request] = content_for_request(read_request(request))
-    content, model = _FORMS[request]
-    return Form(replace(content, origin=origin, asked_ns=asked_ns), model, request=request, respond=respond)
+    with _DRAFTS_LOCK:
+        if request not in _DRAFTS:
+            _DRAFTS[request] = draft_for_request(read_request(request))
+        draft = _DRAFTS[request]
+    return Form(draft, request=request, respond=respond, origin=origin, asked_ns=asked_ns)
 
 
-# The texts, fields and buttons of each request event, with what was typed and the answer, so that typed texts are still
-# there when a cell runs again. Not by id: ids of requests repeat where ids count from one.
-_FORMS: "WeakKeyDictionary[Request, tuple[FormContent, FormModel]]" = WeakKeyDictionary()
+# What was typed for each request event, with its answer, so that typed texts are still there when a cell runs again.
+# Not by id: ids of requests repeat where ids count from one.
+_DRAFTS: "WeakKeyDictionary[Request, Draft]" = WeakKeyDictionary()
+_DRAFTS_LOCK = threading.Lock()
 
 
 class Form:
@@ -123,15 +124,18 @@ class Form:
     """
 
     def __init__(
-        self, content: FormContent, model: FormModel, *, request: Request | None = None, respond: Respond | None = None
+        self,
+        draft: Draft,
+        *,
+        request: Request | None = None,
+        respond: Respond | None = None,
+        origin: str = "",
+        asked_ns: int | None = None,
     ) -> None:
-        self._content = content
-        self._model = model
-        self._request = request
-        self._name = content.name if request is None else request.request_id
-        self._respond = respond
+        self.origin, self.asked_ns = origin, asked_ns
+        self._draft = draft
+        self._request, self._respond = request, respond
         self._listeners = Listeners()
-        self._lock = threading.RLock()
         self._page: FormPage | None = None
 
     # ---- content ----------------------------------------------------------------------------------------------------
@@ -139,37 +143,54 @@ class Form:
     @property
     def state(self) -> FormState:
         """The state: editing, validating, invalid, sending, answered, refused or expired."""
-        self._check_deadline()
-        return self._model.state
+        draft, deadline = self._draft, self._draft.content.deadline
+        if deadline is not None and runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
+            with draft.lock:
+                if draft.live:
+                    draft.end(FormState.EXPIRED)
+        return draft.state
+
+    @property
+    def live(self) -> bool:
+        """Whether it can still be answered from here."""
+        _ = self.state
+        return self._draft.live
 
     @property
     def raw(self) -> dict[str, Raw]:
-        """The typed texts, by path of the field; always readable. `None` means "none"."""
-        return self._model.raw
+        """The typed texts, by path of the field; always readable. `None` means "none".
+
+        The text of a list is the number of its rows, that of a union the name of the chosen type. Empty fields that
+        were never touched have no entry.
+        """
+        return self._draft.raw
 
     @property
     def errors(self) -> dict[str, str]:
-        """Problems that the last check found, by path."""
-        return self._model.errors
+        """Problems that the last check found, by path; typing drops them."""
+        return self._draft.errors
 
     @property
     def refusal(self) -> str:
         """Why the last answer was refused; empty if none was."""
-        return self._model.refusal
+        return self._draft.refusal
 
     @property
     def value(self) -> Any:
         """The submitted answer, else the current value of the fields; see the errors of the class."""
-        if self._model.state is FormState.ANSWERED and not self._model.answered_here:
-            raise self._already_answered()
-        return self._model.value()
+        with self._draft.lock:
+            if self._draft.state is not FormState.ANSWERED:
+                return self._draft.value()
+            if not self._draft.answered_here:
+                raise self._already_answered()
+            return self._draft.answer
 
     # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
         """Validate all fields and set `errors`; return whether there are none. Changes no text."""
-        with self._lock:
-            return self._model.state is FormState.ANSWERED or self._model.validate()
+        with self._draft.lock:
+            return self._draft.state is FormState.ANSWERED or self._draft.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
         """Type `text` into a field; it replaces the text that is there.
@@ -185,14 +206,13 @@ class Form:
             KeyError: There is no such field.
             ValueError: The field does not accept this text.
         """
-        with self._lock:
-            self._require_live()
-            self._model.set_raw({path: text})
+        with self._editing() as draft:
+            draft.set_raw({path: text})
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
         added = self._change_rows(path, Place.add)
-        return next(place.path for place in self._model.root.walk() if place.key == added)
+        return next(place.path for place in self._draft.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
         """Remove the row at a position; raises `IndexError` if there is none."""
@@ -210,41 +230,36 @@ class Form:
                 raise TypeError(msg)
             return edit(rows)
 
-        with self._lock:
-            self._require_live()
-            return self._model.change(change)
+        with self._editing() as draft:
+            return draft.change(change)
 
     # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     @property
     def json(self) -> str:
         """The content of the form as JSON, without secrets and files; texts that are not values stay texts."""
-        return self._model.json()
+        return self._draft.json()
 
-    def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
+    def edit_json(self, text: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
 
         A text that is JSON with fields in the form is written into them; for another one, `errors` says why.
 
         Args:
             text: The new JSON; without it the form only changes to JSON.
-            origin: The view that typed it.
 
         Raises:
             JsonError: A `ValueError`: the fields have no JSON text, because two keys of a dict are the same.
         """
-        with self._lock:
-            self._require_live()
-            self._model.open_json()
-            if text is not None:
-                self._model.type_json(text, origin=origin)
+        with self._editing() as draft:
+            draft.edit_json(text)
 
     def edit_fields(self) -> bool:
         """Go back to the fields. Returns whether that was possible; if not, the JSON text stays open."""
-        with self._lock:
-            self._require_live()
-            self._model.close_json()
-            return self._model.json_text is None
+        with self._editing() as draft:
+            return draft.edit_fields()
+
+    # ---- the answer -------------------------------------------------------------------------------------------------
 
     def submit(self) -> bool:
         """Validate the fields and send the answer, once.
@@ -257,48 +272,18 @@ class Form:
 
     def answer(self, value: Any) -> bool:
         """Send a value of the response type as the answer, instead of the value of the fields; see `submit`."""
-        with self._lock:
-            self._require_live()
-            self._model.begin_sending_value()
+        with self._editing() as draft:
+            draft.enter(FormState.SENDING)
         return self._wait(self._send(value))
-
-    def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
-        if sending is not None and not _bridge.on_engine_thread():
-            sending.settled(_PATIENCE_S)
-        return self._model.state is FormState.ANSWERED and self._model.answered_here
-
-    @property
-    def live(self) -> bool:
-        """Whether it can still be answered from here."""
-        self._check_deadline()
-        return self._model.live
-
-    def asks(self, request: Request) -> bool:
-        """Whether this is the form of a request, also if a restored run emits the same open request again.
-
-        Such an event has the same id and content; it takes over the form with the typed texts, as long as that was not
-        answered.
-        """
-        if self._request is None:
-            return False
-        if request not in _FORMS and self._model.live and Comparison().same(_facts(self._request), _facts(request)):
-            _FORMS[request] = _FORMS[self._request]
-        if request not in _FORMS or _FORMS[request][1] is not self._model:
-            return False
-        self._request = request
-        return True
-
-    def end_elsewhere(self, answer: Any = None) -> None:
-        """Close the form because its request was answered elsewhere, with `answer` if that is known."""
-        with self._lock:
-            if self._model.live:
-                self._model.accept(answer, _now_text(), here=False)
 
     def on_submit(self, fn: Callable[[Any], object]) -> Unsubscribe:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""
         return self._listeners.add("submit", fn)
 
-    # ---- for the page -----------------------------------------------------------------------------------------------
+    def reopen(self) -> None:
+        """Let the submitted value be edited again; raises `RequestAlreadyAnswered` for the answer to a request."""
+        with self._editing():
+            pass
 
     def press(self, action: str, raw: Mapping[str, Raw] | None = None) -> None:
         """Press a button by its name, without waiting until the answer is accepted.
@@ -310,35 +295,69 @@ class Form:
         Raises:
             KeyError: There is no such button or field.
         """
-        pressed = self._content.action(action)
-        if pressed is None:
-            names = ", ".join(each.name for each in self._content.actions)
-            msg = f"No button {action!r}. The buttons are: {names}."
+        buttons = {each.name: each for each in self._draft.content.actions}
+        if action not in buttons:
+            msg = f"No button {action!r}. The buttons are: {', '.join(buttons)}."
             raise KeyError(msg)
-        with self._lock:
-            self._require_live()
-            self._model.set_raw(raw or {})
-        self._submit(pressed.sets)
+        with self._editing() as draft:
+            draft.set_raw(raw or {})
+        self._submit(buttons[action].sets)
 
-    def change(self, edit: Callable[[Place], Any], *, origin: str | None = None) -> Any:
-        """Write into the fields as a page does, validate them, and return the result of `edit`; raises as `set_raw`."""
-        with self._lock:
-            self._require_live()
-            result = self._model.change(edit, origin=origin)
-            self._model.validate()
-            return result
+    def change(self, edit: Callable[[Draft], Any]) -> Any:
+        """Call `edit` with the draft to change, as a page does, and return its result; raises as `set_raw`."""
+        with self._editing() as draft:
+            return edit(draft)
 
-    def reopen(self) -> None:
-        """Let the submitted value be edited again; raises `RequestAlreadyAnswered` for the answer to a request."""
-        with self._lock:
-            self._require_live()
+    def asks(self, request: Request) -> bool:
+        """Whether this is the form of a request, also if a restored run emits the same open request again.
+
+        Such an event has the same id and content; it takes over the form with the typed texts, as long as that was not
+        answered.
+        """
+        with _DRAFTS_LOCK:
+            if self._request is None:
+                return False
+            if (
+                request not in _DRAFTS
+                and self._draft.live
+                and Comparison().same(_facts(self._request), _facts(request))
+            ):
+                _DRAFTS[request] = self._draft
+            if _DRAFTS.get(request) is not self._draft:
+                return False
+            self._request = request
+            return True
+
+    def end_elsewhere(self, answer: Any = None) -> None:
+        """Close the form because its request was answered elsewhere, with `answer` if that is known."""
+        with self._draft.lock:
+            if self._draft.live:
+                self._draft.end(FormState.ANSWERED, answer, _now_text(), here=False)
+
+    @contextmanager
+    def _editing(self) -> Iterator[Draft]:
+        """Give the draft to change it; reopens a submitted value, and raises if it cannot be changed any more."""
+        with self._draft.lock:
+            if self.state is FormState.EXPIRED:
+                raise RequestExpired(self._name, self._draft.content.deadline_text)
+            if self._request is None and self.state is FormState.ANSWERED:
+                self._draft.reopen()
+            if not self._draft.live:
+                raise self._already_answered()
+            yield self._draft
+
+    @property
+    def _name(self) -> str:
+        return self._draft.content.name if self._request is None else self._request.request_id
+
+    def _already_answered(self) -> RequestAlreadyAnswered:
+        return RequestAlreadyAnswered(self._name, self._draft.answered_at)
 
     def _submit(self, sets: Mapping[str, Raw] = {}) -> "_bridge.EngineFuture[None] | None":
         """Send, and return the future of an answer that is still on its way."""
-        with self._lock:
-            self._require_live()
+        with self._editing() as draft:
             try:
-                answer = self._model.begin_sending(sets)
+                answer = draft.begin_sending(sets)
             except FormInvalid:
                 return None
         return self._send(answer)
@@ -373,41 +392,22 @@ class Form:
 
     def _end(self, answer: Any, error: Exception | None) -> None:
         """Record whether the answer was accepted; `error` says why not."""
-        with self._lock:
+        with self._draft.lock:
             if error is None:
-                self._model.accept(answer, _now_text())
+                self._draft.end(FormState.ANSWERED, answer, _now_text())
             elif isinstance(error, RequestAlreadyAnswered):
-                self._model.accept(None, error.answered_at, here=False)
+                self._draft.end(FormState.ANSWERED, None, error.answered_at, here=False)
             elif isinstance(error, RequestExpired):
-                self._model.expire()
+                self._draft.end(FormState.EXPIRED)
             else:
-                self._model.refuse(str(error) or type(error).__name__)
+                self._draft.enter(FormState.REFUSED, str(error) or type(error).__name__)
         if error is None and self._respond is not None:
             self._listeners.emit("submit", answer)
 
-    # ---- deadline ---------------------------------------------------------------------------------------------------
-
-    def _require_live(self) -> None:
-        self._check_deadline()
-        if self._model.live:
-            return
-        if self._model.state is FormState.EXPIRED:
-            raise RequestExpired(self._name, self._content.deadline_text)
-        if self._request is None and self._model.state is FormState.ANSWERED:
-            self._model.reopen()
-            return
-        raise self._already_answered()
-
-    def _already_answered(self) -> RequestAlreadyAnswered:
-        return RequestAlreadyAnswered(self._name, self._model.answered_at)
-
-    def _check_deadline(self) -> None:
-        deadline = self._content.deadline
-        if deadline is None or not self._model.live:
-            return
-        if runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
-            with self._lock:
-                self._model.expire()
+    def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
+        if sending is not None and not _bridge.on_engine_thread():
+            sending.settled(_PATIENCE_S)
+        return self._draft.state is FormState.ANSWERED and self._draft.answered_here
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -424,14 +424,14 @@ class Form:
             except ModuleNotFoundError as error:
                 instead = "form.text says how to answer by code"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._page = FormPage(self, self._content, self._model)
+            self._page = FormPage(self, self._draft)
         return self._page.panel
 
     @property
     def text(self) -> str:
         """The form in words, with the code that answers it, without the typed texts."""
-        self._check_deadline()
-        return form_text(self._content, self._model)
+        _ = self.state
+        return form_text(self._draft)
 
     def close(self) -> None:
         """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
@@ -447,7 +447,7 @@ class Form:
         return with_plain_text(bundle, repr(self))
 
     def __repr__(self) -> str:
-        return f"Form({self._content.name}, {self._model.state})"
+        return f"Form({self._draft.content.name}, {self._draft.state})"
 
 
 def _now_text() -> str:

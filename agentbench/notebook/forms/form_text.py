@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench.messages.content.content import Content
-from agentbench.notebook.forms.content import FormContent, object_text
+from agentbench.notebook.forms.content import object_text
 from agentbench.notebook.forms.fields import text_of
-from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
@@ -20,38 +20,43 @@ _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
 
 
-def form_text(content: FormContent, model: FormModel) -> str:
+def form_text(draft: Draft) -> str:
     """Return the question and the code that answers it, without the typed texts."""
+    content = draft.content
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
     lines += [esc(object_text(name, value), into="text") for name, value in content.objects]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
-    if model.state is FormState.ANSWERED:
-        return "\n".join([*lines, answer_text(model, request=content.waits)])
-    if not model.live:
-        return "\n".join([*lines, f"This form is {model.state}."])
+    if draft.state is FormState.ANSWERED:
+        return "\n".join([*lines, answer_text(draft)])
+    if not draft.live:
+        return "\n".join([*lines, f"This form is {draft.state}."])
     lines.append("To answer by code:" if content.waits else "By code:")
-    places = list(model.root.paths())
+    places = list(draft.root.paths())
     lines += [f"  {line}" for path, place in places[:_NAMED_FIELDS] if (line := _code(path, place))]
     if len(places) > _NAMED_FIELDS:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
     return "\n".join([*lines, "  form.submit()"])
 
 
-def answer_text(model: FormModel, *, request: bool) -> str:
+def answer_text(draft: Draft) -> str:
     """Return one line about the accepted answer, secrets masked; empty before."""
-    if model.state is not FormState.ANSWERED:
+    if draft.state is not FormState.ANSWERED:
         return ""
-    when = f" at {_clock_time(model.answered_at)}" if model.answered_at else ""
-    if not model.answered_here:
-        answer = "" if model.answer is None else f" {_answer_preview(model)}."
+    at = draft.answered_at or ""
+    day, _, time = at.partition("T")
+    # 2024-01-01T12:03:04.000000+00:00, or what the other side calls it
+    when = f"{time[:8]} UTC on {day}" if at.endswith("+00:00") else esc(at, into="line", limit=60)
+    when = f" at {when}" if at else ""
+    if not draft.answered_here:
+        answer = "" if draft.answer is None else f" {_answer_preview(draft)}."
         return f"Already answered{when}, elsewhere.{answer} What was typed here was not used."
-    return f"{'Answered here' if request else 'Submitted'}{when}: {_answer_preview(model)}"
+    return f"{'Answered here' if draft.content.waits else 'Submitted'}{when}: {_answer_preview(draft)}"
 
 
-def _answer_preview(model: FormModel) -> str:
-    answer = model.answer
+def _answer_preview(draft: Draft) -> str:
+    answer = draft.answer
     if isinstance(answer, Approval):
         words = ["approved" if answer.approved else "rejected"]
         if answer.edited is not None:
@@ -59,18 +64,12 @@ def _answer_preview(model: FormModel) -> str:
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
     if isinstance(answer, Content) and answer.approved is not None:
         return "approved" if answer.approved else "rejected"
-    field = model.root.field
+    field = draft.root.field
     if field.kind == "group" and len(field.labels) == 1:  # a decision alone
         field = field.parts()[0].field()
     # The label of an option says more than the repr of its value.
     label = text_of(field, answer) if field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
-
-
-def _clock_time(at: str) -> str:
-    """Return `2024-01-01T12:03:04.000000+00:00` as `12:03:04 UTC on 2024-01-01`; other texts unchanged."""
-    day, separator, time = at.partition("T")
-    return f"{time[:8]} UTC on {day}" if separator and at.endswith("+00:00") else esc(at, into="line", limit=60)
 
 
 def _code(path: str, place: Place) -> str:

@@ -16,13 +16,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import NotebookError
-from agentbench.notebook.forms.content import FormContent
 from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
 from agentbench.notebook.forms.form_text import answer_text
-from agentbench.notebook.forms.model import FormModel, FormState
+from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.look.style import read_script
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
@@ -52,12 +52,12 @@ class FormPage:
     Messages of the page are not trusted: unknown kinds, paths, options and actions are ignored.
     """
 
-    def __init__(self, form: "Form", content: FormContent, model: FormModel) -> None:
-        self._form, self._content, self._model = form, content, model
-        self.panel = FormPanel(self._handle, name=f"Form {content.name}")
+    def __init__(self, form: "Form", draft: Draft) -> None:
+        self._form, self._draft, self._content = form, draft, draft.content
+        self.panel = FormPanel(self._handle, name=f"Form {draft.content.name}")
         self._stops = [
-            model.on_change(lambda origin: self._send("state", **{"from": origin, **self._state()})),
-            model.on_change(lambda _: self._send_status(), kind="status"),
+            draft.listeners.add("change", lambda origin: self._send("state", **{"from": origin, **self._state()})),
+            draft.listeners.add("status", lambda _: self._send_status()),
         ]
 
     def close(self) -> None:
@@ -70,12 +70,12 @@ class FormPage:
 
     def _handle(self, message: Message) -> None:
         handle: Callable[[Message], object] | None = {
-            "ready": lambda told: self._send("form", told, content=self._content.page(), **self._state()),
-            "edit": lambda told: self._form.change(lambda root: self._type(root, told), origin=_view(told)),
+            "ready": self._greet,
+            "edit": self._type,
             "press": self._press,
             "rows": self._rows,
             "json": self._json,
-            "file": self._file,
+            "file": lambda told: self._change(lambda root: _put_file(root, told)),
             "full": self._full,
             "due": lambda _: self._send_status(),
             "reopen": lambda _: self._form.reopen(),
@@ -89,29 +89,42 @@ class FormPage:
             # Answered, expired, or a message of a foreign page: nothing changes, and the page gets the status.
             self._send_status()
 
+    def _greet(self, message: Message) -> None:
+        # The page counts from then by its own clock, which a deterministic clock does not match.
+        asked_ns = None if settings.current().deterministic else self._form.asked_ns
+        asked = {"origin": esc(self._form.origin, into="line"), "asked": None if asked_ns is None else asked_ns / 1e9}
+        self._send("form", message, content={**self._content.page(), **asked}, **self._state())
+
+    def _change(self, edit: Callable[[Place], Any], origin: str | None = None) -> Any:
+        return self._form.change(lambda draft: draft.change(edit, origin=origin, check=True))
+
+    def _type(self, message: Message) -> None:
+        raw = message.get("raw")
+
+        def write(root: Place) -> None:
+            places = [place for place in root.walk() if place.key not in self._content.hidden]
+            # A text in a member of a union chooses that member, so the choices themselves are applied last.
+            for place in sorted(places, key=lambda place: not place.field.is_leaf):
+                sent = raw.get(place.key) if isinstance(raw, dict) else None
+                text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
+                if text is not NO_VALUE:
+                    place.write(text)
+
+        self._change(write, _view(message))
+
     def _press(self, message: Message) -> None:
         action = message.get("action")
-        if not self._model.live or not isinstance(action, str):
+        if not self._draft.live or not isinstance(action, str):
             self._send_status()
             return
-        self._model.change(lambda root: self._type(root, message), origin=_view(message))
+        self._type(message)
         self._form.press(action)
         # The first field with a problem gets the focus, in the view of the person who pressed.
-        if self._model.state is FormState.INVALID:
-            self._send("focus", message, path=next(iter(self._model.visible_errors), None))
-
-    def _type(self, root: Place, message: Message) -> None:
-        raw = message.get("raw")
-        places = [place for place in root.walk() if place.key not in self._content.hidden]
-        # A text in a member of a union chooses that member, so the choices themselves are applied last.
-        for place in sorted(places, key=lambda place: not place.field.is_leaf):
-            sent = raw.get(place.key) if isinstance(raw, dict) else None
-            text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
-            if text is not NO_VALUE:
-                place.write(text)
+        if self._draft.state is FormState.INVALID:
+            self._send("focus", message, path=next(iter(self._draft.visible_errors), None))
 
     def _rows(self, message: Message) -> None:
-        added = self._form.change(lambda root: _change_rows(root, message))
+        added = self._change(lambda root: _change_rows(root, message))
         if added is not None:
             self._send("focus", message, path=added)
 
@@ -119,18 +132,10 @@ class FormPage:
         text = message.get("text")
         if message.get("do") == "close":
             self._form.edit_fields()
+            self._form.validate()
         else:
-            self._form.edit_json(text if isinstance(text, str) else None, origin=_view(message))
-        self._form.validate()
-
-    def _file(self, message: Message) -> None:
-        def put(root: Place) -> None:
-            place, buffers = _place(root, message.get("path")), message["buffers"]
-            if place.field.kind == "file" and buffers:
-                # A file above the limit is cut; the field reports that it is too large.
-                place.write(text_of(place.field, bytes(buffers[0])[: FILE_LIMIT + 1]))
-
-        self._form.change(put)
+            told = text if isinstance(text, str) else None
+            self._form.change(lambda draft: draft.edit_json(told, origin=_view(message), check=True))
 
     def _full(self, message: Message) -> None:
         part = message.get("part")
@@ -147,29 +152,31 @@ class FormPage:
         self.panel.send({"kind": kind, **({} if to is None else {"view": to.get("view")}), **content})
 
     def _state(self) -> Message:
+        draft, status = self._draft, self._status()
+        if draft.over:
+            return {"nodes": [], "drafts": {}, "text": None, "status": status}
         drafts = {
             place.key: _page_raw(place.field, place.text)
-            for place in self._model.root.walk()
+            for place in draft.root.walk()
             if place.field.is_leaf and place.text is not NO_VALUE and place.key not in self._content.hidden
         }
-        nodes = self._content.nodes(self._model)
-        return {"nodes": nodes, "drafts": drafts, "text": self._model.json_text, "status": self._status()}
+        return {"nodes": self._content.nodes(draft.root), "drafts": drafts, "text": draft.json_text, "status": status}
 
     def _status(self) -> Message:
-        model, state = self._model, self._model.state
+        draft, errors = self._draft, self._draft.visible_errors
         notes = {
             FormState.SENDING: "Sending…",
-            FormState.ANSWERED: answer_text(model, request=self._content.waits),
-            FormState.REFUSED: f"Not accepted: {model.refusal}",
+            FormState.ANSWERED: answer_text(draft),
+            FormState.REFUSED: f"Not accepted: {draft.refusal}",
             FormState.EXPIRED: f"Too late: the deadline was {self._content.deadline_text}.",
-            FormState.INVALID: count_text(len(model.visible_errors), "problem"),
+            FormState.INVALID: count_text(len(errors), "problem"),
         }
         return {
-            "state": str(state),
-            "live": model.live,
-            "errors": {key: esc(text, into="line", limit=500) for key, text in model.visible_errors.items()},
-            "note": esc(notes.get(state, ""), into="line", limit=600),
-            "labels": self._content.labels(model),
+            "state": str(draft.state),
+            "live": draft.live,
+            "errors": {key: esc(text, into="line", limit=500) for key, text in errors.items()},
+            "note": esc(notes.get(draft.state, ""), into="line", limit=600),
+            "labels": self._content.labels(draft.root),
         }
 
 
@@ -185,6 +192,13 @@ def _place(root: Place, key: object) -> Place:
     return found
 
 
+def _put_file(root: Place, message: Message) -> None:
+    place, buffers = _place(root, message.get("path")), message["buffers"]
+    if place.field.kind == "file" and buffers:
+        # A file above the limit is cut; the field reports that it is too large.
+        place.write(text_of(place.field, bytes(buffers[0])[: FILE_LIMIT + 1]))
+
+
 def _change_rows(root: Place, message: Message) -> str | None:
     """Change the rows of a list as a page asks for it; returns the key of an added row."""
     many, do, texts = _place(root, message.get("path")), message.get("do"), message.get("texts")
@@ -194,18 +208,16 @@ def _change_rows(root: Place, message: Message) -> str | None:
         return many.add()
     if do == "lines" and isinstance(texts, list) and len(texts) <= _LINES and all(isinstance(t, str) for t in texts):
         many.write(str(len(texts)))
-        if not texts:
-            many.grow(0)
         for row, text in zip(many.again().children, texts, strict=True):
             if row.text != text:
                 row.write(text)
         return None
-    steps = {"up": -1, "down": 1}
-    at = next(at for at, row in enumerate([*many.children, None]) if row is None or row.key == message.get("row"))
+    at = [row.key for row in many.children].index(str(message.get("row")))
+    to = at + {"up": -1, "down": 1}.get(str(do), 0)
     if do == "remove":
         many.remove(at)
-    elif do in steps and at + steps[do] >= 0:
-        many.move(at, at + steps[do])
+    elif to >= 0:
+        many.move(at, to)
     return None
 
 

@@ -1,0 +1,126 @@
+"""Makes the forms: for a value of a type, and for each kind of request."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentbench.exceptions import NotebookError
+from agentbench.notebook.forms.content import BUTTONS, Action, FormContent, line
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Part, json_field, text_of
+from agentbench.notebook.forms.from_schema import field_of_schema, field_of_type, type_name
+from agentbench.notebook.forms.model import Draft
+from agentbench.notebook.forms.questions import Option, Question, default_prompt, unwrap_optional
+from agentbench.notebook.forms.text_values import JsonError, read_json
+from agentbench.workflows.executors.approval import Approval
+
+__all__ = ["draft_for_request", "draft_for_type"]
+
+_APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
+_APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
+_SEND = (Action("submit", "Send", {}, tone="yes"),)
+
+
+def draft_for_type(type_or_schema: Any, *, value: Any, title: str | None, submit: str, strict: bool) -> Draft:
+    """Make the form for a value of a type or of a JSON Schema; see `form`."""
+    if isinstance(type_or_schema, Mapping):
+        field = field_of_schema(type_or_schema, strict=strict)
+        field = replace(field, label=field.label or "Answer")
+        name, title = str(type_or_schema.get("title") or "JSON"), title or field.label
+    else:
+        field, name = replace(field_of_type(type_or_schema), label="Answer"), type_name(type_or_schema)
+    content = FormContent(
+        name=f"for {line(name, 80)}",
+        title=title or f"Value: {name}",
+        prompt=field.help if field.kind == "group" else "",
+        actions=(Action("submit", submit, {}, tone="yes"),),
+        as_json=True,
+    )
+    return Draft(content, field, value=NO_VALUE if value is None and not field.nullable else value)
+
+
+def draft_for_request(question: Question) -> Draft:
+    """Make the form that answers a request."""
+    has_prompt = question.prompt != default_prompt(question.executor)
+    content = FormContent(
+        name=f"{question.kind} from {question.executor}",
+        title=f"Question from {question.executor}" if has_prompt else question.prompt,
+        actions=_SEND,
+        prompt=question.prompt if has_prompt else "",
+        context=question.context,
+        objects=question.objects,
+        deadline=question.deadline,
+        waits=True,
+        chooses=question.kind == "choice",
+        as_json=question.kind == "form",
+    )
+    make = {"approval": _approval, "choice": _choice}.get(question.kind, _value)
+    try:
+        return make(question, content)
+    except NotebookError as error:  # the run validates the response
+        return Draft(content, json_field(f"JSON. {error}", label="Your answer"))
+
+
+def _value(question: Question, content: FormContent) -> Draft:
+    field = replace(field_of_type(question.response_type), label="Your answer")
+    return Draft(content, replace(field, multiline=True) if question.kind == "text" else field)
+
+
+def _choice(question: Question, content: FormContent) -> Draft:
+    field = replace(
+        field_of_type(question.response_type), label="Your choice",
+        kind="choice", help="", options=question.options, allow_other=question.allow_other,
+    )  # fmt: skip
+    if len(field.options) <= BUTTONS and not field.allow_other and not field.nullable:
+        buttons = [Action(f"choose-{at}", each.label, {ROOT: each.label}) for at, each in enumerate(field.options)]
+        content = replace(content, actions=tuple(buttons), hidden=frozenset({ROOT}))
+    return Draft(content, field)
+
+
+def _approval(question: Question, content: FormContent) -> Draft:
+    must = question.reason_required
+    fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
+    if unwrap_optional(question.response_type)[0] is Approval:
+        # A reason that a rejection needs is not labelled optional, though an approval does not need it.
+        fields[_REASON] = Field(
+            kind="text", label="Reason", required=must, default="" if must else NO_VALUE,
+            help="Needed when you reject." if must else "",
+        )  # fmt: skip
+        editor = None if question.arguments is None else _editor(question.arguments)
+        if editor is not None:
+            fields[_EDITED] = editor
+    parts = [Part(name, name, field.itself) for name, field in fields.items()]
+
+    def build(values: Mapping[str, Any]) -> Any:
+        if _REASON not in fields:
+            return question.answer(values[_APPROVED])
+        # Edited arguments are not part of a rejection.
+        edited = values.get(_EDITED) if values[_APPROVED] else None
+        return Approval(values[_APPROVED], values.get(_REASON) or "", edited)
+
+    def check(values: Mapping[str, Any]) -> dict[str, str]:
+        missing = must and not values[_APPROVED] and not (values.get(_REASON) or "").strip()
+        return {_REASON: "Say why, so that the workflow can act on it."} if missing else {}
+
+    yes, no = {_APPROVED: _APPROVE.label}, {_APPROVED: _REJECT.label}
+    edits = _EDITED in fields
+    actions = (
+        Action("reject", _REJECT.label, {**no, _EDITED: None} if edits else no, tone="no"),
+        *([Action("edit", "Edit arguments", yes, reveals=_EDITED)] if edits else []),
+        Action("approve", _APPROVE.label, yes, tone="yes", if_changed="Approve with changes" if edits else ""),
+    )
+    content = replace(content, actions=actions, hidden=frozenset({_APPROVED}))
+    return Draft(content, Field(kind="group", parts=lambda: parts), build=build, check=check)
+
+
+def _editor(arguments: object) -> Field | None:
+    """Return the field to edit arguments in; `None` if they have no text form."""
+    field = field_of_type(dict[str, Any] if isinstance(arguments, Mapping) else type(arguments))
+    if field.kind == "group":
+        return replace(field, label="Arguments", required=False, default=arguments)
+    text = json_field("JSON", label="Arguments", required=False, validate=field.validate)
+    suggestion = text_of(text, arguments) or ""
+    try:
+        read_json(suggestion)
+    except JsonError:  # they contain objects that JSON cannot represent
+        return None
+    return replace(text, suggestion=suggestion)
