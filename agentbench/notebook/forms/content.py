@@ -128,13 +128,11 @@ class FormContent:
             item = field.item()
             lines = item.kind == "text" and not item.secret
             node |= {"kind": "rows", "most": field.most, "lines": lines}
-        # Parts have names of their own; keys and values, members and rows are named by what they are.
-        names = {"pair": str.capitalize, "union": str, "group": str}.get(field.kind)
-        node["children"] = [
-            self._node(each, depth + (field.kind != "union"), names(each.name) if names else f"{label} {at}")
-            for at, each in enumerate(inside, 1)
-        ]
-        return node
+        children = []
+        for at, each in enumerate(inside, 1):
+            name = f"{label} {at}" if field.item else each.name.capitalize() if field.kind == "pair" else each.name
+            children.append(self._node(each, depth + (field.kind != "union"), name))
+        return {**node, "children": children}
 
     def _leaf(self, place: Place) -> Node:
         field = place.field

@@ -9,22 +9,13 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from agentbench.exceptions import UnsupportedSchema
-from agentbench.notebook.forms.fields import (
-    NO_VALUE,
-    YES_NO,
-    Field,
-    Part,
-    help_text,
-    json_field,
-    time_help,
-    title_of,
-)
+from agentbench.notebook.forms.fields import NO_VALUE, YES_NO, Field, Part, help_text, json_field, time_help, title_of
 from agentbench.notebook.forms.questions import Option
 from agentbench.notebook.forms.text_values import FieldError
 
@@ -35,11 +26,12 @@ __all__ = ["field_of_schema", "field_of_type", "type_name"]
 
 Schema = Mapping[str, Any]
 
-# Keywords that do not restrict the values.
-_NOTES = frozenset(
-    ["title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "multiline"]
-) | frozenset(["discriminator", "$schema", "$id", "$comment", "$defs", "definitions", "$anchor"])
-_STRUCTURE = frozenset(["type", "enum", "const", "$ref", "oneOf", "anyOf", "allOf", "format"])
+# Keywords that do not restrict the values, and of these the ones that hold for a whole, not for one of its members.
+_OF_WHOLE = frozenset(["title", "description", "default", "discriminator", "$schema", "$id", "$defs", "definitions"])
+_NOTES = _OF_WHOLE | frozenset(
+    ["examples", "example", "deprecated", "readOnly", "writeOnly", "multiline", "$comment", "$anchor"]
+)
+_STRUCTURE = frozenset(["type", "enum", "const", "oneOf", "anyOf", "format"])
 _LIMITS_OF_NUMBERS = {
     "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt", "multipleOf": "multiple_of",
 }  # fmt: skip
@@ -50,8 +42,6 @@ _OF_TYPE = {
     "number": frozenset(_LIMITS_OF_NUMBERS),
     "object": frozenset(["properties", "required", "additionalProperties", "minProperties", "maxProperties"]),
     "array": frozenset(["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]),
-    "boolean": frozenset(),
-    "null": frozenset(),
 }
 _LONG_TEXT = 120
 _TIMES = {"date": "date", "date-time": "datetime", "time": "time"}
@@ -68,7 +58,7 @@ def field_of_schema(schema: Schema, *, strict: bool = False) -> Field:
     Raises:
         UnsupportedSchema: With `strict`, for the first keyword that has no field.
     """
-    return _Reader(schema, strict).field(schema, "", "")
+    return _Reader(schema, strict=strict).field(schema, "", "")
 
 
 def field_of_type(annotation: Any) -> Field:
@@ -80,9 +70,7 @@ def field_of_type(annotation: Any) -> Field:
     from agentbench.notebook.forms.schema import TypeSchema
 
     types = TypeSchema(annotation)
-    return replace(
-        _Reader(types.schema, strict=False, types=types).field(types.schema, "", ""), validate=types.validate
-    )
+    return replace(_Reader(types.schema, types=types).field(types.schema, "", ""), validate=types.validate)
 
 
 def type_name(annotation: Any) -> str:
@@ -96,20 +84,21 @@ def type_name(annotation: Any) -> str:
 @dataclass(frozen=True)
 class _Reader:
     root: Schema
-    strict: bool
     types: "TypeSchema | None" = None
+    strict: bool = False
+    #: The references that were followed to find what is unsupported.
+    followed: set[str] = field(default_factory=set)
 
     def field(self, schema: Any, path: str, label: str) -> Field:
         """Return the field of a part of the schema; `path` is its place."""
+        notes: Schema = schema if isinstance(schema, Mapping) else {}
         try:
-            made = self._make(schema, path)
-        except (UnsupportedSchema, RecursionError) as error:
-            # A reference that leads to itself and nowhere else has no end.
-            unsupported = error if isinstance(error, UnsupportedSchema) else UnsupportedSchema("$ref", path)
+            notes = self._normal(schema, path)
+            made = self._make(notes, path)
+        except UnsupportedSchema as error:
             if self.strict:
-                raise unsupported from None
-            made = json_field(f"The schema's `{unsupported.keyword}` has no field: type JSON. It is not checked here.")
-        notes = schema if isinstance(schema, Mapping) else {}
+                raise
+            made = json_field(f"The schema's `{error.keyword}` has no field: type JSON. It is not checked here.")
         about = help_text({"description": notes.get("description")})
         if made.is_leaf:
             about = ". ".join(filter(None, [about.rstrip("."), made.help]))
@@ -118,35 +107,71 @@ class _Reader:
         label = str(notes.get("title") or label)
         return replace(made, label=label, help=about or made.help, default=notes.get("default", NO_VALUE))
 
-    def _make(self, schema: Any, path: str) -> Field:
-        if schema is True or schema == {} or "x-invalid" in schema:
-            return json_field()
+    def _later(self, schema: Any, make: Callable[[], Field]) -> Callable[[], Field]:
+        """Return what makes a field when it is needed; with `strict` it is made now as well, so that it may raise."""
+        made = cache(make)
+        ref = schema.get("$ref", schema.get("x-ref")) if isinstance(schema, Mapping) else None
+        if self.strict and ref not in self.followed:
+            self.followed.update([ref] if ref else [])
+            made()
+        return made
+
+    # ---- references and `allOf` -------------------------------------------------------------------------------------
+
+    def _normal(self, schema: Any, path: str, refs: tuple[str, ...] = ()) -> Schema:
+        """Return a schema with its reference and its `allOf` put together with what stands beside them.
+
+        The title of what is referred to becomes `x-name`, the reference `x-ref`.
+        """
+        if schema is True:
+            return {}
         if not isinstance(schema, Mapping):
             raise UnsupportedSchema("false" if schema is False else str(schema)[:40], path)
-        if "$ref" in schema:
-            return self._reference(schema, path)
-        if "allOf" in schema:
-            return self._make(self._merge(schema, path), path)
+        ref, parts = schema.get("$ref"), list(schema.get("allOf", ()))
+        if ref is None and not parts:
+            return schema
+        if ref in refs:  # it leads to itself and nowhere else
+            raise UnsupportedSchema("$ref", path)
+        every = [self._normal(each, path, (*refs, ref) if ref else refs) for each in parts]
+        if ref is not None:
+            target = dict(self._normal(self._target(ref, path), path, (*refs, ref)))
+            name = target.pop("title", ref.rpartition("/")[2])
+            every.insert(0, {**target, "x-ref": ref, "x-name": name})
+        return _merge([*every, {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}], path)
+
+    def _target(self, ref: object, path: str) -> Any:
+        at: Any = self.root
+        if not isinstance(ref, str) or not ref.startswith("#"):
+            raise UnsupportedSchema("$ref", path)
+        for part in filter(None, ref[1:].split("/")):
+            at = at.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(at, Mapping) else None
+        if at is None:
+            raise UnsupportedSchema("$ref", path)
+        return at
+
+    # ---- the kinds --------------------------------------------------------------------------------------------------
+
+    def _make(self, schema: Schema, path: str) -> Field:
+        if "x-invalid" in schema:
+            return json_field()
         for keyword in ("oneOf", "anyOf"):
             if keyword in schema:
-                return self._union(schema, keyword, path)
+                rest = {name: item for name, item in schema.items() if name not in (keyword, *_NOTES)}
+                rest = {name: item for name, item in rest.items() if name[:2] != "x-"}
+                return self._union(
+                    schema, [{"allOf": [rest, each]} if rest else each for each in schema[keyword]], path
+                )
         kinds = _kinds(schema)
-        known = _NOTES | _STRUCTURE | frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds))
+        known = frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds)) | _NOTES | _STRUCTURE
         for keyword in schema:
             if self.types is None and keyword not in known and not keyword.startswith("x-"):
                 raise UnsupportedSchema(keyword, path)
         if "enum" in schema or "const" in schema:
             return self._listed(schema, path)
-        return self._of_type(schema, kinds, path)
-
-    def _of_type(self, schema: Schema, kinds: list[str], path: str) -> Field:
-        others = [kind for kind in kinds if kind != "null"]
-        nullable = "null" in kinds
-        if not others:
-            return Field(kind="const", options=(Option("null", None),)) if nullable else json_field()
-        if len(others) > 1:
-            parts = [Part(kind, kind, self._maker({**schema, "type": kind}, path)) for kind in others]
-            return Field(kind="union", parts=lambda: parts, nullable=nullable)
+        if not kinds:
+            return json_field()
+        if len(kinds) > 1:
+            return self._union(schema, [_alone(schema, kind) for kind in kinds], path)
         makes: dict[str, Callable[[Schema, str], Field]] = {
             "object": self._object,
             "array": self._array,
@@ -154,109 +179,56 @@ class _Reader:
             "integer": self._number,
             "number": self._number,
             "boolean": lambda *_: self._choice(YES_NO),
+            "null": lambda *_: Field(kind="const", options=(Option("null", None),)),
         }
-        if others[0] not in makes:
+        if kinds[0] not in makes:
             raise UnsupportedSchema("type", path)
-        return replace(makes[others[0]]({**schema, "type": others[0]}, path), nullable=nullable)
+        return makes[kinds[0]]({**schema, "type": kinds[0]}, path)
 
-    def _maker(self, schema: Any, path: str) -> Callable[[], Field]:
-        make = cache(lambda: self.field(schema, path, ""))
-        if self.strict and not (isinstance(schema, Mapping) and "$ref" in schema):
-            make()  # now, so that `strict` raises when the form is made
-        return make
-
-    # ---- one of several, all of several -----------------------------------------------------------------------------
-
-    def _reference(self, schema: Schema, path: str) -> Field:
-        target = self._target(schema["$ref"], path)
-        besides = {key: value for key, value in schema.items() if key != "$ref"}
-        if any(key not in _NOTES and not key.startswith("x-") for key in besides):
-            return self._make({"allOf": [target, besides]}, path)
-        made = self.field(target, path, "")
-        # The same type for all places that refer to it, to notice one inside itself.
-        return replace(made, of=schema["$ref"]) if made.kind == "group" else made
-
-    def _target(self, ref: object, path: str) -> Any:
-        at: Any = self.root
-        if not isinstance(ref, str) or not ref.startswith("#"):
-            raise UnsupportedSchema("$ref", path)
-        for part in filter(None, ref[1:].split("/")):
-            name = part.replace("~1", "/").replace("~0", "~")
-            at = at.get(name) if isinstance(at, Mapping) else None
-        if not isinstance(at, (Mapping, bool)):
-            raise UnsupportedSchema("$ref", path)
-        return at
-
-    def _union(self, schema: Schema, keyword: str, path: str) -> Field:
-        rest = {key: value for key, value in schema.items() if key not in (keyword, *_NOTES) and key[:2] != "x-"}
-        members = [{"allOf": [rest, each]} if rest else each for each in schema[keyword]]
-        every = [(member, self._resolve(member, path)) for member in members]
-        others = [(each, known) for each, known in every if known.get("type") != "null" and known != {"const": None}]
+    def _union(self, schema: Schema, members: Sequence[Any], path: str) -> Field:
+        every = [self._normal(each, path) for each in members]
+        others = [each for each in every if each.get("type") != "null" and each != {"const": None}]
         nullable = len(others) < len(every)
         if not others:
-            raise UnsupportedSchema(keyword, path)
+            raise UnsupportedSchema("anyOf", path)
         if len(others) == 1:
-            made = self.field(others[0][0], path, "")
+            made = self.field(others[0], path, "")
             return replace(made, nullable=made.nullable or nullable)
-        if all(set(known) <= {"const", "title", "description"} and "const" in known for _, known in others):
-            options = [Option(str(known.get("title", known["const"])), known["const"]) for _, known in others]
+        if all("const" in each and set(each) <= {"const", "title", "description"} for each in others):
+            options = [Option(str(each.get("title", each["const"])), each["const"]) for each in others]
             return replace(self._choice(options), nullable=nullable)
-        labels = self._labels(others, schema.get("discriminator"))
-        parts = [Part(label, label, self._member(each, path)) for label, (each, _) in zip(labels, others, strict=True)]
+        tag = (schema.get("discriminator") or {}).get("propertyName")
+        labels = [self._label(each, tag) or f"form {at}" for at, each in enumerate(others, 1)]
+        labels = [f"{label} ({at})" if labels.count(label) > 1 else label for at, label in enumerate(labels, 1)]
+        parts = [Part(label, label, self._member(each, path)) for label, each in zip(labels, others, strict=True)]
         return Field(kind="union", parts=lambda: parts, nullable=nullable)
 
     def _member(self, schema: Schema, path: str) -> Callable[[], Field]:
-        make, types = self._maker(schema, path), self.types
-        if types is None or "x-member" not in schema:
-            return make
-        member = types.member(schema["x-member"])
-        return cache(lambda: replace(make(), label="", validate=member.validate, accepts=member.accepts))
+        def make() -> Field:
+            made = self.field(schema, path, "")
+            if self.types is None or "x-member" not in schema:
+                return made
+            member = self.types.member(schema["x-member"])
+            return replace(made, label="", validate=member.validate, accepts=member.accepts)
 
-    def _labels(self, members: Sequence[tuple[Schema, Schema]], discriminator: object) -> list[str]:
-        tag = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
-        labels = []
-        for at, (member, known) in enumerate(members, 1):
-            tagged = member.get("x-tag") or known.get("properties", {}).get(tag, {}).get("const")
-            labels.append(str(tagged or self._name(known) or f"form {at}"))
-        return [f"{label} ({at})" if labels.count(label) > 1 else label for at, label in enumerate(labels, 1)]
+        return self._later(schema, make)
+
+    def _label(self, member: Schema, tag: object) -> str:
+        constant = self._normal(member.get("properties", {}).get(tag, True), "").get("const")
+        return str(member.get("x-tag") or constant or self._name(member))
 
     def _name(self, schema: Schema) -> str:
-        kind = schema.get("type")
-        if "title" in schema or self.types is None:
-            return str(schema.get("title") or (kind if isinstance(kind, str) else ""))
+        kind, form = schema.get("type"), schema.get("format")
+        title = schema.get("title") or schema.get("x-name")
+        if title or self.types is None:
+            return str(title or (kind if isinstance(kind, str) else ""))
         if "x-options" in schema:
             return " | ".join(option.label for option in schema["x-options"])
-        form = schema.get("format")
         name = _PYTHON_NAMES.get(str(form)) or str(form or _PYTHON_NAMES.get(str(kind), "Any"))
         inner = schema.get({"list": "items", "dict": "additionalProperties"}.get(name, ""))
         if not isinstance(inner, Mapping):
             return name
-        return f"{name}[{'str, ' if name == 'dict' else ''}{self._name(self._resolve(inner, ''))}]"
-
-    def _resolve(self, schema: Any, path: str) -> Schema:
-        for _ in range(20):
-            if not isinstance(schema, Mapping) or "$ref" not in schema:
-                break
-            target = self._target(schema["$ref"], path)
-            name = str(schema["$ref"]).rsplit("/", 1)[-1]
-            schema = {"title": name, **target} if isinstance(target, Mapping) else target
-        return schema if isinstance(schema, Mapping) else {}
-
-    def _merge(self, schema: Schema, path: str) -> Schema:
-        """Return the parts of `allOf` as one schema; two different values of one keyword are not supported."""
-        whole: dict[str, Any] = {}
-        besides = {key: value for key, value in schema.items() if key != "allOf"}
-        for each in (*(self._resolve(part, path) for part in schema["allOf"]), besides):
-            for key, value in (self._merge(each, path) if "allOf" in each else each).items():
-                if key == "properties":
-                    whole[key] = {**whole.get(key, {}), **value}
-                elif key == "required":
-                    whole[key] = [*whole.get(key, []), *value]
-                elif key in whole and key not in _NOTES and whole[key] != value:
-                    raise UnsupportedSchema("allOf", path)
-                else:
-                    whole[key] = value
-        return whole
+        return f"{name}[{'str, ' if name == 'dict' else ''}{self._name(self._normal(inner, ''))}]"
 
     # ---- objects and arrays -----------------------------------------------------------------------------------------
 
@@ -269,43 +241,45 @@ class _Reader:
             keyword = "additionalProperties"
             raise UnsupportedSchema(keyword, path)
         needed = schema.get("required", ())
-        parts = [
-            Part(name, _key(name, each, path), self._part_maker(name, each, name in needed, f"{path}/{name}"))
-            for name, each in properties.items()
-        ]
-        return Field(kind="group", parts=lambda: parts, open_ended=others is not False)
+        parts = [self._part(name, each, name in needed, f"{path}/{name}") for name, each in properties.items()]
+        return Field(kind="group", parts=lambda: parts, open_ended=others is not False, of=schema.get("x-ref"))
+
+    def _part(self, name: str, schema: Any, required: bool, path: str) -> Part:
+        key = schema.get("x-key", name) if isinstance(schema, Mapping) else name
+        if not key:  # a path of names
+            keyword = "validation_alias"
+            raise UnsupportedSchema(keyword, path)
+
+        def make() -> Field:
+            made = self.field(schema, path, title_of(name))
+            unset = made.default is NO_VALUE
+            if made.kind == "const" and not required and (unset or made.default is None):
+                made = replace(made, kind="choice")  # whether it is set is a choice
+            return replace(made, required=required, omits=not required and not made.nullable and unset)
+
+        return Part(name, str(key), self._later(schema, make))
 
     def _pairs(self, schema: Schema, values: Any, path: str) -> Field:
         key = self.field(schema.get("propertyNames", {"type": "string"}), path, "Key")
         if not key.is_leaf or key.kind in ("json", "file"):
             return json_field()
-        value = self._maker(values, f"{path}/additionalProperties")
+        path = f"{path}/additionalProperties"
+        value = self._later(values, lambda: self.field(values, path, ""))
         parts = [Part("key", "key", replace(key, label="Key").itself), Part("value", "value", value)]
         pair = Field(kind="pair", parts=lambda: parts)
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         return Field(kind="pairs", item=pair.itself, least=least, most=most)
 
-    def _part_maker(self, name: str, schema: Any, required: bool, path: str) -> Callable[[], Field]:
-        make = cache(lambda: self._part(name, schema, required, path))
-        if self.strict:
-            make()
-        return make
-
-    def _part(self, name: str, schema: Any, required: bool, path: str) -> Field:
-        made = self.field(schema, path, title_of(name))
-        if made.kind == "const" and not required and made.default in (NO_VALUE, None):  # whether it is set is a choice
-            made = replace(made, kind="choice")
-        return replace(made, required=required, omits=not required and not made.nullable and made.default is NO_VALUE)
-
     def _array(self, schema: Schema, path: str) -> Field:
-        fixed, names = schema.get("prefixItems"), schema.get("x-names")
+        fixed, names, items = schema.get("prefixItems"), schema.get("x-names"), schema.get("items", True)
         if fixed is None:
             return Field(
-                kind="rows", item=self._maker(schema.get("items", True), f"{path}/items"),
+                kind="rows", item=self._later(items, lambda: self.field(items, f"{path}/items", "")),
                 least=schema.get("minItems", 0), most=schema.get("maxItems"), unique=bool(schema.get("uniqueItems")),
             )  # fmt: skip
-        if schema.get("items", True) is not False and schema.get("maxItems") != len(fixed):
-            raise UnsupportedSchema("prefixItems", path)
+        if items is not False and schema.get("maxItems") != len(fixed):
+            keyword = "prefixItems"
+            raise UnsupportedSchema(keyword, path)
         if names is not None:
             named = dict(zip(names, fixed, strict=True))
             return self._object({"properties": named, "required": names[: schema.get("minItems", 0)]}, path)
@@ -318,7 +292,8 @@ class _Reader:
     def _listed(self, schema: Schema, path: str) -> Field:
         values = schema.get("enum", [schema.get("const")])
         if not isinstance(values, Sequence) or not values or isinstance(values, str):
-            raise UnsupportedSchema("enum", path)
+            keyword = "enum"
+            raise UnsupportedSchema(keyword, path)
         labels = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
         if len(set(labels)) < len(labels) or "const" in schema:
             labels = [json.dumps(value, ensure_ascii=False) for value in values]
@@ -340,18 +315,18 @@ class _Reader:
         return Field(kind="choice", options=tuple(options), validate=check if self.types is None else None)
 
     def _text(self, schema: Schema, path: str) -> Field:
-        form, longest = schema.get("format"), schema.get("maxLength")
-        if schema.get("contentEncoding") not in (None, "base64"):
-            raise UnsupportedSchema("contentEncoding", path)
-        if schema.get("contentEncoding") == "base64" or (form == "binary" and self.types is not None):
-            return Field(
-                kind="file", help="A file of at most 5 MB", validate=None if self.types is not None else _base64
-            )
-        check = None if self.types is not None else _check(schema)
+        form, encoding, longest = schema.get("format"), schema.get("contentEncoding"), schema.get("maxLength")
+        if encoding not in (None, "base64"):
+            keyword = "contentEncoding"
+            raise UnsupportedSchema(keyword, path)
+        if encoding or (form == "binary" and self.types is not None):
+            content = _base64 if self.types is None else None
+            return Field(kind="file", help="A file of at most 5 MB", validate=content)
+        check = _check(schema) if self.types is None else None
         if form in _TIMES:
             zone = schema.get("x-zone") or ("aware" if form == "date-time" and self.types is None else "either")
-            about = time_help(_TIMES[form], zone)
-            return Field(kind=_TIMES[form], zone=zone, help=about, validate=check)  # type: ignore[arg-type]
+            kind: Any = _TIMES[form]
+            return Field(kind=kind, zone=zone, help=time_help(kind, zone), validate=check)
         return Field(
             kind="text", help=_limits(schema), max_length=longest, makes=schema.get("x-class", str), validate=check,
             secret=bool(schema.get("writeOnly")) or form == "password",
@@ -365,27 +340,38 @@ class _Reader:
         makes: Any = int if schema["type"] == "integer" else Decimal if schema.get("format") == "decimal" else float
         if self.types is not None:
             return Field(kind="number", help=_limits(schema), makes=makes)
-        makes = (
-            makes if makes is int else _whole_or_float
-        )  # 5 is a whole number in JSON, and large ones keep their digits
+        # 5 is a whole number in JSON, and large ones keep their digits.
+        makes = makes if makes is int else _whole_or_float
         return Field(kind="number", help=_limits(schema), makes=makes, validate=_check(schema))
+
+
+def _merge(schemas: Sequence[Schema], path: str) -> Schema:
+    """Put schemas together that all hold; two different values of one keyword are not supported."""
+    whole: dict[str, Any] = {}
+    for key, value in (item for each in schemas for item in each.items()):
+        if key == "properties":
+            whole[key] = {**whole.get(key, {}), **value}
+        elif key == "required":
+            whole[key] = [*whole.get(key, []), *value]
+        elif key in whole and key not in _NOTES and key[:2] != "x-" and whole[key] != value:
+            raise UnsupportedSchema("allOf", path)
+        else:
+            whole[key] = value
+    return whole
 
 
 def _kinds(schema: Schema) -> list[str]:
     kind = schema.get("type")
-    if isinstance(kind, str):
-        return [kind]
-    if isinstance(kind, Sequence):
-        return [str(each) for each in kind]
+    if kind is not None:
+        return [kind] if isinstance(kind, str) else [str(each) for each in kind]
     # Without a type, the keywords of one show which it is.
     return [name for name in ("object", "array", "string", "number") if _OF_TYPE[name] & set(schema)][:1]
 
 
-def _key(name: str, schema: Any, path: str) -> str:
-    key = schema.get("x-key", name) if isinstance(schema, Mapping) else name
-    if not key:  # a path of names
-        raise UnsupportedSchema("validation_alias", path)
-    return str(key)
+def _alone(schema: Schema, kind: str) -> Schema:
+    """Return what a schema of several types says of one of them."""
+    others = frozenset().union(*_OF_TYPE.values()) - _OF_TYPE.get(kind, frozenset())
+    return {**{name: item for name, item in schema.items() if name not in _OF_WHOLE | others}, "type": kind}
 
 
 def _limits(schema: Schema) -> str:
@@ -420,8 +406,9 @@ def _check(schema: Schema) -> Callable[[Any], Any]:
     if schema["type"] != "string":
         names, base = _LIMITS_OF_NUMBERS, int if schema["type"] == "integer" else float
     limits: dict[str, Any] = {argument: schema[name] for name, argument in names.items() if name in schema}
-    limits = limits if base in (str, int, float) else {}
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[base, Limits(**limits)] if limits else base)
+    adapter: TypeAdapter[Any] = TypeAdapter(
+        Annotated[base, Limits(**limits)] if limits and base in (str, int, float) else base
+    )
 
     def check(value: Any) -> Any:
         made = adapter.validate_python(value)
