@@ -17,7 +17,6 @@ __all__ = ["agent_bundle"]
 
 _CUT = 600
 _IN_OTHER_TABLES = frozenset({"instructions", "tools", "model"})
-_BASES = (AgentMiddleware, ChatMiddleware, FunctionMiddleware)
 
 
 def agent_bundle(agent: RawAgent) -> dict[str, str]:
@@ -65,7 +64,8 @@ def _provider_row(provider: Any) -> tuple[str, str, str]:
 
 def _middleware_row(middleware: Any) -> tuple[str, str]:
     name = type(middleware).__name__
-    name = name if isinstance(middleware, _BASES) else getattr(middleware, "__name__", name)
+    if not isinstance(middleware, (AgentMiddleware, ChatMiddleware, FunctionMiddleware)):
+        name = getattr(middleware, "__name__", name)
     try:
         kinds = sort_middleware(middleware)
     except MiddlewareException:

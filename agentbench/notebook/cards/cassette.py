@@ -27,8 +27,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
         rows.append((call.number, use, _prompt_text(call), call.answer or _kind(call)))
     model = [f"model {client.model}"] if client.model else []
     facts = [f"mode {client.mode}", *model, count_text(len(calls), "call")]
-    unused = len(client.unused())
-    if unused and len(calls) > unused:
+    if len(calls) > (unused := len(client.unused())) > 0:
         facts.append(f"{unused} not served yet")
     table = Table("Calls", ("call", "served", "prompt", "answer"), rows)
     return Page(f"Cassette {os.path.basename(client.path)}", facts=facts, tables=[table]).bundle()

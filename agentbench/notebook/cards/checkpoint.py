@@ -43,10 +43,6 @@ def checkpoint_bundle(checkpoint: Any) -> dict[str, Any]:
         Table("Open requests", ("id", "executor", "question", "answer type"), requests),
         Table("State", ("key", "value"), [(key, line_preview(mask_secrets(value, key=key))) for key, value in state]),
     ]
-    facts = [
-        checkpoint.checkpoint_id,
-        f"chain {checkpoint.workflow_name}",
-        f"superstep {checkpoint.iteration_count}",
-        checkpoint.timestamp,
-    ]
+    place = (f"chain {checkpoint.workflow_name}", f"superstep {checkpoint.iteration_count}")
+    facts = [checkpoint.checkpoint_id, *place, checkpoint.timestamp]
     return Page("WorkflowCheckpoint", facts=facts, tables=tables).bundle()

@@ -16,6 +16,7 @@ from agentbench.notebook.history.step_rows import (
     warning_rows,
 )
 from agentbench.notebook.look.html import Markup, Page, Table, image
+from agentbench.notebook.look.states import STATES
 from agentbench.notebook.text.phrases import count_text, state_text
 from agentbench.notebook.text.redact import line_preview
 
@@ -23,13 +24,7 @@ __all__ = ["event_bundle", "report_bundle", "result_bundle", "run_bundle", "work
 
 Bundle = dict[str, Any]
 
-_LOOK_OF = {
-    "running": "running",
-    "finished": "done",
-    "waiting for an answer": "waiting",
-    "failed": "failed",
-    "cancelled": "skipped",
-}
+_LOOK_OF = {"finished": "done", "waiting for an answer": "waiting", "cancelled": "skipped"}
 _SUPERSTEP_HEAD = ("superstep", "executors", "results", "time")
 
 
@@ -103,7 +98,14 @@ def event_bundle(event: Any) -> dict[str, Any]:
 
 
 def _page(title: str, state: str, facts: list[str], tables: list[Table], picture: Markup | None = None) -> Page:
-    return Page(title, state=state, look=_LOOK_OF.get(state, "idle"), facts=facts, tables=tables, picture=picture)
+    return Page(
+        title,
+        state=state,
+        look=_LOOK_OF.get(state, state if state in STATES else "idle"),
+        facts=facts,
+        tables=tables,
+        picture=picture,
+    )
 
 
 def _run_tables(events: Sequence[Any], requests: Iterable[Any]) -> list[Table]:

@@ -35,15 +35,10 @@ def _messages_in(value: Any) -> list[Message]:
 
 
 def _row(key: Any, value: Any) -> tuple[str, str, str]:
-    messages = _messages_in(value)
-    content = "" if messages else line_preview(value, _PREVIEW_LIMIT)
-    if messages:
+    size, shown = type(value).__name__, value
+    if messages := _messages_in(value):
         size, last = count_text(len(messages), "message"), messages[-1]
-        text = last.text or ", ".join(content.type for content in last.contents)
-        content = line_preview(f"last by {last.role}: {text}", _PREVIEW_LIMIT)
-    elif isinstance(value, Mapping):
-        size = count_text(len(value), "key")
-    else:
-        is_many = isinstance(value, (list, tuple, set, frozenset))
-        size = count_text(len(value), "item") if is_many else type(value).__name__
-    return line_preview(str(key)), size, MASK if is_secret_name(key) else content
+        shown = f"last by {last.role}: {last.text or ', '.join(content.type for content in last.contents)}"
+    elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        size = count_text(len(value), "key" if isinstance(value, Mapping) else "item")
+    return line_preview(str(key)), size, MASK if is_secret_name(key) else line_preview(shown, _PREVIEW_LIMIT)

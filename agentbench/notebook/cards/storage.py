@@ -57,14 +57,10 @@ def _can_be_listed(storage: Any) -> bool:
     """Whether listing asks no server and leaves nothing behind."""
     if isinstance(storage, (InMemoryCheckpointStorage, FileCheckpointStorage)):
         return True
-    if isinstance(storage, SQLCheckpointStorage):
-        file = re.fullmatch(r"\w+\('sqlite:///([^?']+).*'\)", repr(storage))
-        return file is not None and _holds_tables(file[1])
-    return False
-
-
-def _holds_tables(path: str) -> bool:
-    """Whether a file is a database with the tables; read only, because opening a storage may write."""
-    address = f"{Path(path).absolute().as_uri()}?mode=ro"
+    file = re.fullmatch(r"\w+\('sqlite:///([^?']+).*'\)", repr(storage))
+    if file is None or not isinstance(storage, SQLCheckpointStorage):
+        return False
+    # Whether the file is a database with the tables; read only, because opening a storage may write.
+    address = f"{Path(file[1]).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S)) as database:
         return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_SCHEMA_TABLE]).fetchone())

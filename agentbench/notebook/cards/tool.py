@@ -67,46 +67,35 @@ def _fields(schema: Schema, defs: Schema, path: str = "", inside: tuple[str, ...
             default = MASK if is_secret_name(name) else _json(part["default"])
         # The limits of `int | None` are inside it.
         about = ". ".join(filter(None, map(help_text, (part, *(part.get("anyOf") or ())))))
-        yield f"{path}{name}", _type(part, defs), default, about
-        nested, suffix, ref = _inner_object(part, defs)
+        words, nested, suffix, ref = _read(part, defs)
+        yield f"{path}{name}", words, default, about
         if nested and ref not in inside and len(inside) < _MOST_LEVELS:
             yield from _fields(nested, defs, f"{path}{name}{suffix}.", (*inside, ref))
 
 
-def _type(part: Schema, defs: Schema) -> str:
-    """Return a type in words: `integer`, `array of string`, `"a" or "b"`, `Place or null`."""
-    target, name = _follow(part, defs)
-    if "enum" in target or "const" in target:
-        return " or ".join(map(_json, target.get("enum") or [target.get("const")]))
-    if name:
-        return name
-    if options := target.get("anyOf") or target.get("oneOf"):
-        return " or ".join(_type(option, defs) for option in options)
+def _read(part: Any, defs: Schema, around: tuple[str, ...] = ()) -> tuple[str, Schema, str, str]:
+    """Return a type in words (`"a" or "b"`, `array of Place`), and the object in it: schema, `[]` for a list, name."""
+    # Older pydantic puts a reference with a default or a description into `allOf`.
+    wrapped = part.get("allOf") or (part,) if isinstance(part, Mapping) else ({},)
+    name = str(wrapped[0].get("$ref") or "").rpartition("/")[2] if len(wrapped) == 1 else ""
+    name = name if name in defs else ""
+    if name in around:  # a type that contains itself
+        return name, {}, "", ""
+    target = defs[name] if name else part if isinstance(part, Mapping) else {}
+    inner = (*around, name) if name else around
+    options = [_read(option, defs, inner) for option in target.get("anyOf") or target.get("oneOf") or ()]
     kinds = target.get("format") or target.get("type") or "anything"
     words = kinds if isinstance(kinds, str) else " or ".join(map(str, kinds))
-    return f"{words} of {_type(target['items'], defs)}" if target.get("items") else words
-
-
-def _inner_object(part: Schema, defs: Schema) -> tuple[Schema, str, str]:
-    """Return the object in a property, or in a list or a choice there: its schema, `[]` for a list, its name."""
-    target, name = _follow(part, defs)
+    if "enum" in target or "const" in target:
+        words = " or ".join(map(_json, target.get("enum") or [target.get("const")]))
+    elif name or options:
+        words = name or " or ".join(option[0] for option in options)
     if target.get("properties"):
-        return target, "", name
+        return words, target, "", name
     if items := target.get("items"):
-        nested, suffix, name = _inner_object(items, defs)
-        return nested, f"[]{suffix}", name
-    found = (_inner_object(option, defs) for option in target.get("anyOf") or ())
-    return next((each for each in found if each[0]), ({}, "", ""))
-
-
-def _follow(part: Any, defs: Schema) -> tuple[Schema, str]:
-    """Return what a reference leads to, and its name; without one the part itself."""
-    if not isinstance(part, Mapping):
-        return {}, ""
-    # Older pydantic puts a reference with a default or a description in there.
-    wrapped: Any = part.get("allOf") or (part,)
-    name = str(wrapped[0].get("$ref") or "").rpartition("/")[2] if len(wrapped) == 1 else ""
-    return (defs[name], name) if name in defs else (part, "")
+        item, nested, suffix, ref = _read(items, defs, inner)
+        return name or f"{words} of {item}", nested, f"[]{suffix}", ref
+    return words, *next((option[1:] for option in options if option[1]), ({}, "", ""))
 
 
 def _json(value: Any) -> str:

@@ -83,6 +83,12 @@ def test_types_are_described_in_words() -> None:
         assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
 
 
+def test_a_type_that_contains_itself_is_listed_once() -> None:
+    json_type = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/Json"}}]}
+    schema = {"$defs": {"Json": json_type}, "properties": {"a": {"$ref": "#/$defs/Json"}}}
+    assert lines(FunctionTool(name="f", input_model=schema))[-1].split() == ["a", "Json", "optional"]
+
+
 def test_a_tool_without_schema_tells_why() -> None:
     class Connection: ...
 
