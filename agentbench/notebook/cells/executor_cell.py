@@ -41,11 +41,9 @@ class Definition:
     older: tuple[tuple[str, str], ...] = ()
 
     def _page(self) -> Page:
-        facts = list(ports_of(self.executor))
-        if self.name != self.executor.id:
-            facts.append(f"variable {self.name}")
-        if self.replaced:
-            facts.append("replaces the one before")
+        variable = f"variable {self.name}" if self.name != self.executor.id else ""
+        replaced = "replaces the one before" if self.replaced else ""
+        facts = [*filter(None, [*ports_of(self.executor), variable, replaced])]
         return Page(self.executor.id, facts=facts, tables=[Table("Older code", ("variable", "holds"), self.older)])
 
     def __str__(self) -> str:
@@ -83,11 +81,8 @@ def define_executor(
     Example:
         define_executor("async def shout(text: str) -> str: return text.upper()", globals())
     """
-    functions = [
-        each.name
-        for each in ast.parse(source, "<executor>").body
-        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
-    ]
+    statements = ast.parse(source, "<executor>").body
+    functions = [each.name for each in statements if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
     if len(functions) != 1:
         found = f"There are {len(functions)}: {', '.join(functions)}." if functions else "There is none."
         msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"

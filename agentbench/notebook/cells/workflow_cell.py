@@ -80,8 +80,8 @@ class _Building:
         conditions = [self._find("condition", name, object, {}) for name in arrow.conditions]
         for name, found in zip(arrow.conditions, conditions, strict=True):
             if not callable(found) or isinstance(found, Executor):
-                kind = type(found).__name__
-                self._fail(name, f"expected a function that takes the message; {name.text!r} is a {kind}")
+                wrong = f"{name.text!r} is a {type(found).__name__}"
+                self._fail(name, f"expected a function that takes the message; {wrong}")
         if len(sources) > 1:
             self._builder.fan_in(sources, targets[0])
         elif arrow.is_switch:
@@ -94,13 +94,13 @@ class _Building:
 
     def _find(self, what: str, name: Name, kind: type, others: Mapping[str, Any]) -> Any:
         """Return what a name stands for, in the namespace or among others; the error suggests one of this kind."""
-        if name.text not in self._namespace and name.text not in others:
+        place = next((each for each in (self._namespace, others) if name.text in each), None)
+        if place is None:
             known = [k for k, value in self._namespace.items() if isinstance(value, kind) and not k.startswith("_")]
             close = get_close_matches(name.text, [*known, *workbench().executors], n=1)
             self._fail(name, f"there is no {what} {name.text!r}" + (f". Did you mean {close[0]!r}?" if close else ""))
-        found = self._namespace[name.text] if name.text in self._namespace else others[name.text]
-        self._used[name.text] = found
-        return found
+        self._used[name.text] = place[name.text]
+        return place[name.text]
 
     def _fail(self, name: Name, problem: str) -> NoReturn:
         source = self._lines[name.line - 1]

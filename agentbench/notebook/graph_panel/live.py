@@ -65,16 +65,10 @@ class GraphPanel(anywidget.AnyWidget):
     view = traitlets.Dict()
 
     def __init__(
-        self,
-        source: object,
-        *,
-        direction: str = "LR",
-        expand: Collection[str] | bool = (),
-        max_nodes: int = 300,
-        height: int = 420,
+        self, source: object, *, expand: Collection[str] | bool = (), height: int = 420, **options: Any
     ) -> None:
         self._source = source
-        self._options: dict[str, Any] = {"direction": direction, "max_nodes": max_nodes}
+        self._options = options  # of `draw`
         self._expand = expand if isinstance(expand, bool) else tuple(expand)
         # By executor id, or by (source id, target id): also of what is folded or hidden now.
         self._states: dict[Any, str] = {}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable
 from agentbench.messages.message import Message
-from agentbench.notebook.cards.conversation.html import conversation_html
+from agentbench.notebook.cards.conversation.display import conversation_html, conversation_lines
 from agentbench.notebook.cards.conversation.model import Turn, pending_requests, turns_of
-from agentbench.notebook.cards.conversation.text import text_lines
 from agentbench.notebook.look.prose import Render, require_rendering
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
@@ -88,7 +87,7 @@ class Transcript(Displayable):
         """The conversation as plain text."""
         turns, hidden = self._latest_turns()
         lines = [f"… {hidden:,} earlier"] if hidden else []
-        return "\n".join([*lines, *text_lines(turns), *filter(None, [self._fact_line])]) or "(no messages)"
+        return "\n".join([*lines, *conversation_lines(turns), *filter(None, [self._fact_line])]) or "(no messages)"
 
     @property
     def html(self) -> str:

@@ -1,17 +1,21 @@
-"""A conversation as HTML: tool calls and reasoning are folded, everything is escaped, nothing is loaded."""
+"""A conversation as HTML, with tool calls and reasoning folded, and as plain text; foreign text is escaped."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from agentbench.notebook.cards.conversation.model import Part, Turn
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.prose import Render, prose_blocks
 from agentbench.notebook.look.style import read_static
+from agentbench.notebook.text.escape import esc
 
-__all__ = ["conversation_html"]
+__all__ = ["conversation_html", "conversation_lines"]
 
 _TEXT_LIMIT = 8_000
+_WIDTH = 100
+_MOST_LINES = 24
 _CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "note": "ab_note"}
 
 
@@ -66,3 +70,30 @@ def _part(part: Part, render: Render) -> Markup:
         element("div", element("span", label, class_="ab_muted"), element("pre", text)) for label, text in part.folded
     )
     return element("details", element("summary", *line), *blocks, class_=kind)
+
+
+def conversation_lines(turns: Sequence[Turn]) -> list[str]:
+    """Return a conversation as lines of plain text in two columns: speakers and their parts."""
+    names = [esc(turn.name or turn.role, into="line", limit=24) for turn in turns]
+    margin = max((len(name) for name in names), default=0) + 2
+    lines: list[str] = []
+    for name, turn in zip(names, turns, strict=True):
+        parts = (
+            (part.text, part.sign, part.outcome) if part.kind == "call" else (part.sign, part.text)
+            for part in turn.parts
+        )
+        texts = (" ".join(filter(None, words)) for words in parts)
+        body = [line for text in texts for line in _wrap(text, _WIDTH - margin)] or ["(nothing)"]
+        lines += [f"{name if at == 0 else '':{margin}}{line}".rstrip() for at, line in enumerate(body)]
+    return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    lines = [
+        piece
+        for line in esc(text, into="text").split("\n")
+        for piece in textwrap.wrap(line, max(width, 40), break_on_hyphens=False) or [""]
+    ]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
+    return lines
