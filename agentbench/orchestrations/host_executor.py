@@ -27,6 +27,9 @@ logger = logging.getLogger("agentbench")
 class TurnToken:
     """Gives the turn to the node that gets it: its agent answers what the node has gathered.
 
+    Only nodes that work in turns take one: those of `WorkflowBuilder(agent_mode="turns")`, `bind_as_executor()` and
+    `build_sequential(options=...)`.
+
     Args:
         emit_events: Whether the nodes of this turn stream and yield updates; `None` leaves that to their options.
 
@@ -210,7 +213,15 @@ def bind_as_executor(
     *,
     id: str | None = None,  # noqa: A002 - the public name
 ) -> AgentHostExecutor:
-    """Return the node of an agent that works in turns; its arguments are those of `AgentHostExecutor`."""
+    """Return the node of an agent that works in turns; its arguments are those of `AgentHostExecutor`.
+
+    Other agents of the same graph work in turns with `WorkflowBuilder(agent_mode="turns")`.
+
+    Example:
+        >>> node = bind_as_executor(writer, AgentHostOptions(emit_agent_update_events=True))
+        >>> workflow = WorkflowBuilder(node, agent_mode="turns").add_edge(node, reviewer).build()
+        >>> result = await workflow.run(["A haiku, please", TurnToken()])
+    """
     return AgentHostExecutor(agent, options, id=id)
 
 

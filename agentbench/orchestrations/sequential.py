@@ -108,6 +108,10 @@ class ReassigningAgentExecutor(AgentExecutor):
 
 
 class AgentWorkflowBuilder:
-    """The patterns as methods, for code that writes `AgentWorkflowBuilder.build_sequential(writer, reviewer)`."""
+    """The patterns as methods, under the name that other dialects have for them.
+
+    Example:
+        >>> workflow = AgentWorkflowBuilder.build_sequential(writer, reviewer)
+    """
 
     build_sequential = staticmethod(build_sequential)

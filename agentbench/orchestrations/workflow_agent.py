@@ -60,8 +60,8 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
         ValueError: The start executor does not take `list[Message]`.
 
     Example:
-        >>> agent = workflow.as_agent(name="team")
-        >>> response = await agent.run("Write a slogan for a bike.")
+        >>> team = build_sequential(writer, reviewer).as_agent(name="team")
+        >>> response = await team.run("Write a slogan for a bike.")
         >>> print(response.text)
     """
 
@@ -171,8 +171,11 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
         settings: As of `BaseAgent`.
 
     Example:
-        >>> agent = report.as_agent()
-        >>> response = await agent.run("tides")
+        >>> @workflow
+        ... async def publish(draft: str, ctx: RunContext) -> str:
+        ...     return draft if await ctx.request_info(draft, bool) else "rejected"
+        >>> agent = publish.as_agent()
+        >>> response = await agent.run("Hello")
         >>> response = await agent.run(responses={request_id: True for request_id in agent.pending_requests})
     """
 

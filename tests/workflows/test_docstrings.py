@@ -21,10 +21,14 @@ NAMES = (
     *("SwitchCaseEdgeGroupDefault", "WorkflowGraphValidator", "validate_workflow_graph", "WorkflowViz"),
     *("WorkflowEvent", "WorkflowEventType", "WorkflowEventSource", "WorkflowRunState", "WorkflowErrorDetails"),
     *("SuperstepCompletionInfo", "AgentExecutor", "AgentExecutorRequest", "AgentExecutorResponse"),
-    *("AgentHostExecutor", "AgentHostOptions", "TurnToken", "build_sequential"),
+    *("AgentHostExecutor", "AgentHostOptions", "TurnToken", "build_sequential", "bind_as_executor"),
+    *("AgentWorkflowBuilder", "WorkflowExecutor", "SubWorkflowRequestMessage", "WorkflowAgent", "workflow", "step"),
+    *("FunctionalWorkflowAgent", "FunctionalWorkflow", "StepWrapper", "RunContext", "get_run_context"),
 )
 # What the examples speak of without making it.
-NODES = "classify upper show reader archive inbox question search database report read summarise publish a b"
+NODES = (
+    "classify upper show reader archive inbox question search database report read summarise publish draft check a b"
+)
 
 
 def node(key: str) -> FunctionExecutor:
@@ -46,15 +50,15 @@ async def test_the_examples_of_a_public_object_run(name, tmp_path, monkeypatch):
     public = {each: getattr(agentbench, each) for each in agentbench.__all__}
     assert blocks(name)
     for block in blocks(name):
-        workflow = WorkflowBuilder(start_executor=node("only")).build()
+        flow = WorkflowBuilder(start_executor=node("only")).build()
         names = {
             **public,
             **{each: node(each) for each in NODES.split()},
             **{name: Agent(EchoChatClient(), name=name) for name in ("french", "spanish", "writer", "reviewer")},
             "Never": Never,
             "builder": WorkflowBuilder(start_executor=node("start")),
-            "workflow": workflow,
-            "result": await workflow.run("x"),
+            **({"workflow": flow} if "@workflow" not in block else {}),
+            "result": await flow.run("x"),
             "storage": agentbench.InMemoryCheckpointStorage(),
             "error": KeyError("k"),
             "groups": [SingleEdgeGroup("a", "b")],

@@ -70,15 +70,19 @@ class FunctionalWorkflow(Displayable):
         ValueError: It has more than one parameter besides the context.
 
     Example:
+        >>> @step
+        ... async def gather_notes(topic: str) -> str:
+        ...     return f"Notes on {topic}"
         >>> @workflow
         ... async def report(topic: str, ctx: RunContext) -> str:
-        ...     notes = await gather_notes(topic)  # a @step
-        ...     if not await ctx.request_info(notes, bool):
-        ...         return "rejected"
-        ...     return await write(notes)  # another one
+        ...     notes = await gather_notes(topic)
+        ...     approved = await ctx.request_info(notes, bool)
+        ...     return notes if approved else "rejected"
         >>> result = await report.run("tides")
         >>> (request,) = result.get_request_info_events()
-        >>> result = await report.run(responses={request.request_id: True})
+        >>> result = await report.run(responses={request: True})
+        >>> result.get_outputs()
+        ['Notes on tides']
     """
 
     def __init__(

@@ -26,6 +26,8 @@ class StepWrapper(Generic[ResultT]):
         TypeError: The function is not async.
 
     Example:
+        >>> async def fetch_page(address: str) -> str:
+        ...     return f"The page at {address}"
         >>> fetch = StepWrapper(fetch_page, name="fetch")
     """
 

@@ -12,15 +12,11 @@ from agentbench.workflows.events.events import WorkflowEvent
 
 @dataclass(frozen=True, slots=True)
 class SubWorkflowResponseMessage:
-    """The response to a request of a sub-workflow; made by `SubWorkflowRequestMessage.create_response()`.
+    """The response to a request of a sub-workflow; made by `SubWorkflowRequestMessage.create_response()`, see there.
 
     Attributes:
         data: The response.
         source_event: The request that it responds to.
-
-    Example:
-        >>> response = request.create_response("yes")
-        >>> await ctx.send_message(response, target_id=request.executor_id)
     """
 
     data: Any
