@@ -74,9 +74,7 @@ def test_a_notebook_open_in_two_tabs_shows_one_run_in_both(lab: Any, open_notebo
     expect(first.panel.locator(".abs-banner-text")).to_contain_text("published")
 
 
-def test_a_notebook_that_is_not_trusted_shows_pictures_and_texts_in_place_of_panels(
-    lab: Any, open_notebook: Any
-) -> None:
+def test_a_notebook_that_is_not_trusted_shows_pictures_in_place_of_panels(lab: Any, open_notebook: Any) -> None:
     graph = "configure(deterministic=True)\nbuild()"
     lab.write(
         "mine", [SETUP, graph, SHOW, "panel.step(2)\nNone", "panel.snapshot()\nNone", "make_graph_panel(build())"]
@@ -94,9 +92,7 @@ def test_a_notebook_that_is_not_trusted_shows_pictures_and_texts_in_place_of_pan
     page = open_notebook("others", own=True)
     shown = page.panel.locator(".jp-OutputArea-output")
     expect(shown.nth(0).locator("img[src^='data:image/png']")).to_be_visible()
-    expect(page.panel.get_by_text("Stepper(research-flow, no superstep yet, ready)")).to_be_visible()
-    expect(page.panel.locator(".jp-OutputArea-output img[src^='data:image/png']")).to_have_count(2)
-    expect(page.panel.get_by_text("GraphPanel(")).to_be_visible()
+    expect(page.panel.locator(".jp-OutputArea-output img[src^='data:image/png']")).to_have_count(4)
     assert page.panel.locator("script, .jp-OutputArea-output svg, .abs-frame").count() == 0
 
 

@@ -183,7 +183,8 @@ def test_the_widget_holds_the_forms_and_no_text_of_anybodys():
     run = FakeRun("r", asked("one"))
     box = inbox(run)
     widget = box.widget
-    assert box._repr_mimebundle_()["text/plain"] == "Inbox(1 run, 1 open)"
+    bundle, _ = box._repr_mimebundle_()
+    assert bundle["text/plain"] == "Inbox(1 run, 1 open)"
     assert [repr(child) for child in widget.children] == ["FormPanel('Form text from review')"]
     first = widget.children[0]
     run.pending_requests.append(asked("two"))

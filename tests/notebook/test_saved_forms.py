@@ -92,8 +92,9 @@ def test_outputs_name_the_forms_and_nothing_else(saved: str):
     outputs = outputs_of(saved)
     assert "S3CRET" not in json.dumps(outputs)
     shown = [output["data"] for output in outputs if "data" in output]
-    texts = [data["text/plain"] for data in shown if "application/vnd.jupyter.widget-view+json" in data]
-    assert texts == [
+    panels = [at for at, data in enumerate(shown) if "application/vnd.jupyter.widget-view+json" in data]
+    assert all(shown[at]["text/plain"] == "" for at in panels)
+    assert [shown[at - 1]["text/plain"] for at in panels] == [
         "Form(for SecretStr, editing)",
         "Form(approval from review, editing)",
         "Form(for str, editing)",

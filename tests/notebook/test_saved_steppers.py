@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("nbconvert")
 
 ROOT = Path(__file__).parents[2]
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 CELLS = [
     """
@@ -80,29 +81,48 @@ def test_the_state_of_the_widgets_holds_nothing_of_the_run(saved: str) -> None:
     assert "S3CRET" not in json.dumps(state)
 
 
-def test_outputs_are_one_fixed_line_beside_the_widget_and_equal_from_run_to_run(saved: str) -> None:
-    texts = [
-        output["data"]["text/plain"]
-        for output in outputs_of(saved)
-        if "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+def test_before_each_panel_stands_its_picture_which_does_not_change_where_outputs_are_compared(saved: str) -> None:
+    shown = [output.data for output in outputs_of(saved) if "data" in output]
+    panels = [at for at, data in enumerate(shown) if WIDGET in data]
+    texts = [shown[at - 1]["text/plain"].splitlines() for at in panels]
+    assert [lines[0] for lines in texts] == [
+        "Stepper(flow, no superstep yet, ready)",
+        "Stepper(flow, superstep 2, failed)",
+        "Stepper(flow, superstep 1, waiting)",
+        "Stepper(flow, superstep 1, waiting)",
     ]
-    assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 2, failed)"]
+    assert "review (start, output, asks a person) [failed]" in texts[1][2]
+    assert all(shown[at]["text/plain"] == "" for at in panels)
 
 
 def test_a_cell_whose_run_asks_shows_the_panel_once(saved: str) -> None:
     cells = nbformat.reads(saved, as_version=4).cells
     for source in ("again.run()", "last.run()"):
         [cell] = [cell for cell in cells if source in cell.source]
-        assert [output.data["text/plain"] for output in cell.outputs if "data" in output] == [
-            "Stepper(flow, superstep 1, waiting)"
-        ]
+        assert [WIDGET in output.data for output in cell.outputs if "data" in output] == [False, False, True]
 
 
 def test_a_snapshot_leaves_a_picture_where_the_widget_was(saved: str) -> None:
-    pictures = [output["data"] for output in outputs_of(saved) if "image/svg+xml" in output.get("data", {})]
-    assert len(pictures) == 1  # also where the picture is the value of the cell
-    assert "review (start, output, asks a person) [failed]" in pictures[0]["text/plain"]
+    cells = nbformat.reads(saved, as_version=4).cells
+    [data] = [output.data for cell in cells if "snapshot" in cell.source for output in cell.outputs]
+    assert "review (start, output, asks a person) [failed]" in data["text/plain"]
+
+
+def test_the_pictures_hold_nothing_of_the_run(saved: str) -> None:
+    pictures = [output.data for output in outputs_of(saved) if "image/svg+xml" in output.get("data", {})]
+    assert len(pictures) == 5
     assert "S3CRET" not in json.dumps(pictures)
+
+
+def test_a_page_made_of_the_notebook_shows_one_picture_for_a_panel(saved: str) -> None:
+    from nbconvert import HTMLExporter
+
+    notebook = nbformat.reads(saved, as_version=4)
+    del notebook.metadata["widgets"]  # as JupyterLab saves it
+    notebook.cells = notebook.cells[1:2]
+    page, _ = HTMLExporter(template_name="lab").from_notebook_node(notebook)
+    assert page.count("<img") == 1
+    assert "Stepper(flow" not in page
 
 
 def test_only_what_the_workflow_itself_prints_is_printed(saved: str) -> None:

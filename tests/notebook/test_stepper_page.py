@@ -502,7 +502,7 @@ def test_masked_values_are_not_even_sent(panel: Stepper, wire: Wire) -> None:
 
 def test_a_stored_output_is_one_fixed_line_beside_the_widget(panel: Stepper) -> None:
     panel.step()
-    bundle = panel._repr_mimebundle_()
+    bundle, _ = panel._repr_mimebundle_()
     assert bundle["text/plain"] == "Stepper(flow, superstep 0, paused)"
     assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 

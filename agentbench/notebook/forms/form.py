@@ -22,8 +22,8 @@ from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.questions import Request, read_request
 from agentbench.notebook.forms.values import Place
-from agentbench.notebook.runtime.bundles import with_plain_text
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.stand_in import StandIn
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.page import FormPage
@@ -137,6 +137,7 @@ class Form:
         self._request, self._respond = request, respond
         self._listeners = Listeners()
         self._page: FormPage | None = None
+        self._stand_in = StandIn(self)
 
     # ---- content ----------------------------------------------------------------------------------------------------
 
@@ -401,6 +402,7 @@ class Form:
                 self._draft.end(FormState.EXPIRED)
             else:
                 self._draft.enter(FormState.REFUSED, str(error) or type(error).__name__)
+        self._stand_in.touch()
         if error is None and self._respond is not None:
             self._listeners.emit("submit", answer)
 
@@ -444,7 +446,7 @@ class Form:
             bundle = self.widget._repr_mimebundle_()
         except WidgetsUnavailable:
             return {"text/plain": self.text}
-        return with_plain_text(bundle, repr(self))
+        return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
         return f"Form({self._draft.content.name}, {self._draft.state})"

@@ -10,6 +10,7 @@ from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import Question, Request, read_request
+from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.run.execution import id_of_request
@@ -95,6 +96,7 @@ class Inbox:
         self._unwatch: list[Callable[[], object]] = []
         self._lock = threading.RLock()
         self._box: Any = None
+        self._stand_in = StandIn(self)
         self._closed = False
 
     # ---- requests ---------------------------------------------------------------------------------------------------
@@ -236,10 +238,10 @@ class Inbox:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
-            bundle = self.widget._repr_mimebundle_() or {}
+            bundle = self.widget._repr_mimebundle_()
         except WidgetsUnavailable:
             return {"text/plain": self.text}
-        return {**bundle, "text/plain": repr(self)}
+        return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
         return f"Inbox({count_text(len(self._sources), 'run')}, {len(self.requests):,} open)"

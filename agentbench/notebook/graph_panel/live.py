@@ -16,6 +16,7 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
+from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["LOOKS", "GraphPanel", "panel_note"]
@@ -79,6 +80,7 @@ class GraphPanel(anywidget.AnyWidget):
         self._drawn = self._draw()
         self._pacer = Pacer(self._send_changes, interval_s=0.05)
         self._watch = PageWatch()
+        self._stand_in = StandIn(self, lambda: self.snapshot()._repr_mimebundle_())
         self._listeners = Listeners()
         name = esc(self.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
@@ -201,6 +203,7 @@ class GraphPanel(anywidget.AnyWidget):
         """Take the panel off the page and drop its content; may be called twice."""
         self._pacer.close()
         self._watch.finish()
+        self._stand_in.close()
         if self.comm is not None:
             with self.hold_sync():
                 self.svg = self.selected = self.note = self.label = ""
@@ -215,7 +218,7 @@ class GraphPanel(anywidget.AnyWidget):
             still = self.snapshot()._repr_mimebundle_()
             return still | {"text/plain": f"{still['text/plain']}\nLive panels are off: configure(live_graph=False)."}
         self.expect_page()
-        return super()._repr_mimebundle_(**kwargs)
+        return self._stand_in.bundle(super()._repr_mimebundle_(**kwargs), kwargs.get("include"))
 
     # ---- what is drawn
 
@@ -247,6 +250,7 @@ class GraphPanel(anywidget.AnyWidget):
     # ---- to the page
 
     def _send_changes(self) -> None:
+        self._stand_in.touch()
         with TRAIT_LOCK:
             if self._is_elsewhere():
                 self._redraw()

@@ -6,9 +6,10 @@ from typing import Any
 import anywidget
 import traitlets
 
+from agentbench.notebook.look.png import small_png
 from agentbench.notebook.look.style import read_script
-from agentbench.notebook.runtime.bundles import with_plain_text
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["PlotPanel"]
@@ -65,7 +66,9 @@ class PlotPanel(anywidget.AnyWidget):
         return f"PlotPanel({self._title!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_plain_text(super()._repr_mimebundle_(**kwargs), repr(self))
+        pictures = {"image/svg+xml": self.svg, "image/png": small_png(self.svg)}
+        still = StandIn(self, lambda: {kind: picture for kind, picture in pictures.items() if picture})
+        return still.bundle(super()._repr_mimebundle_(**kwargs), kwargs.get("include"))
 
     def _show_choice(self, change: Any) -> None:
         if 0 <= change["new"] < len(self._draw):  # a page may say anything

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentbench.notebook.runtime.kernel import in_kernel
 
-__all__ = ["display_of", "has_display", "is_wanted", "with_plain_text"]
+__all__ = ["display_of", "has_display", "is_wanted"]
 
 _LONGEST = 2_000_000
 _MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
@@ -39,12 +39,3 @@ def display_of(value: Any) -> tuple[str, str] | None:
 def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
     """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
     return (not include or kind in include) and kind not in (exclude or ())
-
-
-def with_plain_text(bundle: Any, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the bundle of a widget with this plain text, and its metadata, which anywidget adds where it needs some.
-
-    The plain text of a widget is part of a saved notebook, and by default it holds values.
-    """
-    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    return {**(data or {}), "text/plain": text}, metadata

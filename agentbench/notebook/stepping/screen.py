@@ -13,6 +13,7 @@ from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import cell_number, in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
+from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.page_input import PageInput
@@ -37,8 +38,9 @@ _SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as 
 class StepperScreen:
     """What a stepper displays, in a panel, as a picture and as text."""
 
-    def __init__(self, session: StepperSession, workflow: Any, options: Options) -> None:
+    def __init__(self, session: StepperSession, workflow: Any, options: Options, stand_in: StandIn) -> None:
         self._session = session
+        self._stand_in = stand_in
         self._workflow = workflow
         self._options = options
         self._page: StepperPage | None = None
@@ -179,6 +181,8 @@ class StepperScreen:
             if self._panel is not None and (marks := self._input.marks_to_show()) is not None:
                 self._panel.set_breakpoints(marks)
             page.show(self.state, self._input.focus_view)
+            if self._session.model.status not in IN_FLIGHT:
+                self._stand_in.touch()
 
     def _show_top(self) -> None:
         if (page := self._page) is not None:
@@ -188,5 +192,6 @@ class StepperScreen:
         """Take everything off the page. May be called twice."""
         page, self._page = self._page, None
         self._pacer.close()
+        self._stand_in.close()
         if page is not None:
             page.close()

@@ -55,7 +55,7 @@ def stepper(  # noqa: PLR0913 - published signature
             while a cell runs. By default the setting `configure(loop=)`.
         name: Text of the header. A new stepper of the same name closes the old one.
         max_supersteps: After so many a run pauses.
-        autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
+        autosave: Whether `arun` ends with a new picture for the notebook, which is read without a kernel too.
         force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
             this graph has no place for is left out, with a line in the log. The original stays as it is.
         clock: Source of times of this run.

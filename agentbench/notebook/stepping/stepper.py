@@ -19,6 +19,7 @@ from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
@@ -90,7 +91,8 @@ class Stepper:
             on_change=lambda: self._screen.touch(),
             on_event=self._listeners.emit,
         )
-        self._screen = StepperScreen(self._session, workflow, options)
+        self._stand_in = StandIn(self, lambda: self._screen.picture._repr_mimebundle_())
+        self._screen = StepperScreen(self._session, workflow, options, self._stand_in)
         for where in breakpoints:
             self._session.break_at(where)
         close_older(workflow, options.name)
@@ -229,6 +231,7 @@ class Stepper:
             speed: Supersteps a second, for demonstrations; as fast as possible by default.
         """
         self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
+        self._stand_in.update()
         if self._options.shows_itself and in_kernel():
             at_end_of_cell(self._show_question)  # the cell may end with the panel, or answer by itself
         return self.status
@@ -240,7 +243,7 @@ class Stepper:
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
         await wait(self._begin_run(until, speed, through=True))
-        if self._options.autosave and self._screen.displayed and in_kernel():
+        if self._options.autosave and self._screen.displayed and not self._stand_in.update():
             self.snapshot()
         return self.status
 
@@ -376,7 +379,7 @@ class Stepper:
         """Drop the staged edits of the displayed checkpoint, or only the one of a path."""
         self._session.dispatch(lambda model: model.discard_edits(path))
 
-    # ---- breakpoints -------------------------------------------------------------------------------------------------
+    # ---- breakpoints and listeners -----------------------------------------------------------------------------------
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
         """Pause `run()` and `step(n)` at a place, always between two supersteps; `step()` takes its one all the same.
@@ -402,8 +405,6 @@ class Stepper:
     def clear(self, where: Where | Breakpoint | None = None) -> None:
         """Remove breakpoints: one, those at a place, the one with an id, or all; `ValueError`: there is no such one."""
         self._session.clear(where)
-
-    # ---- listening ---------------------------------------------------------------------------------------------------
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
         """Call `fn` at each event of a kind; returns a function that ends it.
@@ -448,23 +449,19 @@ class Stepper:
             viewing = "" if model.viewing is None else f", viewing {model.viewing + 1} of {len(model.past)}"
         return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """The panel, and one fixed line of text: what the panel displays is never part of a stored output."""
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        """The panel, and a line of text; a saved notebook has the picture, and nothing else that the panel displays."""
         if self.status is StepperStatus.CLOSED:
             return {"text/plain": repr(self)}
         try:
-            return {**(self._screen.widget._repr_mimebundle_() or {}), "text/plain": repr(self)}
+            return self._stand_in.bundle(self._screen.widget._repr_mimebundle_(), include)
         except WidgetsUnavailable as error:
             return {**self._screen.picture._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
     def _wait(self, call: str, begin: Callable[[], EngineFuture[T]], *, twin: str = "asyncio.to_thread") -> T:
-        """Wait for the work that `begin` starts; an interrupt ends both, wherever it comes.
-
-        Raises:
-            NestedLoopError: Waiting here would never end; it names `twin`, to be awaited instead.
-        """
+        """Wait for the work that `begin` starts, unless that would never end; an interrupt ends both."""
         __tracebackhide__ = True  # of IPython
         if self._session.on_own_loop:
             raise NestedLoopError(twin, f"stepper.{call} waits for the loop of this very thread")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Approvals"]
 
+# The conversation above the forms is what a saved notebook shows; no picture of theirs beside it.
+_WIDGET = ("application/vnd.jupyter.widget-view+json", "text/plain")
+
 
 @dataclass(eq=False)
 class _CallRequest:
@@ -60,10 +63,11 @@ class Approvals:
         self._outputs = list(outputs)
         views = [self._transcript._repr_mimebundle_(), *self.forms]
         for view, output in zip_longest(views, outputs):
+            how: dict[str, Any] = {"include": _WIDGET} if isinstance(view, Form) else {"raw": True}
             if output is None:
-                self._outputs.append(show_in_cell(view, raw=not isinstance(view, Form), display_id=True))
+                self._outputs.append(show_in_cell(view, **how, display_id=True))
             else:
-                output.update(view or {"text/plain": ""}, raw=not isinstance(view, Form))
+                output.update(view or {"text/plain": ""}, **how)
 
     def _take(self, request_id: str, approved: bool) -> object:
         self._answers[request_id] = approved
