@@ -30,7 +30,10 @@ def agent_bundle(agent: RawAgent) -> dict[str, str]:
         "" if agent.id_is_generated else f"id {agent.id}",
     ]
     tools = (*(options.get("tools") or ()), *agent.mcp_tools)
-    providers = [_provider_row(each) for each in agent.context_providers]
+    providers = []
+    for each in agent.context_providers:
+        note = "stores, does not load" if getattr(each, "load_messages", True) is False else ""
+        providers.append((str(getattr(each, "source_id", "")), type(each).__name__, note))
     tables = [
         Table("Instructions", ("for the model",), [(agent.instructions,)] if agent.instructions else [], limit=_CUT),
         Table("Tools", ("name", "what it does", "note"), [_tool_row(each) for each in tools]),
@@ -55,11 +58,6 @@ def _tool_row(tool: Any) -> tuple[str, str, str]:
     elif getattr(tool, "declaration_only", False):
         note = "answered by the application"
     return tool_name(tool) or type(tool).__name__, str(getattr(tool, "description", None) or ""), note
-
-
-def _provider_row(provider: Any) -> tuple[str, str, str]:
-    note = "stores, does not load" if getattr(provider, "load_messages", True) is False else ""
-    return str(getattr(provider, "source_id", "")), type(provider).__name__, note
 
 
 def _middleware_row(middleware: Any) -> tuple[str, str]:

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from agentbench.notebook.cells.executor_cell import Definition
     from agentbench.workflows.run.workflow import Workflow
 
-__all__ = [
-    "agentbench_magic",
-    "completions",
-    "executor_magic",
-    "load_ipython_extension",
-    "unload_ipython_extension",
-    "workflow_magic",
-]
+__all__ = ["agentbench_magic", "completions", "load_ipython_extension", "unload_ipython_extension"]
 
 Variables = dict[str, Any]
 
@@ -58,6 +51,8 @@ _WORKFLOW_USAGE = """\
 Names are variables of this notebook: executors and conditions. NAME.to_python() returns the code that builds the same.
 
 As a function: define_workflow()."""
+
+_COMMANDS = ("doctor", "draw", "step", "set")
 
 # What `observe` was before the extension was loaded.
 _before: list[bool] = []
@@ -109,67 +104,47 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 
 def agentbench_magic(line: str, variables: Variables) -> Any:
     """Run the command in a line, such as `draw wf`; an empty line prints the commands."""
-    name, *words = _words(line) or [""]
-    if not name:
-        print(_USAGE)  # noqa: T201 - a command prints
-        return None
-    if name not in _COMMANDS:
-        msg = f"There is no command {name!r}. There are:\n{_USAGE}"
-        raise MagicUsageError(msg)
-    command, expected, fits = _COMMANDS[name]
-    if not fits(words):
-        msg = f"%agentbench {name} takes {expected}.\n{_USAGE}"
-        raise MagicUsageError(msg)
-    return command(words, variables)
+    match _words(line):
+        case []:
+            print(_USAGE)  # noqa: T201 - a command prints
+        case ["doctor"]:
+            from agentbench.notebook.commands.doctor import doctor
+
+            print(doctor().text)  # noqa: T201 - a command prints
+        case ["draw", name]:
+            from agentbench.notebook.graph.view import draw
+
+            return draw(_variable(name, variables))
+        case ["step", name, *count] if not count or (len(count) == 1 and count[0].isdecimal()):
+            _step(name, variables, *map(int, count))
+        case ["set", _, *_] as words if all("=" in word for word in words[1:]):
+            pairs = (word.partition("=") for word in words[1:])
+            try:
+                settings.configure(**{key: settings.parse_setting(key, value) for key, _, value in pairs})
+            except (TypeError, ValueError) as error:
+                raise MagicUsageError(str(error)) from None
+        case [name, *_]:
+            what = f"%agentbench {name} takes other words." if name in _COMMANDS else f"There is no command {name!r}."
+            msg = f"{what} There are:\n{_USAGE}"
+            raise MagicUsageError(msg)
+    return None
 
 
-def _doctor(words: list[str], variables: Variables) -> None:
-    from agentbench.notebook.commands.doctor import doctor
-
-    print(doctor().text)  # noqa: T201 - a command prints
-
-
-def _draw(words: list[str], variables: Variables) -> Any:
-    from agentbench.notebook.graph.view import draw
-
-    return draw(_variable(words[0], variables))
-
-
-def _step(words: list[str], variables: Variables) -> None:
+def _step(name: str, variables: Variables, n: int = 1) -> None:
     from agentbench.notebook.cells.workbench import older_code
     from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepping.stepper import Stepper
 
-    found = _variable(words[0], variables)
+    found = _variable(name, variables)
     if not isinstance(found, Stepper):
-        msg = f"{words[0]} is a {type(found).__name__}, not a stepper. Make one: {words[0]} = stepper(workflow, input)"
+        msg = f"{name} is a {type(found).__name__}, not a stepper. Make one: {name} = stepper(workflow, input)"
         raise MagicUsageError(msg)
     if older := older_code(found):
         print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
     before = len(found.reports)
-    found.step(*map(int, words[1:]))
+    found.step(n)
     for report in found.reports[before:]:
         print("\n".join(line.text for line in lines_of_report(report)))  # noqa: T201 - a command prints
-
-
-def _set(words: list[str], variables: Variables) -> None:
-    pairs = (word.partition("=") for word in words)
-    try:
-        settings.configure(**{key: settings.parse_setting(key, value) for key, _, value in pairs})
-    except (TypeError, ValueError) as error:
-        raise MagicUsageError(str(error)) from None
-
-
-# Name -> the function, what it takes in words, and whether some words are that.
-_COMMANDS: dict[str, tuple[Callable[..., Any], str, Callable[[list[str]], bool]]] = {
-    "doctor": (_doctor, "no arguments", lambda words: not words),
-    "draw": (_draw, "the name of one variable", lambda words: len(words) == 1),
-    "step": (
-        *(_step, "a variable and optionally a number"),
-        lambda words: len(words) == 1 or (len(words) == 2 and words[1].isdecimal()),
-    ),
-    "set": (_set, "one or more KEY=VALUE", lambda words: bool(words) and all("=" in word for word in words)),
-}
 
 
 def completions(line: str, variables: Variables) -> list[str]:

@@ -16,15 +16,8 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdge
 from agentbench.workflows.graph.signature import find_sub_workflow
 
 __all__ = [
-    "EdgeKind",
-    "GraphShape",
-    "NodeKind",
-    "ShapeEdge",
-    "ShapeNode",
-    "back_edges",
-    "find_workflow",
-    "path_lengths",
-    "read_shape",
+    *("EdgeKind", "GraphShape", "NodeKind", "ShapeEdge", "ShapeNode"),
+    *("back_edges", "find_workflow", "path_lengths", "read_shape"),
 ]
 
 NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group"]

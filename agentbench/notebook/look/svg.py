@@ -12,20 +12,8 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.escape import esc
 
 __all__ = [
-    "FONT_SIZE",
-    "SMALL",
-    "cut_to_width",
-    "hatch",
-    "hatch_pattern",
-    "legend",
-    "number",
-    "pause_sign",
-    "picture",
-    "rect",
-    "room_for",
-    "round_up",
-    "text",
-    "text_width",
+    *("FONT_SIZE", "SMALL", "cut_to_width", "hatch", "hatch_pattern", "legend", "number", "pause_sign"),
+    *("picture", "rect", "room_for", "round_up", "text", "text_width"),
 ]
 
 FONT_SIZE = 13.0
