@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench.agents.agent.as_tool import run_streamed
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun, resolve_agent_id
@@ -17,11 +18,14 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from agentbench.workflows.engine.active_run import ActiveRun
 
 logger = logging.getLogger("agentbench")
 
@@ -94,7 +98,7 @@ class AgentNode(Executor):
     async def _call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
-        """Run the agent; with `on_update` streamed, and each update passed to it."""
+        """Run the agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used."""
         if not messages:
             logger.warning("Agent node %r runs its agent without a message.", self.id)
         stored = ctx.get_state(RUN_KWARGS)
@@ -103,6 +107,9 @@ class AgentNode(Executor):
             if own := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own
         requests: dict[str, Content] = {}
+        run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
+        clock = run.options.clock or runtime_defaults().clock
+        began_ns = clock.perf_ns() if run.log.observed else 0
 
         async def take(update: AgentResponseUpdate) -> None:
             if found := update.user_input_requests:
@@ -119,6 +126,13 @@ class AgentNode(Executor):
         except UserInputRequiredException as raised:
             message = Message("assistant", raised.contents, author_name=self.agent.name)
             return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
+        if run.log.observed:
+            used = {
+                "model": getattr(response.raw_representation, "model", None),
+                "usage_details": response.usage_details,
+                "latency_ms": (clock.perf_ns() - began_ns) / 1e6,
+            }
+            await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=self.id))
         requests.update(_by_id(response.user_input_requests))
         return AgentReply(response, requests)
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.history.run_history import Superstep
+from agentbench.notebook.history.run_history import Superstep, opened
+from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery
@@ -34,7 +35,7 @@ def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Eleme
 
 
 class Activity:
-    """The states of nodes and edges, and how often each executor was called.
+    """The states of nodes and edges, how often each executor was called, and how many tokens its agent used.
 
     A superstep is `begin()`, its events through `see()`, then `rest()`. An element has the strongest of the states that
     apply to it: an executor that was called and emitted a request is `waiting`, not `done`.
@@ -48,6 +49,8 @@ class Activity:
         self.nodes = tuple(nodes)
         self.edges = tuple(dict.fromkeys(edges))
         self.visits: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
+        self._inside: dict[str, None] = {}  # executors in sub-workflows, as far as they were called: `outer/inner`
         self.reset()
 
     def reset(self) -> None:
@@ -67,18 +70,18 @@ class Activity:
 
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Update the states by one event of the superstep."""
-        executor = event.source_id or ""
-        before = self._messages_in(executor)
         self._superstep.add(event)
-        if self._messages_in(executor) > before:
+        seen = opened(event)
+        executor = seen.source_id or ""
+        if seen.type == "executor_invoked":
             self.visits[executor] += 1
             self._queued.discard(executor)
-        if event.type == "request_info":
+            if seen is not event:
+                self._inside[executor] = None
+        elif seen.type == "model_usage":
+            self.tokens[executor] += tokens_of(seen)
+        elif event.type == "request_info":
             self._waiting.add(executor)
-
-    def _messages_in(self, executor: str) -> int:
-        call = self._superstep.calls.get(executor)
-        return 0 if call is None else call.messages_in
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
         """End the superstep; `waiting` are the executors with a pending request."""
@@ -101,7 +104,9 @@ class Activity:
 
     def states(self) -> dict[Element, str]:
         """Return the states of all elements that are not idle."""
-        calls = self._superstep.calls.values()
+        calls = self._superstep.all_calls.values()
+        asked = {call.executor for call in calls if call.requests and call.executor.split("/")[0] in self._waiting}
+        at_work = {call.executor for call in calls if call.at_work > 0 and not self._is_over}
         # A target that was not chosen may get a message over another edge: it is done then, which is stronger.
         skipped = {
             target
@@ -111,21 +116,32 @@ class Activity:
         }
         kinds: dict[str, set[Element]] = {
             "failed": {call.executor for call in calls if call.status == "failed"},
-            "waiting": set(self._waiting),
-            "running": set(self.running),
+            "waiting": {*self._waiting, *(asked & self._inside.keys())},
+            "running": {*at_work},
             "queued": self._queued,
             "done": {*self._delivered, *(call.executor for call in calls if call.status in ("completed", "bypassed"))},
             "skipped": set(skipped),
         }
-        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
-        states = {each: strongest(kind for kind, members in kinds.items() if each in members) for each in elements}
+        states = {
+            each: strongest(kind for kind, members in kinds.items() if each in members) for each in self._elements
+        }
         return {element: state for element, state in states.items() if state != "idle"}
 
     def whole(self, states: ElementStates) -> dict[Element, str]:
         """Return the states of all elements, the idle ones too, so that a panel can replace the states it displays."""
-        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
-        return {element: states.get(element, "idle") for element in elements}
+        return {element: states.get(element, "idle") for element in self._elements}
+
+    @property
+    def _elements(self) -> tuple[Element, ...]:
+        return (*self.nodes, *self.edges, *self._inside)
 
     def badges(self) -> dict[str, str]:
-        """Return a badge such as `3 visits` for each executor that was called more than once."""
-        return {node: f"{count:,} visits" for node in self.nodes if (count := self.visits.get(node, 0)) > 1}
+        """Return a badge such as `3 visits · 40 tok` for each executor that was called more than once or used tokens."""
+        badges = {}
+        for node in (*self.nodes, *self._inside):
+            visits, tokens = self.visits[node], self.tokens[node]
+            parts = [f"{visits:,} visits"] if visits > 1 else []
+            parts += [f"{tokens:,} tok"] if tokens else []
+            if parts:
+                badges[node] = " · ".join(parts)
+        return badges

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentbench.notebook.history.run_history import BEGINNINGS
+from agentbench.notebook.history.run_history import BEGINNINGS, join_updates
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview
@@ -58,8 +58,8 @@ def deliveries_text(executors: Iterable[str]) -> str:
 
 
 def outputs_of(report: StepReport) -> list[WorkflowEvent[Any]]:
-    """The output events of a superstep, in plan order."""
-    return _of(report, "output")
+    """The output events of a superstep, in plan order; what an agent streamed is one, its response."""
+    return join_updates(_of(report, "output"))
 
 
 def failures_of(report: StepReport) -> list[WorkflowEvent[Any]]:
@@ -92,7 +92,7 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
         parts.append(f"superstep {number}: {delivered or 'nothing was delivered'}")
         if opened:
             parts.append(f"{count_text(len(opened), 'request')} opened")
-    lines = [LogLine("step", "; ".join(parts))]
+    lines = [LogLine("step", "; ".join(parts)), *_lines_inside(report)]
     for event in failures_of(report):
         what = event.details or WorkflowErrorDetails("error", "")
         lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))
@@ -101,6 +101,19 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
         for event in outputs_of(report)
     ]
     return lines
+
+
+def _lines_inside(report: StepReport) -> list[LogLine]:
+    """A line for each superstep of each sub-workflow: who got what in it."""
+    got: dict[tuple[str, int | None], list[str]] = {}
+    for event in _of(report, "sub_workflow"):
+        if event.data.type == "executor_invoked":
+            node = "/".join(event.data.path)
+            got.setdefault((node, event.data.superstep), []).append(str(event.data.source_id))
+    return [
+        LogLine("text", f"in {_name(node)}, superstep {number}: {deliveries_text(names).replace(' gets ', ' got ')}")
+        for (node, number), names in got.items()
+    ]
 
 
 def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
@@ -112,7 +125,7 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
         return [LogLine("warning", _short(event.data))]
     if kind == "error":
         return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
-    if kind == "message_dropped":
+    if kind == "message_dropped" and event.data.get("type") != "AgentExecutorResponse":  # the last agent's is an output
         return [LogLine("warning", _drop_text(event.data))]
     return []
 

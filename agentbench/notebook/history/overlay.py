@@ -45,7 +45,7 @@ def read_states(run: Any) -> dict[Any, str]:
     except (TypeError, IndexError) as error:
         msg = f"run={type(run).__name__} has no states of executors. Pass a run, its result, or states by executor id."
         raise TypeError(msg) from error
-    states = {call.executor: STATE_OF_CALL[call.status] for call in history.calls}
+    states = {call.executor: STATE_OF_CALL[call.status] for call in history.all_calls}
     if history.open_requests is None:  # events alone say who waits until the executor works again
         asked = {call.executor: bool(call.requests) for call in history.calls}
         states |= {executor: "waiting" for executor, is_waiting in asked.items() if is_waiting}

@@ -6,17 +6,20 @@ kind of event is read there, and every view has it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep"]
+__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "join_updates", "opened"]
 
 Event = WorkflowEvent[Any]
 
@@ -38,6 +41,36 @@ _LISTS = {
 _MAPPINGS = ("state_updated", "graph_routed")
 # States of a run that goes on; in any other, a call without an end was cancelled.
 _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
+
+
+def opened(event: Event) -> Event:
+    """Return an event; of a `sub_workflow` event the one inside, whose executor is `outer/inner` as in graphs."""
+    if event.type != "sub_workflow":
+        return event
+    inside: Event = copy.copy(event.data)
+    path = "/".join(inside.path)
+    if inside.type == "request_info":
+        source = f"{path}/{inside.source_id}"
+        inside._request = (inside.request_id, source, inside.request_type, inside.response_type)  # noqa: SLF001 - a copy
+    elif inside.executor_id is not None:
+        inside.executor_id = f"{path}/{inside.executor_id}"
+    return inside
+
+
+def join_updates(outputs: Iterable[Event]) -> list[Event]:
+    """Return outputs with the streamed updates of an agent's answer as one: the response that they make."""
+    found: dict[Any, list[Event]] = {}
+    for place, event in enumerate(outputs):
+        is_update = isinstance(event.data, AgentResponseUpdate)
+        found.setdefault((event.executor_id, event.type, event.task_id) if is_update else place, []).append(event)
+    joined = []
+    for key, events in found.items():
+        one = events[0]
+        if isinstance(key, tuple):
+            one = copy.copy(one)
+            one.data = AgentResponse.from_updates([event.data for event in events])
+        joined.append(one)
+    return joined
 
 
 @dataclass(slots=True)
@@ -94,18 +127,24 @@ class Superstep:
     duration_s: float | None = None
     checkpoint_id: str | None = None  # of the one that was saved after it
     state: Mapping[str, Any] = field(default_factory=dict)  # after it
+    inside: Superstep | None = None  # what happened in its sub-workflows, by ids such as `outer/inner`
     has_begun: bool = False  # events of a start or a restore have the number of the superstep before
 
     def add(self, event: Event, place: int = 0) -> None:
         """Read one event of the superstep; `place` orders the executors where the event has no plan order."""
         kind, executor = event.type, event.source_id
         self.has_begun = self.has_begun or kind in BEGINNINGS
+        if kind == "sub_workflow":
+            self.inside = self.inside or Superstep(self.number)
+            self.inside.add(inner := opened(event), place)
+            if inner.type == "model_usage":
+                self.usages.append(inner)
+            return
         if kind == "executor_invoked" and executor is not None:
             call = self._call(executor, event, place)
             call.messages.append(event.data)
             call.at_work += 1
-            if call.start_ns is None:
-                call.start_ns = event.time_ns
+            call.start_ns = event.time_ns if call.start_ns is None else call.start_ns
         elif kind in _ENDS and executor is not None:
             self._end(self._call(executor, event, place), event)
         elif kind == "request_info" and executor is not None:
@@ -118,6 +157,11 @@ class Superstep:
             self.duration_s = event.duration_s
         elif kind == "checkpoint_saved":
             self.checkpoint_id = getattr(event.data, "checkpoint_id", None)
+
+    @property
+    def all_calls(self) -> dict[str, ExecutorCall]:
+        """What each executor did, also those in sub-workflows."""
+        return self.calls if self.inside is None else {**self.calls, **self.inside.calls}
 
     def _call(self, executor: str, event: Event, place: int) -> ExecutorCall:
         if executor not in self.calls:
@@ -179,7 +223,7 @@ class RunHistory:
             for event in step.updates:
                 state = _updated(state, event.data)
             step.state = state
-            for call in step.calls.values():
+            for call in step.all_calls.values():
                 self._settle(call)
             step.calls = {c.executor: c for c in sorted(step.calls.values(), key=lambda c: (c.order, c.executor))}
         return ordered
@@ -188,6 +232,11 @@ class RunHistory:
     def calls(self) -> list[ExecutorCall]:
         """What its executors did, superstep by superstep."""
         return [call for step in self.supersteps for call in step.calls.values()]
+
+    @property
+    def all_calls(self) -> list[ExecutorCall]:
+        """What its executors did, and those in sub-workflows, superstep by superstep."""
+        return [call for step in self.supersteps for call in step.all_calls.values()]
 
     def _settle(self, call: ExecutorCall) -> None:
         """Set the status of a call, as far as it follows from that of the run."""

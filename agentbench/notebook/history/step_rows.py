@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentbench.messages.update import ResponseUpdate
-from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep, join_updates
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
@@ -50,15 +49,9 @@ def output_rows(run: RunHistory) -> list[tuple[str, str, str]]:
 
 
 def _outputs(step: Superstep) -> list[tuple[str, str, str]]:
-    """The outputs of a superstep; the updates of an agent are one, all that it has said there."""
-    found: dict[tuple[str, str, int], list[Any]] = {}
-    for place, event in enumerate(step.outputs):
-        kind = "output" if event.type == "output" else "intermediate"
-        is_update = isinstance(event.data, ResponseUpdate)
-        found.setdefault((event.executor_id or "", kind, -1 if is_update else place), []).append(event.data)
     return [
-        (executor, kind, line_preview(values[0] if place >= 0 else "".join(each.text for each in values) or values[-1]))
-        for (executor, kind, place), values in found.items()
+        (event.executor_id or "", "output" if event.type == "output" else "intermediate", line_preview(event.data))
+        for event in join_updates(step.outputs)
     ]
 
 

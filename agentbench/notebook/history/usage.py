@@ -5,11 +5,21 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agentbench.notebook.history.run_history import RunHistory
+from agentbench.notebook.history.run_history import RunHistory, opened
 from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["ModelCall", "Usage", "calls_of", "group_usages", "sum_usages", "tokens_of", "usage_of"]
+__all__ = [
+    "ModelCall",
+    "Usage",
+    "calls_of",
+    "group_usages",
+    "latency_of",
+    "model_of",
+    "sum_usages",
+    "tokens_of",
+    "usage_of",
+]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -53,7 +63,7 @@ def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
         for event in step.usages:
             executor = event.source_id or "?"
             numbers[executor] += 1
-            what = (_model(event), usage_of(event, prices), _latency_ms(event), event.time_ns)
+            what = (model_of(event), usage_of(event, prices), latency_of(event), event.time_ns)
             found.append(ModelCall(step.number, executor, numbers[executor], *what))
     return found
 
@@ -67,12 +77,13 @@ def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
     usage = _counts_in(event.data)
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
     stated = _number(_part(event.data, "cost"))
-    cost = cost_of(_model(event), tokens_in, tokens_out, cached, prices) if stated is None else stated
+    cost = cost_of(model_of(event), tokens_in, tokens_out, cached, prices) if stated is None else stated
     return Usage(1, tokens_in, tokens_out, cached, cost)
 
 
 def tokens_of(event: WorkflowEvent[Any]) -> int:
-    """Tokens that a `model_usage` event counts, 0 for other events."""
+    """Tokens that a `model_usage` event counts, also of a sub-workflow; 0 for other events."""
+    event = opened(event)
     if event.type != "model_usage":
         return 0
     usage = _counts_in(event.data)
@@ -99,7 +110,8 @@ def group_usages(calls: Iterable[ModelCall], key: Callable[[ModelCall], K]) -> d
     return {each: sum_usages(used) for each, used in groups.items()}
 
 
-def _model(event: WorkflowEvent[Any]) -> str | None:
+def model_of(event: WorkflowEvent[Any]) -> str | None:
+    """Return the name of the model of a `model_usage` event."""
     model = _part(event.data, "model")
     return None if model is None else str(model)
 
@@ -108,7 +120,8 @@ def _counts_in(data: Any) -> Any:
     return next((counts for counts in (_part(data, "usage_details"), _part(data, "usage")) if counts is not None), data)
 
 
-def _latency_ms(event: WorkflowEvent[Any]) -> float | None:
+def latency_of(event: WorkflowEvent[Any]) -> float | None:
+    """Return the milliseconds that a call took, as its `model_usage` event says."""
     stated = _number(_part(event.data, "latency_ms"))
     if stated is not None:
         return stated

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.history.agent_turns import conversation_of, tool_calls_in
 from agentbench.notebook.history.log import number_of
-from agentbench.notebook.history.run_history import Superstep
-from agentbench.notebook.history.usage import usage_of
+from agentbench.notebook.history.run_history import ExecutorCall, Superstep, join_updates, opened
+from agentbench.notebook.history.usage import latency_of, model_of, sum_usages, usage_of
 from agentbench.notebook.look.states import STATES
+from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.notebook.stepping.view.outputs import Display
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text
 from agentbench.notebook.text.value_tree import Entry
 
-__all__ = ["Fact", "node_entries", "node_facts"]
+__all__ = ["Fact", "node_displays", "node_entries", "node_facts"]
 
 _NOTHING = "—"
 _NAMED = 4
@@ -34,16 +39,13 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
         ("now", STATES[model.states.get(executor, "idle")].words),
         ("visits", visits if last is None else f"{visits}, the last in superstep {last.superstep}"),
         ("in", _messages(last.messages if last else [])),
-        ("out", _messages(last.results if last else [])),
+        ("out", _messages(_sent(last) if last else [])),
     ]
     if last is not None and last.attempts > 1:
         facts.append(("attempts", str(last.attempts)))
     if last is not None and last.duration_ns is not None and times:
         facts.append(("last", duration_text(last.duration_ns / 1e9)))
-    used = [usage_of(event, {}) for step in supersteps for event in step.usages if event.source_id == executor]
-    if used:
-        tokens = sum(each.tokens_in or 0 for each in used), sum(each.tokens_out or 0 for each in used)
-        facts.append(("tokens", f"{tokens[0]:,} in, {tokens[1]:,} out"))
+    facts += _agent_facts(supersteps, times=times)
     written = [
         esc(key, into="line", limit=40)
         for step in supersteps
@@ -53,6 +55,33 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
     ]
     facts.append(("state keys written", ", ".join(dict.fromkeys(written)) or _NOTHING))
     return tuple(facts)
+
+
+def _agent_facts(supersteps: Sequence[Superstep], *, times: bool) -> list[Fact]:
+    """What the models of an agent used, and how often it called tools; none for an executor that runs no agent."""
+    events = [event for step in supersteps for event in step.usages]
+    if not events:
+        return []
+    used = sum_usages(usage_of(event, settings.current().prices) for event in events)
+    facts = [("model", ", ".join(dict.fromkeys(esc(model_of(event), into="line", limit=60) for event in events)))]
+    facts.append(("tokens", f"{used.tokens_in or 0:,} in, {used.tokens_out or 0:,} out"))
+    if used.cost is not None:
+        facts.append(("cost", f"{used.cost:,.6f}".rstrip("0").rstrip(".")))
+    latency_ms = latency_of(events[-1])
+    if times and latency_ms is not None:
+        facts.append(("latency", f"{duration_text(latency_ms / 1e3)} in the last turn"))
+    tools = sum(tool_calls_in(call) for step in supersteps for call in step.calls.values())
+    return [*facts, ("tool calls", f"{tools:,}")]
+
+
+def node_displays(model: StepperModel, executor: str) -> list[Display]:
+    """The conversation of an agent up to its last turn, and what it streamed."""
+    calls = [call for step in _supersteps_of(model, executor) for call in step.calls.values()]
+    for call in reversed(calls):
+        if messages := conversation_of(call):
+            bundle = Transcript(tuple(messages))
+            return [(0, f"conversation, superstep {call.superstep}", "text/html", bundle.html)]
+    return []
 
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
@@ -65,19 +94,19 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
         call, note = step.calls.get(executor), f"superstep {step.number}"
         found = {
             "last input": call.messages[-1:] if call else [],
-            "last sent": [call.results] if call and call.results else [],
+            "last sent": [sent] if call and (sent := _sent(call)) else [],
             "last request": [event.data for event in call.requests[-1:]] if call else [],
             "last failure": [call.failure] if call and call.failure else [],
             "last warning": [event.data for event in step.warnings if event.source_id == executor][-1:],
         }
         latest |= {name: Entry(name, value, note) for name, values in found.items() for value in values}
-    outputs = [
-        event.data
-        for step in supersteps
-        for event in step.outputs
-        if event.type == "output" and event.source_id == executor
-    ]
+    outputs = [event.data for step in supersteps for event in join_updates(step.outputs) if event.type == "output"]
     return [*entries, *latest.values(), *([Entry("outputs", outputs)] if outputs else [])]
+
+
+def _sent(call: ExecutorCall) -> list[Any]:
+    """What an executor sent or yielded; pieces of a streamed answer are in the answer that was sent."""
+    return [result for result in call.results if not isinstance(result, AgentResponseUpdate)]
 
 
 def _supersteps_of(model: StepperModel, executor: str) -> list[Superstep]:
@@ -86,9 +115,10 @@ def _supersteps_of(model: StepperModel, executor: str) -> list[Superstep]:
     for report in model.reports:
         steps: dict[int, Superstep] = {}
         for event in report.events:
-            if event.source_id == executor or event.type == "state_updated":
+            inside = opened(event)
+            if inside.source_id == executor or event.type == "state_updated":
                 number = number_of(event, report)
-                steps.setdefault(number, Superstep(number)).add(event)
+                steps.setdefault(number, Superstep(number)).add(inside)
         found += steps.values()
     return found
 

@@ -12,7 +12,7 @@ from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.node_tab import Fact, node_entries, node_facts
+from agentbench.notebook.stepping.view.node_tab import Fact, node_displays, node_entries, node_facts
 from agentbench.notebook.stepping.view.outputs import Display, outputs_in
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, state_text
@@ -197,7 +197,8 @@ def _node(model: StepperModel, sources: Sources) -> Content:
         enabled=model.status is not StepperStatus.CLOSED and executor in model.activity.nodes,
     )
     title = esc(executor, into="line", limit=_NAME_LIMIT)
-    return Content(title, ValueTree(node_entries(model, executor)), facts, breaks)
+    displays = tuple(node_displays(model, executor))
+    return Content(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
 
 
 # --- diff -------------------------------------------------------------------------------------------------------------
