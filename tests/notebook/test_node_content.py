@@ -29,6 +29,8 @@ def stepped(*supersteps: list[Any]) -> StepperModel:
     for number, events in enumerate(supersteps):
         made.step(confirmed=True)
         for event in events:
+            if event._stamps is not None:
+                event._stamps.superstep = number
             made.see(event)
         told = RunFacts(run_id="run-1", status="IN_PROGRESS", superstep=number, planned=planned)
         made.end_step(StepEnded(StepReport(number, events, None), told))
@@ -37,13 +39,13 @@ def stepped(*supersteps: list[Any]) -> StepperModel:
 
 def call(executor: str, message: object, *sent: object, took_s: float = 0.412) -> list[Any]:
     completed = WorkflowEvent.executor_completed(executor, list(sent))
-    completed._stamps = EventStamps(1, "run-1", None, 0)
+    completed._stamps = EventStamps(1, "run-1", 0, 0)
     completed._stamps.duration_s = took_s
     return [WorkflowEvent.executor_invoked(executor, message), completed]
 
 
 def attempt(event: WorkflowEvent[Any], number: int) -> WorkflowEvent[Any]:
-    event._stamps = EventStamps(1, "run-1", None, 0, attempt=number)
+    event._stamps = EventStamps(1, "run-1", 0, 0, attempt=number)
     return event
 
 

@@ -136,7 +136,7 @@ class Activity:
         return (*self.nodes, *self.edges, *self._inside)
 
     def badges(self) -> dict[str, str]:
-        """Return a badge such as `3 visits · 40 tok` for each executor that was called more than once or used tokens."""
+        """Return a badge such as `3 visits · 40 tok` for each executor that ran more than once or used tokens."""
         badges = {}
         for node in (*self.nodes, *self._inside):
             visits, tokens = self.visits[node], self.tokens[node]

@@ -1,0 +1,108 @@
+"""What a person sees of agents in a workflow, and of what happens in sub-workflows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
+from agentbench.notebook import configure, stepper, usage_frame
+from agentbench.testing import Call, ScriptedChatClient
+
+
+@tool
+def rain(city: str) -> str:
+    """Rain of yesterday."""
+    return f"3 mm in {city}"
+
+
+def a_critic() -> Agent:
+    script = [Call("rain", {"city": "Bergen"}), "It rained 3 mm."]
+    return Agent(ScriptedChatClient(script), "Check.", name="critic", tools=[rain])
+
+
+def desk(critic: Any = None) -> Any:
+    writer = Agent(ScriptedChatClient(["A draft about <b>rain</b>."]), "Write.", name="writer")
+    critic = a_critic() if critic is None else critic
+    return WorkflowBuilder(name="desk", start_executor=writer).add_edge(writer, critic).build()
+
+
+def nested() -> Any:
+    """A desk as a node of a workflow, which is a node of another one."""
+    office = WorkflowExecutor(desk(), "office", allow_direct_output=True)
+    house = WorkflowBuilder(name="house", start_executor=office).build()
+    return WorkflowBuilder(name="street", start_executor=WorkflowExecutor(house, "house", True)).build()
+
+
+@pytest.fixture
+def finished() -> Any:
+    stepped = stepper(desk(), "Write about rain")
+    stepped.run()
+    yield stepped
+    stepped.close()
+
+
+def node_tab(stepped: Any, node: str) -> Any:
+    """What the Node tab of a node displays."""
+    stepped._screen._input.select(node)
+    stepped._screen._tabs.update()
+    return stepped._screen._tabs.content
+
+
+def test_an_agent_node_shows_its_conversation_its_tool_calls_and_what_it_used(finished: Any) -> None:
+    shown = node_tab(finished, "critic")
+    facts = dict(shown.facts)
+    assert (facts["model"], facts["tokens"], facts["tool calls"]) == ("scripted", "22 in, 6 out", "1")
+    [(_, _, media, html)] = shown.displays
+    assert media == "text/html"
+    for part in ("Write about rain", "A draft about &lt;b&gt;rain", "rain(city=", "3 mm in Bergen", "It rained 3 mm."):
+        assert part in html
+    assert "<b>rain" not in html
+
+
+def test_a_node_has_a_cost_once_its_model_has_a_price(finished: Any) -> None:
+    assert "cost" not in dict(node_tab(finished, "critic").facts)
+    configure(prices={"scripted": (1000, 10_000)})
+    finished._screen._tabs._made_of = None
+    assert dict(node_tab(finished, "critic").facts)["cost"] == "0.082"
+
+
+def test_an_answer_is_one_text_however_many_pieces_were_streamed(finished: Any) -> None:
+    screen = finished._screen.state
+    assert "It rained 3 mm." in screen.banner.text
+    assert [line.text for line in screen.log if line.text.startswith("output")] == [
+        "output of writer: A draft about <b>rain</b>.",
+        "output of critic: It rained 3 mm.",
+    ]
+    finished._screen._input.open_tab("output")
+    finished._screen._tabs.update()
+    assert finished._screen._tabs.content.title == "2 outputs, newest first"
+    assert not [line for line in screen.log if line.kind == "warning"]
+
+
+def test_tokens_are_counted_by_node_and_superstep(finished: Any) -> None:
+    frame = usage_frame(finished)
+    assert list(zip(frame.index, frame["tokens_in"], frame["tokens_out"], strict=True)) == [
+        ((0, "writer", 1), 4, 4),
+        ((1, "critic", 1), 22, 6),
+    ]
+    assert finished._screen.state.badges == {"writer": "8 tok", "critic": "28 tok"}
+
+
+async def test_a_plain_run_reports_no_usage() -> None:
+    assert "model_usage" not in {event.type for event in await desk().run("Write")}
+
+
+def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
+    stepped = stepper(nested(), "Write about rain")
+    stepped.step()
+    screen = stepped._screen.state
+    assert screen.states["house/office/critic"] == "done"
+    assert screen.badges["house/office/critic"] == "28 tok"
+    facts = dict(node_tab(stepped, "house/office/critic").facts)
+    assert (facts["visits"], facts["tokens"]) == ("1, the last in superstep 0", "22 in, 6 out")
+    assert "in house/office, superstep 1: critic got 1 message" in [line.text for line in screen.log]
+    assert list(usage_frame(stepped).index) == [(0, "house/office/writer", 1), (0, "house/office/critic", 1)]
+    assert "36 tok" in screen.header.line
+    stepped.close()
