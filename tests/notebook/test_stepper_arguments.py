@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from agentbench.exceptions import StepperStateError
-from agentbench.notebook import Stepper, stepper
+from agentbench.notebook import Stepper, StepperStatus, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -110,3 +112,19 @@ def test_its_text_says_why_a_condition_paused_the_run() -> None:
     panel.run(until=lambda report: report.superstep < 1 // 0)
     assert "until= raised ZeroDivisionError" in panel.text
     panel.close()
+
+
+@pytest.mark.parametrize("documented", [Stepper, stepper, StepperStatus])
+def test_the_examples_run_as_they_are_written(documented: object) -> None:
+    found = re.search(r"^( *)Example:\n((?:\1 +\S.*\n|\n)+)", documented.__doc__ or "", re.MULTILINE)
+    assert found is not None
+    imports = """
+        from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
+        from agentbench.notebook import StepperStatus, stepper
+        from typing_extensions import Never
+    """
+    workflow = WorkflowBuilder(start_executor=Ask(id="review")).build()
+    exec(
+        compile(textwrap.dedent(imports) + textwrap.dedent(found[2]), "example", "exec"),
+        {"__name__": "example", "workflow": workflow},
+    )

@@ -61,11 +61,19 @@ class Stepper:
         workflow: The workflow being stepped.
 
     Example:
-        panel = stepper(workflow, "hello")
-        report = panel.step()  # one superstep
-        panel.run()  # to the end, a breakpoint or a request
-        if panel.pending:
-            panel.respond(panel.pending[0], Approval(True))  # or whatever its response type is
+        class Publish(Executor):
+            @handler
+            async def ask(self, draft: str, ctx: WorkflowContext) -> None:
+                await ctx.request_info(f"Publish {draft}?", Approval)
+
+            @response_handler
+            async def decide(self, question: str, answer: Approval, ctx: WorkflowContext[Never, str]) -> None:
+                await ctx.yield_output("published" if answer else "rejected")
+
+        panel = stepper(WorkflowBuilder(Publish(id="publish")).build(), "a draft")
+        panel.run()  # to the end, a breakpoint or a question
+        panel.respond(panel.pending[0], Approval(True))
+        panel.step()  # one superstep
         panel.back()  # display the checkpoint before; step() goes on from there as a new run
     """
 
