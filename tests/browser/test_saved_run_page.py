@@ -189,7 +189,7 @@ def test_values_open_nodes_are_selected_and_outputs_show_themselves(open_file: A
     table = page.frame_locator(".abs-output iframe").locator("table")
     expect(table).to_contain_text("harvest")
     page.get_by_role("tab", name="Events").click()
-    expect(values).to_contain_text("superstep_started")
+    expect(values).to_contain_text("superstep started")
     page.get_by_role("tab", name="Diff").click()
     expect(values).to_contain_text("against")
     assert SECRET not in page.content()
