@@ -21,7 +21,6 @@ from agentbench.notebook.stepping.model.messages import (
     Restore,
     RunFacts,
     StepEnded,
-    StepFailed,
     StepperStatus,
     TakeStep,
     Wait,
@@ -103,7 +102,7 @@ def status_of(model: StepperModel) -> StepperStatus:
 
 
 def viewing_of(model: StepperModel) -> int | None:
-    return model.viewing
+    return model.line.viewing
 
 
 GOES_ON = (delivery("plan", "review"),)
@@ -249,7 +248,7 @@ def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine
     rest = engine.ended(planned=GOES_ON)
     assert engine.model.stop() == CancelRun()
     assert engine.model.end_wait(rest.number) is None
-    engine.model.take_stop(replace(engine.facts, status="CANCELLED"))
+    engine.model.rest(replace(engine.facts, status="CANCELLED"))
     assert engine.model.end_wait(rest.number) is None
     assert status_of(engine.model) is S.CANCELLED
 
@@ -257,7 +256,7 @@ def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine
 def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
     engine.step(planned=GOES_ON)
     engine.model.step()
-    engine.model.fail(StepFailed(OSError("disk full"), engine.facts))
+    engine.model.rest(engine.facts, "OSError: disk full")
     assert status_of(engine.model) is S.PAUSED
     assert screen_of(engine.model).banner.text == "OSError: disk full"
 
@@ -296,7 +295,7 @@ def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperMode
     model.branch()
     assert model.stop() == CancelRun()
     assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
-    model.take_stop(replace(engine.facts, status="CANCELLED"))
+    model.rest(replace(engine.facts, status="CANCELLED"))
     assert status_of(model) is S.CANCELLED
 
 
@@ -420,7 +419,7 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
             continue
         todo = line(model)
         if isinstance(todo, CancelRun):
-            model.take_stop(replace(engine.facts, status="CANCELLED"))
+            model.rest(replace(engine.facts, status="CANCELLED"))
         elif isinstance(todo, Restore):
             engine.facts = replace(engine.facts, status="IN_PROGRESS", planned=GOES_ON)
             assert model.take_restore(engine.facts) == TakeStep()

@@ -240,7 +240,7 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
     panel.run()
     panel.goto(panel.checkpoints[1])
     shown: list[int | None] = []
-    panel._session._on_change = lambda: shown.append(panel._session.model.displayed)
+    panel._session._on_change = lambda: shown.append(panel._session.model.line.displayed)
     reports = panel.reports
     panel.show_again(speed=1e6)
     assert list(dict.fromkeys(shown)) == [1, 2, 3, 4]

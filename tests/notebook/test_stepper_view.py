@@ -13,7 +13,7 @@ from agentbench.notebook.stepping.model.commands import COMMANDS
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
-from agentbench.workflows.run.break_places import Hit, breakpoint_at, pause_reason
+from agentbench.workflows.run.break_places import Hit, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 
@@ -38,7 +38,7 @@ def model(told: RunFacts | None = None) -> StepperModel:
 
 def edited(made: StepperModel, *paths: str) -> StepperModel:
     for path in paths or ("score",):
-        where = made.past[made.displayed or 0].info.checkpoint_id
+        where = made.line.past[made.line.displayed or 0].info.checkpoint_id
         made.stage_edit(where, Edit(path, 1, 2, ("state", path)))
     return made
 
@@ -61,8 +61,7 @@ def test_every_status_has_a_sign_of_its_own_or_shares_that_of_being_at_work() ->
 
 def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     made = model(facts(1, planned=plan("review")))
-    point = breakpoint_at("bp-1", "review", executors=("review",))
-    made.set_breakpoint(point)
+    point = made.break_at("review")
     made.run(confirmed=True)
     hits = (Hit(point),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
@@ -75,8 +74,7 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
 
 def test_a_condition_that_raised_is_reported() -> None:
     made = model(facts(1, planned=plan("review")))
-    point = breakpoint_at("bp-1", lambda state: state["x"], executors=("review",))
-    made.set_breakpoint(point)
+    point = made.break_at(lambda state: state["x"])
     made.run(confirmed=True)
     hits = (Hit(point, KeyError("x")),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))

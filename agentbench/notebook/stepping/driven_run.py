@@ -15,7 +15,7 @@ from agentbench.checkpoints.editing import Edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
-from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepFailed
+from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
@@ -103,12 +103,15 @@ class DrivenRun:
 
     # ---- a superstep -------------------------------------------------------------------------------------------------
 
-    async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded | StepFailed:
-        """Run a superstep; `until` is the caller's own condition for an end, called with the report."""
+    async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded:
+        """Run a superstep; `until` is the caller's own condition for an end, called with the report.
+
+        An exception is one that was raised beside the run, which has not failed.
+        """
         before, error = self.handle.last_report, await self._step()
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
-            return StepFailed(error, facts)
+            raise error
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
             # An executor that raises SystemExit cancels its run, which for the person at the stepper is a failure.
             facts = replace(facts, status="FAILED", error=error)
@@ -140,13 +143,7 @@ class DrivenRun:
     async def cancel(self) -> RunFacts:
         """Cancel the run, with the superstep that is in flight."""
         await self.handle.cancel()
-        return RunFacts(
-            run_id=self.handle.run_id,
-            status="CANCELLED",
-            superstep=self._superstep if self.handle.event_count else self._base,
-            checkpoints=self.handle.checkpoints,
-            error=self.handle.error,
-        )
+        return replace(await self.facts(planned=()), status="CANCELLED", requests=(), pause_reason=None)
 
     # ---- back and sideways -------------------------------------------------------------------------------------------
 

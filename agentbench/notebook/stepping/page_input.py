@@ -224,7 +224,8 @@ class PageInput:
         def set_it() -> None:
             try:
                 where = where_of(self._choices, message["sort"], message["choice"], message.get("value"))
-                self._session.break_at(where, once=message.get("once") is True)
+                once = message.get("once") is True
+                self._session.dispatch(lambda model: model.break_at(where, once=once))
             except (NotebookError, LookupError, ValueError) as error:
                 problem = esc(error.args[0] if error.args else error, into="line", limit=400)
                 self._answer(message, {"kind": "problem", "text": problem}, "top")
@@ -238,14 +239,12 @@ class PageInput:
 
     def _unbreak(self, message: Message) -> None:
         if any(each.id == message["id"] for each in self._session.model.board.all):
-            self._session.clear(message["id"])
+            self._session.dispatch(lambda model: model.clear(message["id"]))
 
     def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
         """Set or remove the breakpoint before or after an executor."""
-        if on:
-            self._session.break_at(f"{kind}:{executor_id}")
-        else:
-            self._session.clear(f"{kind}:{executor_id}")
+        where = f"{kind}:{executor_id}"
+        self._session.dispatch(lambda model: model.break_at(where) if on else model.clear(where))
 
     def marks_to_show(self) -> tuple[str, ...] | None:
         """The executors with a breakpoint before or after them, if the picture does not show them yet."""

@@ -56,7 +56,7 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
 def save_stepper(session: StepperSession, workflow: Any, path: str | Path) -> Path:
     """Write the page of the runs that a stepper drove, as far as they led to now."""
     with session.reading() as model:
-        reports, facts, infos = list(model.reports), model.facts, [past.info for past in model.past]
+        reports, facts, infos = list(model.reports), model.facts, [past.info for past in model.line.past]
     return _save(workflow, reports, facts, infos, session.storage, path)
 
 

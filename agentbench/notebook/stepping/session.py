@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
@@ -29,8 +29,6 @@ from agentbench.notebook.stepping.model.messages import (
     Fork,
     Instruction,
     Restore,
-    StepEnded,
-    StepFailed,
     StepperStatus,
     TakeStep,
     Wait,
@@ -38,9 +36,7 @@ from agentbench.notebook.stepping.model.messages import (
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.workflows.run.run import WorkflowRun
-from agentbench.workflows.run.stream import call_on
 
 __all__ = ["Change", "Start", "StepperSession"]
 
@@ -80,7 +76,6 @@ class StepperSession:
         self._turn = asyncio.Lock()
         self._wait_over = asyncio.Event()
         self._moved = asyncio.Event()
-        self._statuses: deque[StepperStatus] = deque()  # changes that were not emitted to the listeners yet
         self._settling = False  # some work waits for answers: it carries out what follows from one
         self._handed_over: Instruction | None = None
 
@@ -118,27 +113,18 @@ class StepperSession:
         with self._lock:
             yield self.model
 
-    def dispatch(self, change: Change) -> Instruction | None:
-        """Change the model, from any thread; raises what its method raises."""
+    def dispatch(self, change: Callable[[StepperModel], T]) -> T:
+        """Change the model, from any thread; returns and raises what its method does."""
         with self._lock:
             before, played = self.model.status, self.model.playing
-            instruction = change(self.model)
+            result = change(self.model)
             self.model.revision += 1
-            has_moved = self.model.status is not before
-            if has_moved:
-                self._statuses.append(self.model.status)
-            stopped_playing = played and not self.model.playing
-        if stopped_playing:
+            if self.model.status is not before:
+                self.soon(partial(self._on_event, "status", self.model.status))
+        if played and not self.model.playing:
             self.end_wait()
-        if has_moved:
-            call_on(self._loop_of_runs, self._emit_statuses)
         self._on_change()
-        return instruction
-
-    def _emit_statuses(self) -> None:
-        """Emit the status changes in their order, whichever threads made them."""
-        while self._statuses:
-            self._on_event("status", self._statuses.popleft())
+        return result
 
     def begin(self, change: Change, *, through: bool = False) -> EngineFuture[None]:
         """Change the model and start carrying out the instruction that follows; raises what the model's method raises.
@@ -163,9 +149,7 @@ class StepperSession:
 
     def note_down(self, text: str) -> None:
         """Log an error that happened beside the run. From any thread."""
-        with self._lock:
-            self.model.note_down([LogLine("error", esc(text, into="line", limit=400))])
-        self._on_change()
+        self.dispatch(lambda model: model.note_down([LogLine("error", esc(text, into="line", limit=400))]))
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
         """Start a coroutine on the loop of the runs."""
@@ -176,41 +160,6 @@ class StepperSession:
         if self._run is not None:
             self.soon(self._wait_over.set)
             self.soon(self._moved.set)
-
-    # ---- breakpoints, from any thread --------------------------------------------------------------------------------
-
-    def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        """Set a breakpoint, or return the same one if it is set already; raises what `Stepper.break_at` raises."""
-        with self._lock:
-            self.model.require_open()
-            new = self._breakpoint(where, when=when, once=once)
-            for known in self.model.board.all:
-                if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
-                    return known
-            self.dispatch(lambda model: model.set_breakpoint(new))
-            return new
-
-    def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Remove breakpoints: one, those at a place, the one with an id, or all; raises what `Stepper.clear` raises."""
-        with self._lock:
-            known = self.model.board.all
-            if where is None:
-                gone = known
-            elif isinstance(where, Breakpoint) or any(each.id == where for each in known):
-                gone = tuple(each for each in known if where in (each, each.id))
-            else:
-                meant = self._breakpoint(where)
-                gone = tuple(each for each in known if each.is_same_place(meant))
-            self.dispatch(lambda model: model.clear_breakpoints([each.id for each in gone]))
-
-    def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Copy the breakpoints of another stepper; none of them pauses the run at the current boundary."""
-        with self._lock:
-            self.model.board.inherit(breakpoints)
-
-    def _breakpoint(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        executors = self.model.activity.nodes
-        return breakpoint_at(self.model.board.next_id, where, when=when, once=once, executors=executors)
 
     # ---- the loop of the runs ----------------------------------------------------------------------------------------
 
@@ -305,7 +254,7 @@ class StepperSession:
         with self._lock:
             self.model.require("fork")
             wanted = id_of(checkpoint or self.model.line.displayed_id or "")
-            info = self.model.past[self.model.line.index_of(wanted)].info
+            info = self.model.line.past[self.model.line.index_of(wanted)].info
             staged = self.model.desk.of(wanted)
         if edits is not None:
             content, staged = await self.storage.load(wanted), ()
@@ -333,24 +282,34 @@ class StepperSession:
         if isinstance(instruction, Wait):
             return await self._wait(instruction)
         if isinstance(instruction, CancelRun):
-            return await self._stop()
+            await self._stop()
+            return None
         if isinstance(instruction, CloseRun):
             if self._run is not None:
                 await self._run.handle.cancel()
             return None
+        run = self._require_run()
         async with self._turn:
-            if isinstance(instruction, TakeStep):
-                return await self._take_step(instruction)
-            if isinstance(instruction, CheckBreakpoints):
-                run, reports = self._require_run(), self.model.reports
-                hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
-                return self.dispatch(lambda model: model.take_hits(hits))
-            going = asyncio.ensure_future(self._go_back(instruction))
             try:
-                return await asyncio.shield(going)
-            except asyncio.CancelledError:
-                await asyncio.wait((going,))  # half a fork would leave two runs on one instance
-                raise
+                if isinstance(instruction, TakeStep):
+                    outcome = await run.step(instruction.until)
+                    self._on_event("step", outcome.report)
+                    return self.dispatch(lambda model: model.end_step(outcome))
+                if isinstance(instruction, CheckBreakpoints):
+                    reports = self.model.reports
+                    hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
+                    return self.dispatch(lambda model: model.take_hits(hits))
+                going = asyncio.ensure_future(self._go_back(run, instruction))
+                try:
+                    return await asyncio.shield(going)
+                except asyncio.CancelledError:
+                    await asyncio.wait((going,))  # half a fork would leave two runs on one instance
+                    raise
+            except Exception as error:  # noqa: BLE001 - of storages and of executors' restore hooks, which are user code
+                self.error = error
+                facts, note = await run.facts(), f"{type(error).__name__}: {error}"
+                self.dispatch(lambda model: model.rest(facts, note))
+                return None
 
     async def _wait(self, instruction: Wait) -> Instruction | None:
         self._wait_over.clear()
@@ -358,18 +317,6 @@ class StepperSession:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wait_over.wait(), instruction.delay_s)
         return self.dispatch(lambda model: model.end_wait(instruction.number))
-
-    async def _take_step(self, instruction: TakeStep) -> Instruction | None:
-        outcome = await self._require_run().step(instruction.until)
-        if isinstance(outcome, StepEnded):
-            self._on_event("step", outcome.report)
-            return self.dispatch(lambda model: model.end_step(outcome))
-        self._fail(outcome)
-        return None
-
-    def _fail(self, outcome: StepFailed) -> None:
-        self.error = outcome.error
-        self.dispatch(lambda model: model.fail(outcome))
 
     def _emit_event(self, event: WorkflowEvent[Any]) -> None:
         with self._lock:
@@ -379,25 +326,20 @@ class StepperSession:
         if event.type != "status":  # the stepper's own status is emitted under that name
             self._on_event(event.type, event)
 
-    async def _go_back(self, instruction: Fork | Restore) -> Instruction | None:
-        run = self._require_run()
-        try:
-            if isinstance(instruction, Restore):
-                restored = await run.restore(instruction.checkpoint)
-                return self.dispatch(lambda model: model.take_restore(restored))
-            branch = await run.branch(instruction.checkpoint, instruction.edits)
-            facts, origin = await branch.facts(), await branch.origin()
-        except Exception as error:  # noqa: BLE001 - storages and executors' restore hooks are user code
-            self._fail(StepFailed(error, await run.facts()))
-            return None
+    async def _go_back(self, run: DrivenRun, instruction: Fork | Restore) -> Instruction | None:
+        if isinstance(instruction, Restore):
+            restored = await run.restore(instruction.checkpoint)
+            return self.dispatch(lambda model: model.take_restore(restored))
+        branch = await run.branch(instruction.checkpoint, instruction.edits)
+        facts, origin = await branch.facts(), await branch.origin()
         self._run = branch
         following = self.dispatch(lambda model: model.take_fork(facts, origin))
         for edit in instruction.edits:
             self._on_event("edit", edit)
         return following
 
-    async def _stop(self) -> Instruction | None:
+    async def _stop(self) -> None:
         self._require_run().handle.stop()
         async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()
-        return self.dispatch(lambda model: model.take_stop(facts))
+        self.dispatch(lambda model: model.rest(facts))

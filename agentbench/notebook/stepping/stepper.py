@@ -102,7 +102,7 @@ class Stepper:
         self._stand_in = StandIn(self, lambda: self._screen.picture._repr_mimebundle_())
         self._screen = StepperScreen(self._session, workflow, options, self._stand_in)
         for where in breakpoints:
-            self._session.break_at(where)
+            self.break_at(where)
         close_older(workflow, options.name)
         self._settle(self._session.start(self._session.open(start)))
         register(self, options.name)
@@ -153,13 +153,13 @@ class Stepper:
     def checkpoints(self) -> list[CheckpointInfo]:
         """The checkpoints that lead to now, oldest first, those of earlier runs before a fork included."""
         with self._session.reading() as model:
-            return [past.info for past in model.past]
+            return [past.info for past in model.line.past]
 
     @property
     def state(self) -> dict[str, Any]:
         """The displayed shared state: the current one, or that of the checkpoint being viewed."""
         with self._session.reading() as model:
-            viewed = None if model.viewing is None else model.line.displayed_id
+            viewed = None if model.line.viewing is None else model.line.displayed_id
         if viewed is None:
             return self.handle.state
         return self._wait("state", lambda: self._session.start(self._session.state_at(viewed)))
@@ -344,7 +344,7 @@ class Stepper:
         options = replace(self._options, name=None, shows_itself=False)
         made = Stepper(handle.workflow, start, options, storage=self._session.storage)
         made.name = made._session.model.name = self.name
-        made._session.inherit(self.breakpoints)
+        made._session.dispatch(lambda model: model.board.inherit(self.breakpoints))
         return made
 
     def branch(self, checkpoint: CheckpointInfo | str | None = None) -> None:
@@ -408,11 +408,11 @@ class Stepper:
             ValueError: There is no such executor, or the number is negative.
             TypeError: A run cannot pause at `where`.
         """
-        return self._session.break_at(where, when=when, once=once)
+        return self._session.dispatch(lambda model: model.break_at(where, when=when, once=once))
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
         """Remove breakpoints: one, those at a place, the one with an id, or all; `ValueError`: there is no such one."""
-        self._session.clear(where)
+        self._session.dispatch(lambda model: model.clear(where))
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
         """Call `fn` at each event of a kind; returns a function that ends it.
@@ -454,7 +454,9 @@ class Stepper:
     def __repr__(self) -> str:
         with self._session.reading() as model:
             at = "no superstep yet" if model.superstep is None else f"superstep {model.superstep}"
-            viewing = "" if model.viewing is None else f", viewing {model.viewing + 1} of {len(model.past)}"
+            viewing = (
+                "" if model.line.viewing is None else f", viewing {model.line.viewing + 1} of {len(model.line.past)}"
+            )
         return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:

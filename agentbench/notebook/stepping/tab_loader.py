@@ -52,7 +52,7 @@ class StepperTabs:
         """Make the content of the open tab again, if something has changed. On the loop of the runs."""
         with self._session.reading() as model:
             self._load(model)
-            viewed = None if model.viewing is None else model.line.displayed_id
+            viewed = None if model.line.viewing is None else model.line.displayed_id
             events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
             made_of = (self.open, self.selected, model.revision, tuple(self._loaded), events)
             if made_of != self._made_of:
@@ -63,8 +63,8 @@ class StepperTabs:
     def _load(self, model: StepperModel) -> None:
         """Start to load the checkpoints that the open tab needs and does not have."""
         wanted = self._compared_ids(model) if self.open == "diff" else []
-        if model.viewing is not None:
-            wanted.append(model.past[model.viewing].info.checkpoint_id)
+        if model.line.viewing is not None:
+            wanted.append(model.line.past[model.line.viewing].info.checkpoint_id)
         for each in wanted:
             if each not in self._loaded and each not in self._loading:
                 self._loading.add(each)
@@ -104,8 +104,8 @@ class StepperTabs:
 
     def _compared_ids(self, model: StepperModel) -> list[str]:
         """The displayed checkpoint and the one before; nothing while there are not two."""
-        at = model.displayed
-        return [past.info.checkpoint_id for past in model.past[at - 1 : at + 1]] if at else []
+        at = model.line.displayed
+        return [past.info.checkpoint_id for past in model.line.past[at - 1 : at + 1]] if at else []
 
     def _difference(self, model: StepperModel) -> CheckpointDiff | None:
         """How the displayed checkpoint differs from the one before; `None` while one of the two is being loaded."""

@@ -49,7 +49,7 @@ class Command:
     def control(self, model: Any) -> Control:
         """Return its button or line for the present state of a `StepperModel`."""
         words = (self.label, self.hint)
-        if self.in_past is not None and model.viewing is not None:
+        if self.in_past is not None and model.line.viewing is not None:
             words = self.in_past
         elif self.after_failure is not None and model.status is _S.FAILED:
             words = self.after_failure
@@ -134,13 +134,13 @@ MORE_MENU = (
     ),
     Command("live", "Back to now", "Leave the earlier checkpoint",
         act=lambda model, _: model.show_now(),
-        possible=lambda model: model.viewing is not None and model.status not in IN_FLIGHT,
+        possible=lambda model: model.line.viewing is not None and model.status not in IN_FLIGHT,
     ),
     Command(""),
     Command("breakpoints", "Breakpoints …", "See, add and remove places where the run pauses", possible=_is_open),
     Command("break", "Breakpoint on the selected node", "Set it, or remove it", "b", possible=_is_open),
     Command("clear_breakpoints", "Remove all breakpoints",
-        act=lambda model, _: model.clear_breakpoints(),
+        act=lambda model, _: model.clear(),
         possible=lambda model: _is_open(model) and model.board.all,
     ),
     Command(""),

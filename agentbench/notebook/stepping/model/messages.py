@@ -26,7 +26,6 @@ __all__ = [
     "Restore",
     "RunFacts",
     "StepEnded",
-    "StepFailed",
     "StepperStatus",
     "TakeStep",
     "Until",
@@ -106,14 +105,6 @@ class StepEnded:
     facts: RunFacts
     reached: bool | Exception = False
     hits: Sequence[Hit] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StepFailed:
-    """A superstep, a fork or a restore raised, and the run itself has not failed."""
-
-    error: BaseException
-    facts: RunFacts
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ The session carries it out. A request that is not allowed now raises `StepperSta
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.activity import Activity, ElementStates, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.usage import tokens_of
-from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine, Past
+from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
@@ -31,14 +31,21 @@ from agentbench.notebook.stepping.model.messages import (
     Restore,
     RunFacts,
     StepEnded,
-    StepFailed,
     StepperStatus,
     TakeStep,
     Until,
     Wait,
 )
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import Breakpoint, BreakpointBoard, Hit, pause_reason
+from agentbench.workflows.run.break_places import (
+    Breakpoint,
+    BreakpointBoard,
+    Hit,
+    StatePredicate,
+    Where,
+    breakpoint_at,
+    pause_reason,
+)
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]
@@ -85,12 +92,12 @@ class StepperModel:
         names = {name for name in _CALLS if self.status in (COMMANDS[name].statuses or ())}
         if self.status is _S.WAITING and self.facts.planned:
             names |= {"step", "run"}
-        if self.viewing is not None:
+        if self.line.viewing is not None:
             names |= {"step", "run", "forward", "edit"}
         if self.playing:
             names.add("pause")
         needed = {"back": 2, "show_again": 2, "fork": 1, "edit": 1}  # checkpoints
-        there = {**dict.fromkeys(needed, len(self.past)), "back": (self.displayed or 0) + 1}
+        there = {**dict.fromkeys(needed, len(self.line.past)), "back": (self.line.displayed or 0) + 1}
         return tuple(name for name in _CALLS if name in names and there.get(name, 0) >= needed.get(name, 0))
 
     @property
@@ -114,21 +121,6 @@ class StepperModel:
         return number == self._waits and (moves or self.playing)
 
     @property
-    def past(self) -> list[Past]:
-        """The checkpoints that lead to now, oldest first."""
-        return self.line.past
-
-    @property
-    def viewing(self) -> int | None:
-        """Index of the earlier checkpoint that is being viewed, `None` in the present."""
-        return self.line.viewing
-
-    @property
-    def displayed(self) -> int | None:
-        """Index of the checkpoint that is displayed, `None` before the first."""
-        return self.line.displayed
-
-    @property
     def edits(self) -> tuple[Edit, ...]:
         """The staged edits of the displayed checkpoint, in the order in which they are applied."""
         return self.desk.of(self.line.displayed_id)
@@ -141,9 +133,9 @@ class StepperModel:
     @property
     def states(self) -> ElementStates:
         """The displayed states: the current ones or those of the checkpoint being viewed, and what ran before."""
-        if self.viewing is not None:
-            return self.past[self.viewing].states
-        return course_of((past.states for past in self.past[-1:]), self.activity.states())
+        if self.line.viewing is not None:
+            return self.line.past[self.line.viewing].states
+        return course_of((past.states for past in self.line.past[-1:]), self.activity.states())
 
     def require_open(self) -> None:
         """Raise `StepperClosed` if the stepper is closed."""
@@ -178,14 +170,14 @@ class StepperModel:
     ) -> Instruction | None:
         """Take supersteps until the end; `Goal` explains the arguments."""
         goal = Goal(self.limit, runs=True, until=until, speed=speed, through=through)
-        if through and self.status is _S.WAITING and self.viewing is None and not self.facts.planned:
+        if through and self.status is _S.WAITING and self.line.viewing is None and not self.facts.planned:
             self._goal = goal
             return None
         self.require("run")
         if until == "breakpoint" and not self.board.all:
             msg = "until='breakpoint' needs one. Set it first: break_at('review')."
             raise ValueError(msg)
-        last = self.facts.superstep if self.viewing is None else self.past[self.viewing].info.iteration
+        last = self.facts.superstep if self.line.viewing is None else self.line.past[self.line.viewing].info.iteration
         if isinstance(until, int) and last is not None and until <= last:
             msg = f"until={until} is over: superstep {last} was the last. back() and goto() show earlier ones."
             raise ValueError(msg)
@@ -203,7 +195,7 @@ class StepperModel:
         self.confirming = None
 
     def _set_out(self, goal: Goal, *, confirmed: bool) -> Instruction | None:
-        if (forks := self.viewing is not None or bool(self.edits)) and not confirmed:
+        if (forks := self.line.viewing is not None or bool(self.edits)) and not confirmed:
             self.confirming = goal
             return None
         self._goal = goal
@@ -211,16 +203,16 @@ class StepperModel:
         failed = self.status is _S.FAILED
         self.status = _S.RUNNING if goal.runs or goal.left > 1 else _S.STEPPING
         if forks:
-            return self._fork_from(self.displayed or 0)
+            return self._fork_from(self.line.displayed or 0)
         self.board.hit = None
         if failed:
-            return Restore(self.past[-1].info if self.past else None)
+            return Restore(self.line.past[-1].info if self.line.past else None)
         unchecked = self.board.unchecked if goal.runs else ()
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
     def _fork_from(self, index: int) -> Fork:
         self._forking = index
-        info = self.past[index].info
+        info = self.line.past[index].info
         return Fork(info, self.desk.of(info.checkpoint_id))
 
     def _next_step(self) -> TakeStep:
@@ -262,12 +254,12 @@ class StepperModel:
     def go_back(self, count: int = 1) -> None:
         """Show an earlier checkpoint."""
         self.require("back")
-        self._look_at(max(0, (self.displayed or 0) - count))
+        self._look_at(max(0, (self.line.displayed or 0) - count))
 
     def go_forward(self, count: int = 1) -> None:
         """Show a later checkpoint."""
         self.require("forward")
-        self._look_at((self.displayed or 0) + count)
+        self._look_at((self.line.displayed or 0) + count)
 
     def go_to(self, checkpoint_id: str) -> None:
         """Show this checkpoint; `LookupError` if it is not on the line."""
@@ -288,14 +280,14 @@ class StepperModel:
     def show_again(self, speed: float) -> Instruction:
         """Show the stored checkpoints one after the other up to the present, so many a second."""
         self.require("show_again")
-        self._look_at(self.viewing or 0)
+        self._look_at(self.line.viewing or 0)
         self._playing_at = speed
         return self._wait(speed)
 
     def branch(self, checkpoint_id: str | None = None) -> Instruction:
         """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
         self.require("fork")
-        index = (self.displayed or 0) if checkpoint_id is None else self.line.index_of(checkpoint_id)
+        index = (self.line.displayed or 0) if checkpoint_id is None else self.line.index_of(checkpoint_id)
         self._look_at(None)
         self._goal = self.note = None
         self.status = _S.STEPPING  # no other request is allowed until the new run is open
@@ -314,15 +306,24 @@ class StepperModel:
         self.confirming = None
         self.desk.discard(checkpoint_id or self.line.displayed_id, path)
 
-    def set_breakpoint(self, added: Breakpoint) -> None:
-        """Add a breakpoint."""
+    def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
+        """Set a breakpoint, or return the same one if it is set already; raises what `Stepper.break_at` raises."""
         self.require_open()
-        self.board.add(added)
+        new = breakpoint_at(self.board.next_id, where, when=when, once=once, executors=self.activity.nodes)
+        for known in self.board.all:
+            if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
+                return known
+        self.board.add(new)
+        return new
 
-    def clear_breakpoints(self, ids: Collection[str] | None = None) -> None:
-        """Remove the breakpoints with these ids, `None` for all."""
+    def clear(self, where: Where | Breakpoint | None = None) -> None:
+        """Remove breakpoints: one, those at a place, the one with an id, or all; raises what `Stepper.clear` raises."""
         self.require_open()
-        self.board.remove([each.id for each in self.board.all] if ids is None else ids)
+        gone = [each.id for each in self.board.all if where is None or where in (each, each.id)]
+        if where is not None and not gone and not isinstance(where, Breakpoint):
+            meant = breakpoint_at("", where, executors=self.activity.nodes)
+            gone = [each.id for each in self.board.all if each.is_same_place(meant)]
+        self.board.remove(gone)
 
     # ---- reports of the engine ---------------------------------------------------------------------------------------
 
@@ -389,20 +390,13 @@ class StepperModel:
         if number != self._waits:
             return None
         if self._playing_at is not None:
-            self.line.look_at((self.displayed or 0) + 1)
-            if self.viewing is None:
+            self.line.look_at((self.line.displayed or 0) + 1)
+            if self.line.viewing is None:
                 self._playing_at = None
             return self._wait(self._playing_at) if self._playing_at else None
         if self._goal is None or self.stop_wanted:
             return None
         return self._arrive() if self._goal.pausing else self._next_step()
-
-    def fail(self, outcome: StepFailed) -> None:
-        """A superstep, a fork or a restore raised; the run is as it was."""
-        self._learn(outcome.facts)
-        self._end_goal()
-        if self.status not in (_S.FAILED, _S.CLOSED):
-            self.note = f"{type(outcome.error).__name__}: {outcome.error}"
 
     def take_answer(self, facts: RunFacts) -> Instruction | None:
         """The engine took the answer to a request."""
@@ -412,7 +406,7 @@ class StepperModel:
             return None
         goal = self._goal
         self.status = self._status_at_rest()
-        if goal is not None and goal.through and goal.left > 0 and self.viewing is None:
+        if goal is not None and goal.through and goal.left > 0 and self.line.viewing is None:
             self.status = _S.RUNNING
             return self._next_step()
         self._goal = None
@@ -420,7 +414,7 @@ class StepperModel:
 
     def take_fork(self, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
         """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
-        origin, old_run = self.past[self._forking].info, self.facts.run_id
+        origin, old_run = self.line.past[self._forking].info, self.facts.run_id
         edits = self.desk.of(origin.checkpoint_id)
         self.desk.discard(origin.checkpoint_id)
         self.line.branch(self._forking, copy)
@@ -441,27 +435,20 @@ class StepperModel:
             return self._arrive()
         return self._next_step()
 
-    def take_stop(self, facts: RunFacts) -> None:
-        """The run was stopped on request."""
-        self._learn(facts)
-        self._end_goal()
-
     def take_interrupt(self, facts: RunFacts) -> None:
         """The cell that drove the run was interrupted (the stop button of the notebook)."""
-        in_flight = self.status in IN_FLIGHT
-        self._learn(facts)
-        self._playing_at = None
-        self._end_goal()
-        if self.status is not _S.CLOSED:
-            self.note = "The cell was interrupted; the superstep in flight was cancelled." if in_flight else None
+        cut = self.status in IN_FLIGHT
+        self.rest(facts, "The cell was interrupted; the superstep in flight was cancelled." if cut else None)
 
     # ---- coming to rest ----------------------------------------------------------------------------------------------
 
-    def _end_goal(self) -> None:
-        self._goal = None
+    def rest(self, facts: RunFacts, note: str | None = None) -> None:
+        """Whatever was going on is over: the run was stopped or interrupted, or what `note` names was raised."""
+        self._learn(facts)
+        self._goal = self._playing_at = None
         self.stop_wanted = False
         if self.status is not _S.CLOSED:
-            self.status = self._status_at_rest()
+            self.status, self.note = self._status_at_rest(), note
 
     def _arrive(self, *, stays: bool = False) -> Instruction | None:
         """Come to rest: nothing is in flight any more. `stays`: the run does not go on by itself either."""

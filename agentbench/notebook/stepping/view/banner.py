@@ -55,14 +55,14 @@ def _news(model: StepperModel) -> Banner:
         return _asking(model)
     if model.playing:
         return Banner("past", f"Showing again: {place_words(model)}. Nothing is executed.", actions=(("live", "Stop"),))
-    if model.viewing is not None:
+    if model.line.viewing is not None:
         return _of_past(model)
     return _of_present(model)
 
 
 def place_words(model: StepperModel) -> str:
     """The position of the displayed checkpoint, such as `3 of 7`."""
-    return f"{(model.displayed or 0) + 1} of {len(model.past)}"
+    return f"{(model.line.displayed or 0) + 1} of {len(model.line.past)}"
 
 
 def _edits_words(model: StepperModel) -> str:
@@ -80,7 +80,7 @@ def _them(model: StepperModel) -> str:
 
 def _asking(model: StepperModel) -> Banner:
     place, cancel = "from here", "Not yet"
-    if model.viewing is not None:
+    if model.line.viewing is not None:
         place, cancel = f"from checkpoint {place_words(model)}", "Keep looking"
     changed = f" with {count_text(len(model.edits), 'edit')}" if model.edits else ""
     text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
@@ -88,7 +88,7 @@ def _asking(model: StepperModel) -> Banner:
 
 
 def _of_past(model: StepperModel) -> Banner:
-    superstep = model.past[model.viewing or 0].info.iteration
+    superstep = model.line.past[model.line.viewing or 0].info.iteration
     where = f"Viewing checkpoint {place_words(model)} (superstep {superstep})."
     live = ("live", "Back to now")
     if model.edits:

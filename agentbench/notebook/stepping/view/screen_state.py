@@ -113,7 +113,7 @@ def screen_of(
     `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built.
     """
     header = _header(model, times=times, older=older)
-    asks = model.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
+    asks = model.line.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
     requests = tuple(model.facts.requests) if asks else ()
     return ScreenState(
         status=model.status,
@@ -123,10 +123,10 @@ def screen_of(
         run_menu=tuple(each.control(model) for each in RUN_MENU),
         more_menu=tuple(each.control(model) for each in MORE_MENU),
         banner=banner_of(model, sum(place[0] == model.line.displayed_id for place in drafts)),
-        stops=tuple(past.stop for past in model.past),
-        index=model.displayed,
-        position="no checkpoint" if model.displayed is None else f"checkpoint {place_words(model)}",
-        scrubbing=len(model.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
+        stops=tuple(past.stop for past in model.line.past),
+        index=model.line.displayed,
+        position="no checkpoint" if model.line.displayed is None else f"checkpoint {place_words(model)}",
+        scrubbing=len(model.line.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
         breakpoints=tuple(_breakpoint(model, each) for each in model.board.all),
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
@@ -172,7 +172,7 @@ def _status_words(model: StepperModel) -> str:
             words += ", stopping"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.viewing is None else f"{words}, viewing checkpoint {place_words(model)}"
+    return words if model.line.viewing is None else f"{words}, viewing checkpoint {place_words(model)}"
 
 
 def _names(executors: Sequence[str]) -> str:
@@ -183,7 +183,7 @@ def _names(executors: Sequence[str]) -> str:
 
 def _announce(model: StepperModel, header: Header) -> str:
     """Text for screen readers: the change, not the whole screen."""
-    if model.viewing is not None:
+    if model.line.viewing is not None:
         return f"viewing checkpoint {place_words(model)}"
     words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests

@@ -124,15 +124,15 @@ def _staged_values(model: StepperModel) -> dict[str, Any]:
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
-    if model.viewing is None:
+    if model.line.viewing is None:
         return model.reports[-1] if model.reports else None
-    wanted = model.past[model.viewing].info
+    wanted = model.line.past[model.line.viewing].info
     return next((r for r in reversed(model.reports) if r.checkpoint == wanted), None)
 
 
 def _where(model: StepperModel) -> str:
-    if model.viewing is not None:
-        return f"after superstep {model.past[model.viewing].info.iteration}"
+    if model.line.viewing is not None:
+        return f"after superstep {model.line.past[model.line.viewing].info.iteration}"
     return "before the first superstep" if model.facts.superstep is None else f"after superstep {model.facts.superstep}"
 
 
@@ -159,10 +159,10 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
 
 
 def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Content:
-    if model.viewing is not None:
+    if model.line.viewing is not None:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
-        title = f"{count_text(len(listed), 'event')} of superstep {model.past[model.viewing].info.iteration}"
+        title = f"{count_text(len(listed), 'event')} of superstep {model.line.past[model.line.viewing].info.iteration}"
         return Content(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
@@ -214,11 +214,11 @@ def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
     """How the displayed checkpoint differs from the one before: in words, and row by row."""
-    if model.displayed is None:
+    if model.line.displayed is None:
         return "No checkpoint yet, so nothing to compare", ()
-    if model.displayed == 0:
+    if model.line.displayed == 0:
         return f"{_label(model, 0)} is the first checkpoint: nothing is before it", ()
-    title = f"{_label(model, model.displayed)} against {model.displayed}"
+    title = f"{_label(model, model.line.displayed)} against {model.line.displayed}"
     if difference is None:
         return f"{title}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
@@ -228,4 +228,4 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
 
 
 def _label(model: StepperModel, index: int) -> str:
-    return f"Checkpoint {index + 1} ({model.past[index].label})"
+    return f"Checkpoint {index + 1} ({model.line.past[index].label})"
