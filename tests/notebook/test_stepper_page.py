@@ -98,9 +98,13 @@ def panel(wire: Wire) -> Iterator[Stepper]:
     made.close()
 
 
+def page_of(panel: Stepper) -> Any:
+    return panel._screen._page
+
+
 def say(panel: Stepper, kind: str, **more: Any) -> None:
     """What the page would say."""
-    panel._screen._hear({"kind": kind, "view": "view-1", **more})
+    page_of(panel)._hear({"kind": kind, "view": "view-1", **more})
 
 
 def settled(panel: Stepper) -> None:
@@ -300,13 +304,13 @@ def test_a_breakpoint_is_offered_set_listed_ringed_and_removed(panel: Stepper, w
     view = wire.last("top", "view", lambda m: bool(m["breakpoints"]))
     [(breakpoint_id, text, reached)] = view["breakpoints"]
     assert (text, reached) == ("before review", False)
-    assert panel._screen._panel.breakpoint_ids == ("review",)
+    assert page_of(panel).panel.breakpoint_ids == ("review",)
     panel.run()
     view = wire.last("top", "view", status_is("paused (breakpoint: review)"))
     assert view["breakpoints"] == [(breakpoint_id, text, True)]
     say(panel, "unbreak", id=breakpoint_id)
     settled(panel)
-    assert panel._screen._panel.breakpoint_ids == ()
+    assert page_of(panel).panel.breakpoint_ids == ()
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -387,7 +391,7 @@ def test_what_is_typed_and_not_saved_goes_along_with_a_fork(panel: Stepper, wire
     assert panel.run_id != before
     assert panel.state["topic"]["words"] == [1, 2]
     assert wire.last("side", "edited")["problem"] == ""
-    assert panel._screen._input.drafts == {}
+    assert page_of(panel).drafts == {}
 
 
 def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepper, wire: Wire) -> None:
@@ -428,7 +432,7 @@ def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire
 def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Stepper, wire: Wire) -> None:
     panel.run()
     settled(panel)
-    page: Any = panel._screen._page
+    page = page_of(panel)
     requests = page._requests
     [form] = requests._forms.values()
     form.set_raw("approved", "Approve")
@@ -445,7 +449,7 @@ def test_the_form_of_a_question_is_not_shown_at_an_earlier_checkpoint_and_is_bac
 ) -> None:
     panel.run()
     settled(panel)
-    page: Any = panel._screen._page
+    page = page_of(panel)
     [form] = page._requests._forms.values()
     form.set_raw("approved", "Approve")
     say(panel, "press", name="back")
@@ -480,7 +484,7 @@ def test_nothing_that_a_run_holds_is_in_the_state_of_any_widget(wire: Wire) -> N
     panel.run()
     settled(panel)
     for tab in ("messages", "events", "node"):
-        panel._screen._input.open_tab(tab)
+        page_of(panel)._open_tab(tab)
         settled(panel)
     panel.respond(panel.pending[0].request_id, False)
     panel.run()

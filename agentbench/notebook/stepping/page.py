@@ -1,7 +1,12 @@
-"""A stepper on a page: anywidgets that hold no content, and the messages to them.
+"""A stepper on a page: what people press and type there changes the model, and what has changed is drawn there.
 
-Content travels as messages, never as traits: a tool that saves the state of all widgets (nbconvert does) saves script
-and style, and nothing of a run. `view.messages` makes `view`, `side` and `log`; `page_input` answers what a page asks.
+A click comes in by `StepperPage._hear` and becomes a call of the session; the model then says that it has changed, and
+`StepperPage.draw` sends that out. Content travels as messages, never as traits: a tool that saves the state of all
+widgets (nbconvert does) saves script and style, and nothing of a run.
+
+Each message of a page has a `kind`, which names a method, the fields that `_FIELDS` names, and `view`, the id of the
+view that sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited`
+to the side, `offers` and `problem` to the top.
 """
 
 from __future__ import annotations
@@ -14,13 +19,29 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.inbox import RequestForms
+from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
+from agentbench.notebook.graph_panel.panel import make_graph_panel
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.widgets import Message, MessageWidget, close_all
-from agentbench.notebook.stepping.options import Layout
-from agentbench.notebook.stepping.view.messages import log_message, messages_of, side_message, view_message
-from agentbench.notebook.stepping.view.screen_state import ScreenState
+from agentbench.notebook.stepping.model.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.stepping.model.commands import COMMANDS
+from agentbench.notebook.stepping.options import Layout, Options
+from agentbench.notebook.stepping.session import Change, StepperSession
+from agentbench.notebook.stepping.tab_loader import StepperTabs
+from agentbench.notebook.stepping.view.messages import (
+    level_rows,
+    log_message,
+    messages_of,
+    side_message,
+    view_message,
+)
+from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
+from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
 
@@ -44,44 +65,78 @@ class StepperPart(MessageWidget):
     height = traitlets.Int(420).tag(sync=True)
 
 
-class StepperPage:
-    """The widgets of a panel. They carry messages both ways; `widget` is the whole, to be displayed.
+Draft = tuple[Message, Any]  # the message with what was typed, and the value that it is to replace
 
-    `name` is the text of a page without a kernel; `panel` the graph, `None` to leave it out; `hear` is called with each
-    message of a page, `answer` with the id of a request and the answer that a person has given.
+_FIELDS: dict[str, dict[str, type]] = {
+    "ready": {"view": str},
+    "press": {"name": str},  # and `value`: what was typed
+    "goto": {"id": str},
+    "tab": {"name": str},
+    "level": {"stamp": int, "path": list, "start": int},
+    "full": {"stamp": int, "path": list},
+    "draft": {"stamp": int, "path": list},
+    "typed": {"stamp": int, "path": list},  # and `key`, and `text` or none when it is given up
+    "edit": {"stamp": int, "path": list, "text": str, "key": str},
+    "discard": {"stamp": int, "path": str},
+    "offers": {},
+    "break": {"sort": str, "choice": int},  # and `value`, `once`
+    "break_node": {"stamp": int, "when": str, "on": bool},
+    "unbreak": {"id": str},
+}
+_OPENS_TAB = {"edit": "state", "see_edits": "diff", "see_output": "output"}
+
+
+class StepperPage:
+    """The widgets of a panel; `widget` is the whole, to be displayed.
+
+    What is not possible now changes nothing: the page is drawn again. `state` returns what is to be displayed, `redraw`
+    calls `draw` soon.
     """
 
     def __init__(
         self,
-        name: str,
-        panel: Any,
+        session: StepperSession,
+        tabs: StepperTabs,
+        workflow: Any,
+        options: Options,
         *,
-        layout: Layout,
-        height: int,
-        hear: Callable[[Message], object],
-        answer: Callable[[str, Any], object],
+        state: Callable[[], ScreenState],
+        redraw: Callable[[], None],
     ) -> None:
-        self._panel = panel
+        self._session = session
+        self._tabs = tabs
+        self._state = state
+        self._redraw = redraw
+        self._message_types = message_types(getattr(workflow, "executors", {}))
+        self.drafts: dict[EditPlace, Draft] = {}  # typed and not staged yet
+        self._focus_view: str | None = None  # the view in which a person has let the run move last
+        name = f"Stepper {session.model.name}"
         self._parts = {
-            part: StepperPart(hear, part=part, name=name, height=height)
-            for part in _PARTS.get(layout, ("top", "side", "log"))
+            part: StepperPart(self._hear, part=part, name=name, height=options.height)
+            for part in _PARTS.get(options.layout, ("top", "side", "log"))
         }
-        self._requests = RequestForms(answer)
+        self._requests = RequestForms(session.answer)
+        self.panel: Any = None
+        if options.layout != "minimal":
+            self.panel = make_graph_panel(workflow, height=options.height)
+            self.panel.on_select(self._select)
+            self.panel.on_breakpoints(self._take_marks)
+            self.panel.expect_page()
         # What was sent to the pages already.
         self._stops: tuple[tuple[str, str], ...] = ()
         self._log_total = 0
         self._stamp = 0
-        self.widget = self._lay_out(layout)
+        self.widget = self._lay_out(options.layout)
 
     def _lay_out(self, layout: Layout) -> Any:
         rows: list[Any] = [self._parts["top"], self._requests.box]
-        if self._panel is not None:
-            self._panel.add_class("abs-graph")
+        if self.panel is not None:
+            self.panel.add_class("abs-graph")
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
-            found = re.match(r'<svg[^>]* width="(\d+)', getattr(self._panel, "svg", ""))
+            found = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
             width = int(found.group(1)) if found else 0
-            self._panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 70%)"
-            main = [self._panel]
+            self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 70%)"
+            main = [self.panel]
             if "side" in self._parts:
                 main.append(_box([self._parts["side"]], "abs-side-box"))
             rows.append(_box(main, "abs-main"))
@@ -90,50 +145,250 @@ class StepperPage:
         # The frame measures the page. The body keeps its height, except for the forms of questions: they come in whole.
         return _box([_box(rows, "abs-body")], "abs-frame", f"abs-{layout}")
 
-    def send(self, part: str, message: Message) -> None:
-        """Send a message to a part, if the panel has it."""
+    # ---- to the pages, on the loop of the runs -----------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """Send what has changed to all views."""
+        self._tabs.update()
+        screen = self._state()
+        with TRAIT_LOCK:
+            self._send_top(screen)
+            if self.panel is not None:
+                points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
+                marks = {str(each.where) for each in points}
+                if marks != set(self.panel.breakpoint_ids):
+                    self.panel.set_breakpoints(marks)
+                self.panel.update(screen.states, screen.badges)
+                self.panel.flush()
+            if screen.content.stamp != self._stamp:
+                self._send("side", side_message(screen))
+                self._stamp = screen.content.stamp
+            if screen.log_total > self._log_total:
+                self._send("log", log_message(screen, screen.log_total - self._log_total))
+                self._log_total = screen.log_total
+            is_new = self._requests.show(screen.requests, screen.requests_title, screen.supersteps)
+            if is_new and self._focus_view is not None:
+                self._send("top", {"kind": "focusRequest", "view": self._focus_view})
+
+    def _send_top(self, screen: ScreenState) -> None:
+        """Send header, controls and news to all views."""
+        with TRAIT_LOCK:
+            self._send("top", view_message(screen, _common(self._stops, screen.stops)))
+            self._stops = screen.stops
+
+    def _send(self, part: str, message: Message) -> None:
         if part in self._parts:
             self._parts[part].send(message)
 
-    def greet(self, screen: ScreenState, view: str | None) -> None:
-        """Send everything to one view of the panel."""
-        with TRAIT_LOCK:
-            for part, message in messages_of(screen).items():
-                self.send(part, {**message, "view": view})
-
-    def show_top(self, screen: ScreenState) -> None:
-        """Send header, controls and news to all views."""
-        with TRAIT_LOCK:
-            self.send("top", view_message(screen, _common(self._stops, screen.stops)))
-            self._stops = screen.stops
-
-    def show(self, screen: ScreenState, focus: str | None) -> None:
-        """Send what has changed to all views.
-
-        Args:
-            screen: What they are to display.
-            focus: The view in which a person has let the run move: the form of a new request gets the focus there.
-        """
-        with TRAIT_LOCK:
-            self.show_top(screen)
-            if self._panel is not None:
-                self._panel.update(screen.states, screen.badges)
-                self._panel.flush()
-            if screen.content.stamp != self._stamp:
-                self.send("side", side_message(screen))
-                self._stamp = screen.content.stamp
-            if screen.log_total > self._log_total:
-                self.send("log", log_message(screen, screen.log_total - self._log_total))
-                self._log_total = screen.log_total
-            if self._requests.show(screen.requests, screen.requests_title, screen.supersteps) and focus is not None:
-                self.send("top", {"kind": "focusRequest", "view": focus})
-
     def close(self) -> None:
-        """Take everything off the page. May be called twice."""
+        """Take everything off the page."""
+        self._parts = {}
         self._requests.close()
-        if self._panel is not None:
-            self._panel.close()
+        if self.panel is not None:
+            self.panel.close()
         close_all(self.widget)
+
+    # ---- from the pages ----------------------------------------------------------------------------------------------
+
+    def _hear(self, message: Message) -> None:
+        """Do what a page says; nothing for what no page of ours would say."""
+        fields = _FIELDS.get(message["kind"])
+        if fields is None or any(type(message.get(name)) is not sort for name, sort in fields.items()):
+            return
+        try:
+            getattr(self, f"_{message['kind']}")(message)
+        except (NotebookError, LookupError, ValueError):
+            self._redraw()
+
+    def _ready(self, message: Message) -> None:
+        """Send everything to a view that has nothing yet."""
+
+        def send() -> None:
+            self._tabs.update()
+            with TRAIT_LOCK:
+                for part, each in messages_of(self._state()).items():
+                    self._send(part, {**each, "view": message["view"]})
+
+        self._session.soon(send)
+
+    def _press(self, message: Message) -> None:
+        name = message["name"]
+        self._focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
+        if name in _OPENS_TAB:
+            self._open_tab(_OPENS_TAB[name])
+        elif name == "break":
+            if (node := self._tabs.selected) is not None:
+                points = [(each.kind, each.where) for each in self._session.model.board.all]
+                self._break_at(node, "before", on=("before", node) not in points)
+        elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
+            self._begin(name, lambda model: act(model, message.get("value")))
+        if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
+            self._send_top(self._state())
+
+    def _begin(self, command: str, change: Change) -> None:
+        """Carry out a command; one that goes on from here takes what was typed here along, if that can be used."""
+        drafts: dict[EditPlace, Draft] = {}
+        with self._session.reading() as model:
+            if command.startswith(("step", "run", "fork")) and "edit" in model.allowed:
+                drafts = {where: draft for where, draft in self.drafts.items() if where[0] == model.line.displayed_id}
+
+        async def stage_and_begin() -> None:
+            if all([await self._stage(where, draft) for where, draft in drafts.items()]):
+                self._session.begin(change)
+
+        if drafts:
+            self._session.start(stage_and_begin())
+        else:
+            self._session.begin(change)
+
+    def _goto(self, message: Message) -> None:
+        self._session.dispatch(lambda model: model.go_to(message["id"]))
+
+    def _tab(self, message: Message) -> None:
+        if message["name"] in dict(TABS):
+            self._open_tab(message["name"])
+
+    def _open_tab(self, name: str) -> None:
+        """Open a tab."""
+        self._tabs.open = name
+        self._redraw()
+
+    def _select(self, executor_id: str | None) -> None:
+        """Show a node of the graph in its tab."""
+        self._tabs.selected = executor_id
+        self._open_tab(self._tabs.open if executor_id is None else "node")
+
+    # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
+
+    def _place(self, message: Message) -> tuple[Content, list[int]]:
+        """The content and the path that a message names; `LookupError` if they are not on any page."""
+        content, path = self._tabs.content_at(message["stamp"]), message["path"]
+        if not all(type(each) is int for each in path):
+            raise LookupError(path)
+        return content, path
+
+    def _level(self, message: Message) -> None:
+        content, path = self._place(message)
+        level = content.tree.level(path, max(0, message["start"]))
+        self._answer(message, {"kind": "level", "path": path, "level": level_rows(level, content, self.drafts)})
+
+    def _full(self, message: Message) -> None:
+        content, path = self._place(message)
+        self._answer(message, {"kind": "full", "path": path, "text": content.tree.full_text(path)})
+
+    def _editable(self, message: Message) -> tuple[Entry, EditPlace]:
+        """The value that a page wants to edit, and its place; `LookupError` if it may not."""
+        content, path = self._place(message)
+        entry, where = content.tree.at(path), content.tree.edit_path(path)
+        if where is None:
+            raise LookupError(path)
+        return entry, (content.checkpoint_id, where)
+
+    def _draft(self, message: Message) -> None:
+        entry, where = self._editable(message)
+        answer: Message = {"kind": "draft", "path": message["path"]}
+        try:
+            now = text_of(entry.value)
+            before = self.drafts.get(where)
+            answer |= {"text": now.text, "help": now.help, "draft": None if before is None else before[0]["text"]}
+        except ValueError as error:
+            answer["problem"] = str(error)
+        self._answer(message, answer)
+
+    def _typed(self, message: Message) -> None:
+        """Store the text being typed, so that it survives a page that is closed or reloaded."""
+        (entry, where), text = self._editable(message), message.get("text")
+        before = len(self.drafts)
+        if isinstance(text, str) and len(text) <= LONGEST:
+            self.drafts[where] = message, entry.value
+        else:
+            self.drafts.pop(where, None)
+        if len(self.drafts) != before:
+            self._redraw()
+
+    def _edit(self, message: Message) -> None:
+        entry, where = self._editable(message)
+        self._session.start(self._stage(where, (message, entry.value)))
+
+    async def _stage(self, where: EditPlace, draft: Draft) -> bool:
+        """Stage what was typed, and answer its field why that is not possible."""
+        message, value = draft
+        checkpoint_id, path = where
+        self.drafts.pop(where, None)
+        problem = ""
+        try:
+            await self._session.stage(path, value_of(message["text"], value), checkpoint_id)
+        except Exception as error:  # noqa: BLE001 - what decodes a checkpoint or compares values may be user code
+            self.drafts[where] = draft
+            problem = esc(error.problem if isinstance(error, InvalidEdit) else error, into="line", limit=400)
+        self._answer(message, {"kind": "edited", "key": message.get("key"), "problem": problem})
+        return not problem
+
+    def _discard(self, message: Message) -> None:
+        checkpoint_id = self._tabs.content_at(message["stamp"]).checkpoint_id
+        self._session.dispatch(lambda model: model.discard_edits(message["path"], checkpoint_id))
+
+    def _answer(self, message: Message, answer: Message, part: str = "side") -> None:
+        self._send(part, {**answer, "stamp": message.get("stamp"), "view": _view_of(message)})
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------------
+
+    @property
+    def _choices(self) -> tuple[Offer, ...]:
+        """The breakpoints that a person may choose from. On the loop of the runs."""
+        handle = self._session.handle
+        keys = () if handle is None else handle.state
+        return offers_of(self._session.model.activity.nodes, self._message_types, keys)
+
+    def _offers(self, message: Message) -> None:
+        def send() -> None:
+            offers = [(each.sort, each.label, each.options, each.asks) for each in self._choices]
+            self._answer(message, {"kind": "offers", "offers": offers}, "top")
+
+        self._session.soon(send)
+
+    def _break(self, message: Message) -> None:
+        def set_it() -> None:
+            try:
+                where = where_of(self._choices, message["sort"], message["choice"], message.get("value"))
+                once = message.get("once") is True
+                self._session.dispatch(lambda model: model.break_at(where, once=once))
+            except (NotebookError, LookupError, ValueError) as error:
+                problem = esc(error.args[0] if error.args else error, into="line", limit=400)
+                self._answer(message, {"kind": "problem", "text": problem}, "top")
+
+        self._session.soon(set_it)
+
+    def _break_node(self, message: Message) -> None:
+        breaks = self._tabs.content_at(message["stamp"]).breaks
+        if message["when"] in ("before", "after") and breaks is not None:
+            self._break_at(breaks.executor, message["when"], on=message["on"])
+
+    def _unbreak(self, message: Message) -> None:
+        if any(each.id == message["id"] for each in self._session.model.board.all):
+            self._session.dispatch(lambda model: model.clear(message["id"]))
+
+    def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
+        """Set or remove the breakpoint before or after an executor."""
+        where = f"{kind}:{executor_id}"
+        self._session.dispatch(lambda model: model.break_at(where) if on else model.clear(where))
+
+    def _take_marks(self, executor_ids: tuple[str, ...]) -> None:
+        """A person has set or removed breakpoints in the picture."""
+        points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
+        try:
+            for each in points:
+                if each.where not in executor_ids:
+                    self._break_at(str(each.where), each.kind, on=False)
+            for executor_id in set(executor_ids).difference(str(each.where) for each in points):
+                self._break_at(executor_id, "before", on=True)
+        except (NotebookError, ValueError) as error:
+            self._session.note_down(str(error))
+
+
+def _view_of(message: Message) -> str | None:
+    view = message.get("view")
+    return view if isinstance(view, str) else None
 
 
 def _common(before: Sequence[object], after: Sequence[object]) -> int:

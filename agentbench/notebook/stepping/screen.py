@@ -16,7 +16,6 @@ from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT
 from agentbench.notebook.stepping.options import Options
-from agentbench.notebook.stepping.page_input import PageInput
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.screen_state import ScreenState, screen_of
@@ -44,19 +43,10 @@ class StepperScreen:
         self._workflow = workflow
         self._options = options
         self._page: StepperPage | None = None
-        self._panel: Any = None
         self._display: Any = None
         self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
         self._tabs = StepperTabs(session, self._shape, self.touch)
-        self._input = PageInput(
-            session,
-            self._tabs,
-            getattr(workflow, "executors", {}),
-            send=self._send,
-            redraw=self.touch,
-            show_top=self._show_top,
-        )
         self._pacer = Pacer(partial(session.soon, self._draw), later=session.call_later)
 
     # ---- what is displayed -------------------------------------------------------------------------------------------
@@ -69,7 +59,7 @@ class StepperScreen:
                 model,
                 tab=self._tabs.open,
                 content=self._tabs.content,
-                drafts=self._input.drafts,
+                drafts=() if self._page is None else self._page.drafts,
                 times=not settings.current().deterministic,
                 older=older_code(self._workflow),
             )
@@ -126,48 +116,22 @@ class StepperScreen:
             WidgetsUnavailable: ipywidgets or anywidget is not installed, or live panels are off.
         """
         if self._page is None:
-            self._page = self._make_page()
+            if not settings.current().live_graph:
+                raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
+            try:
+                from agentbench.notebook.stepping.page import StepperPage
+            except ModuleNotFoundError as error:
+                raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
+            self._page = StepperPage(
+                self._session,
+                self._tabs,
+                self._workflow,
+                self._options,
+                state=lambda: self.state,
+                redraw=self.touch,
+            )
             self._pacer.touch()
         return self._page.widget
-
-    def _make_page(self) -> StepperPage:
-        if not settings.current().live_graph:
-            raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
-        try:
-            from agentbench.notebook.graph_panel.panel import make_graph_panel
-            from agentbench.notebook.stepping.page import StepperPage
-        except ModuleNotFoundError as error:
-            raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
-        panel = None
-        if self._options.layout != "minimal":
-            panel = self._panel = make_graph_panel(self._workflow, height=self._options.height)
-            panel.on_select(self._input.select)
-            panel.on_breakpoints(self._input.take_marks)
-            panel.expect_page()
-        return StepperPage(
-            f"Stepper {self._session.model.name}",
-            panel,
-            layout=self._options.layout,
-            height=self._options.height,
-            hear=self._hear,
-            answer=self._session.answer,
-        )
-
-    def _hear(self, message: dict[str, Any]) -> None:
-        view = message.get("view")
-        if message["kind"] == "ready" and isinstance(view, str):
-            self._session.soon(lambda: self._greet(view))
-        else:
-            self._input.hear(message)
-
-    def _send(self, part: str, message: dict[str, Any]) -> None:
-        if (page := self._page) is not None:
-            page.send(part, message)
-
-    def _greet(self, view: str) -> None:
-        if (page := self._page) is not None:
-            self._tabs.update()
-            page.greet(self.state, view)
 
     def touch(self) -> None:
         """Draw again soon, since something has changed. From any thread; returns at once."""
@@ -176,17 +140,10 @@ class StepperScreen:
 
     def _draw(self) -> None:
         """Draw on the loop of the runs, where reading a run races with nothing."""
-        if (page := self._page) is not None:
-            self._tabs.update()
-            if self._panel is not None and (marks := self._input.marks_to_show()) is not None:
-                self._panel.set_breakpoints(marks)
-            page.show(self.state, self._input.focus_view)
+        if self._page is not None:
+            self._page.draw()
             if self._session.model.status not in IN_FLIGHT:
                 self._stand_in.touch()
-
-    def _show_top(self) -> None:
-        if (page := self._page) is not None:
-            page.show_top(self.state)
 
     def close(self) -> None:
         """Take everything off the page. May be called twice."""
