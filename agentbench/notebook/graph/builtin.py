@@ -31,11 +31,10 @@ def draw_builtin(shape: GraphShape, direction: Direction = "LR", detail: Detail 
     rooms = {pair: (text_width(label, _TEXT_SIZE) + 10, 16.0) for pair, label in texts.items() if label}
     boxes, wires = place(shape, sizes, rooms, direction)
     frames = _frames(shape, boxes)
-    parts = [
-        _group(shape, frame, "cluster ab_frame", _frame(frames[frame.id], node_label(frame, detail)))
-        for frame in shape.frames
-        if frame.id in frames
-    ]
+    parts = []
+    for frame in (frame for frame in shape.frames if frame.id in frames):
+        drawn = _frame(frames[frame.id], node_label(frame, detail))
+        parts.append(_group(shape, frame, "cluster ab_frame", drawn))
     for pair, (points, text) in wires.items():
         kind = edges[pair].kind
         line = _outside(_outside(points, frames.get(pair[1]))[::-1], frames.get(pair[0]))[::-1]
@@ -142,9 +141,8 @@ def _outline(node: ShapeNode, box: Box, paint: str) -> str:
         under = f"C{_at(right, bottom + bow)} {_at(left, bottom + bow)} {_at(left, bottom)}"
         return f'<path {paint} d="M{_at(left, top)}{over}L{_at(right, bottom)}{under}Z"/>'
     if "start" in node.kinds:
-        return (
-            f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(box.width / 2)}" ry="{_n(box.height / 2)}"/>'
-        )
+        radii = f'rx="{_n(box.width / 2)}" ry="{_n(box.height / 2)}"'
+        return f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" {radii}/>'
     return f"<rect {paint} {_place((left, top, right, bottom))}/>"
 
 
@@ -168,12 +166,9 @@ def _line(points: Sequence[Point], *, dashed: bool) -> str:
     (x, y), side = tail, 0.4
     aside = ((tip[1] - y) * side, (x - tip[0]) * side)
     wings = f"{_at(x + aside[0], y + aside[1])} {_at(x - aside[0], y - aside[1])}"
-    dashes = ' stroke-dasharray="5,2"' if dashed else ""
-    edge = _INK["edge"]
-    return (
-        f'<path fill="none" stroke="{edge}" stroke-width="1.2"{dashes} d="{path}L{_at(*tail)}"/>'
-        f'<polygon fill="{edge}" stroke="{edge}" points="{_at(*tip)} {wings}"/>'
-    )
+    dashes, edge = ' stroke-dasharray="5,2"' if dashed else "", _INK["edge"]
+    line = f'<path fill="none" stroke="{edge}" stroke-width="1.2"{dashes} d="{path}L{_at(*tail)}"/>'
+    return f'{line}<polygon fill="{edge}" stroke="{edge}" points="{_at(*tip)} {wings}"/>'
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:

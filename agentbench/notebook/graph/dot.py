@@ -31,21 +31,16 @@ _COLOURS = PALETTE["light"]
 _TEXT = {"fontname": "Helvetica", "fontcolor": _COLOURS["text"]}
 _NODE = {"shape": "box", "style": "rounded,filled", "margin": "0.18,0.08", "height": "0.44", "penwidth": "1.2"}
 
-EDGE_STYLE: dict[str, dict[str, str]] = {
-    "conditional": {"style": "dashed"},
-    "switch": {"style": "dashed"},
-    "loop": {"arrowhead": "vee"},
-}
+_DASHED = {"style": "dashed"}
+EDGE_STYLE: dict[str, dict[str, str]] = {"conditional": _DASHED, "switch": _DASHED, "loop": {"arrowhead": "vee"}}
 
 
 @functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
 def to_dot(shape: GraphShape, *, direction: Direction = "LR", detail: Detail = "full") -> str:
     """Return DOT text for a shape; `short` cuts labels and leaves out those of edges."""
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
-    gaps = {
-        "nodesep": "0.35" if detail == "full" else "0.22",
-        "ranksep": f"{max(0.5, min(2, 0.05 * shape.largest_fan)):.2g}",
-    }
+    ranksep = f"{max(0.5, min(2, 0.05 * shape.largest_fan)):.2g}"
+    gaps = {"nodesep": "0.35" if detail == "full" else "0.22", "ranksep": ranksep}
     whole = {"rankdir": direction, "bgcolor": "transparent", "fontsize": "12", "pad": "0.22", **_TEXT, **gaps}
     compound = {"compound": "true"} if shape.frames else {}
     line = _COLOURS["line"]
@@ -57,8 +52,7 @@ def to_dot(shape: GraphShape, *, direction: Direction = "LR", detail: Detail = "
     _add_level(graph, shape, None, detail)
     for edge in shape.edges:
         _add_edge(graph, shape, edge, detail)
-    source: str = graph.source
-    return source
+    return str(graph.source)
 
 
 def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, detail: Detail) -> None:
@@ -107,11 +101,8 @@ def node_class(node: ShapeNode, first: str = "ab_node") -> str:
 
 def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) -> None:
     element = shape.element_of
-    attributes = {
-        "id": element[edge.source, edge.target],
-        "class": f"ab_edge ab_e_{edge.kind}",
-        **EDGE_STYLE.get(edge.kind, {}),
-    }
+    attributes = {"id": element[edge.source, edge.target], "class": f"ab_edge ab_e_{edge.kind}"}
+    attributes |= EDGE_STYLE.get(edge.kind, {})
     if label := edge_label(edge, detail):
         # Spaces keep the text off the line, which Graphviz leaves no gap to.
         attributes["label"] = esc(f"  {label}  ", into="dot")

@@ -67,11 +67,11 @@ def place(
     """
     grid = _Grid(shape, sizes, texts, upright=direction in UPRIGHT)
     boxes = {name: Box(*_turn((cell.x, cell.y), direction), *sizes[name]) for name, cell in grid.cells.items()}
-    wires = {}
-    for pair in grid.ends:
-        points, text = grid.wire(pair)
-        wires[pair] = ([_turn(point, direction) for point in points], _turn(text, direction))
-    return boxes, wires
+    wires = {pair: grid.wire(pair) for pair in grid.ends}
+    turned = {
+        pair: ([_turn(each, direction) for each in line], _turn(at, direction)) for pair, (line, at) in wires.items()
+    }
+    return boxes, turned
 
 
 class _Grid:

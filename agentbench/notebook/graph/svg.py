@@ -24,19 +24,14 @@ __all__ = ["clean_svg", "decorate_svg"]
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
-_ELEMENTS = frozenset(
-    ["svg", "g", "title", "desc", "path", "polygon", "polyline", "ellipse", "circle", "rect", "line", "text", "tspan"]
-)
-_ATTRIBUTES = frozenset(
-    [
-        *("id", "class", "d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "x1", "y1", "x2", "y2", "dx", "dy"),
-        *("width", "height", "viewBox", "transform", "fill", "fill-opacity", "stroke", "stroke-width", "opacity"),
-        *("stroke-dasharray", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "text-anchor"),
-        *("font-family", "font-size", "font-weight", "font-style"),
-    ]
-)
+_ELEMENTS = {"svg", "g", "title", "desc", "path", "polygon", "polyline", "ellipse", "circle", "rect", "text", "tspan"}
+_PLACES = {"d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height", "font-size"}
+_ATTRIBUTES = {
+    *("id", "class", "viewBox", "transform", "fill", "fill-opacity", "stroke", "stroke-width", "opacity"),
+    *("stroke-dasharray", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "text-anchor"),
+    *("font-family", "font-weight", "font-style", *_PLACES),
+}
 _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
-_PLACES = frozenset(["d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height", "font-size"])
 _FRACTION = re.compile(r"-?\d+\.\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip"}

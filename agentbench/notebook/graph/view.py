@@ -77,19 +77,14 @@ class GraphView:
 
     @cached_property
     def svg(self) -> str:
-        """The picture as SVG with its own style, for light and dark pages.
-
-        Raises:
-            RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: The renderer failed and no other could draw.
-        """
-        states = tuple(self.element_states.items())
-        return _decorated(self._rendered[0], self.shape, states, self.theme, self.text)
+        """The picture as SVG with its own style, for light and dark pages."""
+        return _decorated(self._rendered[0], self.shape, tuple(self.element_states.items()), self.theme, self.text)
 
     @cached_property
     def text(self) -> str:
         """The graph as an adjacency list of at most 60 lines."""
-        return shape_text(self.shape, self.node_states)
+        nodes, states = self.shape.node_of, self.element_states.items()
+        return shape_text(self.shape, {nodes[element].id: state for element, state in states if element in nodes})
 
     @cached_property
     def table(self) -> str:
@@ -100,12 +95,6 @@ class GraphView:
     def mermaid(self) -> str:
         """Mermaid source, for pages that render it themselves."""
         return shape_mermaid(self.shape, direction=self.direction)
-
-    @property
-    def node_states(self) -> dict[str, str]:
-        """States by id of the drawn nodes."""
-        nodes = self.shape.node_of
-        return {nodes[element].id: state for element, state in self.element_states.items() if element in nodes}
 
     @property
     def element_states(self) -> dict[str, str]:
@@ -125,8 +114,6 @@ class GraphView:
         """The picture as PNG on an opaque ground; `scale` is the number of pixels per point.
 
         Raises:
-            RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: The renderer failed and no other could draw.
             MissingExtraError: resvg, which comes with the extra `notebook`, is not installed.
             ValueError: A picture of this scale is not possible.
         """
@@ -138,8 +125,7 @@ class GraphView:
         Raises:
             ValueError: For another suffix.
             FileNotFoundError: There is no such folder to write into.
-            RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: The renderer failed, or none that is installed writes this format.
+            RenderFailed: No renderer that is installed writes this format.
         """
         path = Path(path)
         suffix = path.suffix.lower()

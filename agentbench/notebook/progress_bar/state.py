@@ -73,8 +73,8 @@ class ProgressState:
 
     def words(self, *, times: bool = True) -> str:
         """How far it is, in one line."""
-        parts = [self.count, count_text(self.calls, "call"), *self.consumption(times=times)]
-        return ", ".join([*parts, f"at work: {self.names_at_work}"] if self.names_at_work else parts)
+        at_work = [f"at work: {self.names_at_work}"] if self.names_at_work else []
+        return ", ".join([self.count, count_text(self.calls, "call"), *self.consumption(times=times), *at_work])
 
     def last_words(self, status: object, *, times: bool) -> str:
         """How it ended, in one line."""
