@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
@@ -549,7 +550,9 @@ def _type_names(types: Sequence[Any]) -> str:
 
 def _type_name(each: Any) -> str:
     # On Python 3.10 list[int] is an instance of type, with the name of list.
-    return each.__name__ if isinstance(each, type) and get_origin(each) is None else str(each)
+    if isinstance(each, type) and get_origin(each) is None:
+        return each.__name__
+    return re.sub(r"(?:[\w<>]+\.)+(?=\w)", "", str(each))  # without the modules
 
 
 # --------------------------------------------------------------------------------------------------------- state graphs

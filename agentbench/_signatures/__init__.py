@@ -1,7 +1,7 @@
 """Input and output types of a callable, and the rules for matching values with types."""
 
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
-from agentbench._signatures.forms import flatten_union, type_name
+from agentbench._signatures.forms import flatten_union, type_name, type_of
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
 from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, find_misfits, is_instance_of
 from agentbench._signatures.reading import ExplicitTypes, HandlerSignature
@@ -25,5 +25,6 @@ __all__ = [
     "read_response_handler",
     "type_from_dict",
     "type_name",
+    "type_of",
     "type_to_dict",
 ]

@@ -192,6 +192,14 @@ def type_name(type_: TypeLike) -> str:
     return " | ".join(parts) if is_union(type_) else f"{_own_name(origin)}[{', '.join(parts) or '()'}]"
 
 
+def type_of(value: object) -> str:
+    """Return the name of a value's type, of a list with those of its items: `list[str | int]`."""
+    name = type(value).__name__
+    if not isinstance(value, list) or not value:
+        return name
+    return f"{name}[{' | '.join(dict.fromkeys(map(type_of, value)))}]"
+
+
 def _own_name(type_: TypeLike) -> str:
     try:
         return leaf_address(type_)[1].rpartition("<locals>.")[2]

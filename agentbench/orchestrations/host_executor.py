@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,10 +16,9 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_node import AgentNode, AgentReply, request_id_of
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
-
-logger = logging.getLogger("agentbench")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,11 @@ class AgentHostExecutor(AgentNode):
         if request is not None:
             await self.from_user_input(request, answer, ctx)
         else:
-            logger.warning("Agent node %r got %r, which answers none of its requests; ignored.", self.id, answer)
+            text = (
+                f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}: open requests are "
+                f"{', '.join(self._pending) or 'none'}. An answer has the id of its request."
+            )
+            await ctx.add_event(WorkflowEvent.warning(text, self.id))
 
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from agentbench._signatures import type_name
+from agentbench._signatures import type_name, type_of
 from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
@@ -26,7 +26,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     if spec is None:
         accepted = ", ".join(type_name(t) for t in delivery.executor.input_types) or "nothing"
         msg = (
-            f"Executor {delivery.executor_id!r} cannot handle data of type {type(delivery.data).__name__}; it takes "
+            f"Executor {delivery.executor_id!r} cannot handle data of type {type_of(delivery.data)}; it takes "
             f"{accepted}. Give it a handler for that type, or another input."
         )
         raise RuntimeError(msg)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
-from agentbench._signatures import type_name
+from agentbench._signatures import type_name, type_of
 from agentbench.workflows.engine.run_state import NOTHING
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
@@ -138,7 +138,7 @@ def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
             continue
         taken = {i: " | ".join(map(type_name, run.graph.executors[i].input_types)) for i in targets}
         why = ", ".join(f"{i!r} takes {types}" for i, types in taken.items())
-        what, name = "sent a value", type(message.data).__name__
+        what, name = "sent a value", type_of(message.data)
         if message.type is MessageType.RESPONSE:
             what, why = "got a response", "it has no @response_handler for it"
         elif reason in (NO_EDGE, TARGET_MISMATCH.value):

@@ -36,7 +36,7 @@ class ContextFunction:
 
     def call(self, context: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call it with these arguments, and the context in its own place."""
-        if self._context is None or self._place is None or self._context.name in kwargs:
+        if self._context is None or self._place is None:
             return self.function(*args, **kwargs)
         if self._context.kind is not inspect.Parameter.KEYWORD_ONLY and len(args) >= self._place:
             return self.function(*args[: self._place], context, *args[self._place :], **kwargs)

@@ -65,6 +65,9 @@ class RunContext:
             response_type: Type of the response.
             request_id: Its id; by default `auto::0`, `auto::1` and so on, in the order of the calls.
             data: Another name of `request_data`.
+
+        Raises:
+            ValueError: Another request of this run has the id.
         """
         if request_id is None:
             request_id = self._execution.next_request_id()

@@ -48,6 +48,8 @@ class FunctionExecution(Execution):
         self._arguments: dict[str, str | None] = {}
         self._requests: dict[str, int] = {}
         self._answers: dict[str, Any] = {}
+        #: The ids of all requests so far, with and without a response.
+        self._requested: set[str] = set()
 
     # ---- the run ---------------------------------------------------------------------------------
 
@@ -242,6 +244,13 @@ class FunctionExecution(Execution):
 
     def request(self, request_id: str, data: Any, response_type: Any) -> Any:
         """Return the response to a request, or raise the request, which ends the function."""
+        if request_id in self._requested:
+            msg = (
+                f"The request id {request_id!r} is used twice in one run, so one response would answer both requests. "
+                "Give each request an id of its own, or leave request_id out."
+            )
+            raise ValueError(msg)
+        self._requested.add(request_id)
         if request_id in self._answers:
             return self._answers[request_id]
         self.run.open_request(WorkflowEvent.request_info(request_id, self.run.graph.name, data, response_type))

@@ -98,7 +98,8 @@ class FunctionalWorkflow(Displayable):
         if len(parameters) > 1:
             msg = (
                 f"Workflow function {func.__name__!r} has the parameters {', '.join(p.name for p in parameters)}; "
-                "expected at most one, the message, besides the context. Put several values into one object."
+                "expected at most one, the message, besides the context, which is named ctx or annotated RunContext. "
+                "Put several values into one object."
             )
             raise ValueError(msg)
         #: The parameter for the message; None without one.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar, overload
 
 from agentbench.workflows.functional.calling import ContextFunction
-from agentbench.workflows.functional.context import ACTIVE
+from agentbench.workflows.functional.context import ACTIVE, RunContext
 
 ResultT = TypeVar("ResultT")
 
@@ -45,6 +45,9 @@ class StepWrapper(Generic[ResultT]):
         if context is None:
             result = await self._function.function(*args, **kwargs)
         else:
+            # A step gets a context of its own, also where it was passed the one of its caller.
+            args = tuple(value for value in args if not isinstance(value, RunContext))
+            kwargs = {name: value for name, value in kwargs.items() if not isinstance(value, RunContext)}
             result = await context.execution.run_step(self.name, self._function, context, args, kwargs)
         return result
 

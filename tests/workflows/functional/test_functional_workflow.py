@@ -427,6 +427,38 @@ def test_signatures_are_checked():
             decorator("report")  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize("passed", ["not at all", "by place", "by name"])
+async def test_a_step_asks_in_its_own_name_however_it_got_the_context(passed):
+    @step
+    async def ask_name(prompt: str, ctx: RunContext) -> str:
+        return str(await ctx.request_info(prompt, str))
+
+    @workflow
+    async def greet(_: str, ctx: RunContext) -> str:
+        call = {"not at all": ((), {}), "by place": ((ctx,), {}), "by name": ((), {"ctx": ctx})}
+        args, kwargs = call[passed]
+        name = await ask_name("name?", *args, **kwargs)
+        greeting = await ctx.request_info(f"greet {name} how?", str)
+        return f"{greeting} {name}"
+
+    await greet.run("x")
+    await greet.run(responses={"auto::0": "Ann"})
+    assert (await greet.run(responses={"auto::1": "Hello"})).get_outputs() == ["Hello Ann"]
+
+
+async def test_two_requests_of_one_id_are_refused_so_that_no_response_answers_both():
+    @workflow
+    async def until_approved(draft: str, ctx: RunContext) -> str:
+        while not await ctx.request_info(draft, bool, request_id="review"):
+            draft += "!"
+        return draft
+
+    await until_approved.run("hi")
+    with pytest.raises(ValueError, match="'review' is used twice in one run"):
+        await until_approved.run(responses={"review": False})
+    assert (await until_approved.run(responses={"review": True})).get_outputs() == ["hi"]
+
+
 async def test_arguments_of_run_are_those_of_any_workflow():
     with pytest.raises(ValueError, match="needs a message"):
         await ask.run()

@@ -208,7 +208,9 @@ async def test_a_barrier_whose_list_no_handler_takes_as_a_whole_fails_the_run():
     source, text, number = Pass("s"), Pass("t"), Number("n")
     builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [text, number])
     workflow = builder.add_fan_in_edges([text, number], Either("either")).build()
-    with pytest.raises(RuntimeError, match=r"cannot handle data of type list; it takes list\[str\], list\[int\]"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot handle data of type list\[str \| int\]; it takes list\[str\], list\[int\]"
+    ):
         await workflow.run("x")
 
 

@@ -105,6 +105,9 @@ def test_types_that_share_nothing_are_refused_with_both_ends_and_their_types():
     with pytest.raises(TypeCompatibilityError) as caught:
         one_edge(int, str)
     error = caught.value
+    assert "'a' sends int, but 'b' takes str" in str(error)
+    with pytest.raises(TypeCompatibilityError, match=r"takes list\[Base \| str\]\."):
+        one_edge(int, list[Base | str])
     assert (error.source_executor_id, error.target_executor_id) == ("a", "b")
     assert (error.source_types, error.target_types) == ([int], [str])
     assert error.validation_type is ValidationTypeEnum.TYPE_COMPATIBILITY
