@@ -50,8 +50,7 @@ class Workbench:
 
     def is_older(self, executor: Executor) -> bool:
         """Whether the code of an executor was changed since it was made."""
-        newest = self._executors.get(executor.id)
-        code = self._code_of.get(executor)
+        newest, code = self._executors.get(executor.id), self._code_of.get(executor)
         return newest is not None and code is not None and code != self._code_of[newest]
 
     def clear(self) -> None:
@@ -89,6 +88,5 @@ def older_code(of: Any) -> tuple[str, ...]:
         if older_code(workflow):
             workflow = build()  # with the newest executors
     """
-    workflow = getattr(of, "workflow", of)
-    executors = getattr(workflow, "executors", {})
+    executors = getattr(getattr(of, "workflow", of), "executors", {})
     return tuple(name for name, executor in executors.items() if _workbench.is_older(executor))

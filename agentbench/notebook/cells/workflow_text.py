@@ -75,8 +75,10 @@ def parse_workflow(text: str) -> tuple[Arrow, ...]:
             for source, target in arrow.pairs():
                 before = connected.setdefault((source, target), target)
                 if before is not target:
-                    where = "here already" if before.line == number else f"in line {before.line} already"
-                    problem = f"{source} and {target} are connected {where}. Two executors have one edge each way"
+                    where = "here" if before.line == number else f"in line {before.line}"
+                    problem = (
+                        f"{source} and {target} are connected {where} already. Two executors have one edge each way"
+                    )
                     raise WorkflowTextError(problem, line=number, column=target.column, source=line)
             arrows.append(arrow)
     if not arrows:

@@ -32,11 +32,8 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     A trailing underscore of an attribute is dropped (`class_`).
     """
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_escape(value)}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
+    given = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value is not None)
+    written = "".join(f' {name}="{_escape(value)}"' for name, value in given)
     inside = "".join(_escape(child) for child in children if child is not None)
     return Markup(f"<{tag}{written}>{inside}</{tag}>")
 
@@ -126,22 +123,16 @@ class Page:
 
     def html(self) -> str:
         """The page as HTML with its own style."""
-        facts = [
-            esc_cell(fact, _TITLE_LIMIT) if shorten(fact) is not None else Markup(esc(esc_line(fact)))
-            for fact in self.facts
-        ]
+        head = [element("b", esc_line(self.title, _TITLE_LIMIT))]
+        if self.state:
+            head.append(element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}"))
+        if self.facts:
+            facts = (esc_cell(each, _TITLE_LIMIT) if shorten(each) else esc(esc_line(each)) for each in self.facts)
+            head.append(element("span", Markup(" · ".join(facts))))
         return element(
             "div",
             element("style", Markup(read_static("views.css"))),
-            element(
-                "p",
-                element("b", esc_line(self.title, _TITLE_LIMIT)),
-                element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}")
-                if self.state
-                else None,
-                element("span", Markup(" · ".join(facts))) if facts else None,
-                class_="ab_head",
-            ),
+            element("p", *head, class_="ab_head"),
             self.picture,
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",
@@ -159,10 +150,7 @@ class Page:
         """The page as text."""
         first = ", ".join(esc_line(fact) for fact in (self.state, *self.facts) if fact)
         lines = [esc_line(self.title, _TITLE_LIMIT) + (f": {first}" if first else "")]
-        for table in self.tables:
-            if table.rows:
-                lines += table.lines()
-        return "\n".join(lines)
+        return "\n".join([*lines, *(line for table in self.tables if table.rows for line in table.lines())])
 
     def bundle(self) -> dict[str, str]:
         """Both forms by media type."""

@@ -130,15 +130,13 @@ def _element(token: Mapping[str, Any]) -> Markup:
         case "link" | "image":
             return _link(inside, attributes["url"], attributes.get("title"))
         case kind:
-            tag = _TAGS.get(kind)
-            return element(tag, inside) if tag else inside
+            return element(_TAGS[kind], inside) if kind in _TAGS else inside
 
 
 def _link(words: Markup, address: str, title: str | None) -> Markup:
     """A reader sees where it leads; only addresses of the web can be followed."""
-    beside: Markup = _escape_cut(address)
+    beside: str = _escape_cut(address)
     if _WEB.fullmatch(address):
         beside = element("a", beside, href=beside, rel="noopener noreferrer", target="_blank")
-    if title:
-        beside = Markup(f"{beside}, {_escape_cut(title)}")
+    beside += f", {_escape_cut(title)}" if title else ""
     return Markup(f"{words} ({beside})" if words else beside)

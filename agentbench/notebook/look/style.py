@@ -87,9 +87,7 @@ def read_script(name: str) -> str:
 
 def css_variables(scheme: Scheme, colours: Mapping[str, str]) -> str:
     """Return the declarations of the colours of a scheme, as CSS variables; `colours` are further ones."""
-    fills = {
-        state.name: fill for state in STATES.values() if (fill := state.light if scheme == "light" else state.dark)
-    }
+    fills = {name: state.light if scheme == "light" else state.dark for name, state in STATES.items() if state.light}
     every = {**PALETTE[scheme], **colours, **fills, "ink": INK[scheme]}
     return "".join(f"--{name}:{colour};" for name, colour in every.items())
 

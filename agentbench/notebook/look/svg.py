@@ -35,15 +35,11 @@ def picture(
     """
     theme = settings.current().theme
     first: Scheme = "dark" if theme == "dark" else "light"
-    other = (
-        f"@media (prefers-color-scheme:dark){{.ab_plot{{{css_variables('dark', _WORDS['dark'])}}}}}"
-        if theme == "auto"
-        else ""
-    )
+    dark = f"@media (prefers-color-scheme:dark){{.ab_plot{{{css_variables('dark', _WORDS['dark'])}}}}}"
     style = (
         f".ab_plot{{{css_variables(first, _WORDS[first])}font-size:{FONT_SIZE:g}px;"
         "font-family:Helvetica,Arial,sans-serif;"
-        f"font-variant-numeric:tabular-nums;max-width:100%;height:auto}}{other}"
+        f"font-variant-numeric:tabular-nums;max-width:100%;height:auto}}{dark if theme == 'auto' else ''}"
         ".ab_plot text{fill:var(--text)}.ab_plot .ab_soft{fill:var(--muted)}"
         f".ab_plot .ab_small{{font-size:{SMALL:g}px}}.ab_plot .ab_strong{{font-weight:bold}}"
         ".ab_plot .ab_ground{fill:var(--ground);stroke:var(--rim)}" + "".join(rules)
@@ -71,9 +67,12 @@ def rect(classes: str, x: float, y: float, width: float, height: float, *, title
     """A rectangle with a tooltip; nothing where it has no size."""
     if width <= 0 or height <= 0:
         return ""
-    size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    inside = f"<title>{esc(title, into='svg', limit=400)}</title></rect>" if title else ""
-    return f'<rect class="{classes}" {size}{">" if inside else "/>"}{inside}'
+    inside = f"><title>{esc(title, into='svg', limit=400)}</title></rect>" if title else "/>"
+    return f'<rect class="{classes}" {_place(x, y, width, height)}{inside}'
+
+
+def _place(x: float, y: float, width: float, height: float) -> str:
+    return f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
 
 
 def hatch_pattern(name: str, size: float) -> str:
@@ -85,16 +84,14 @@ def hatch_pattern(name: str, size: float) -> str:
 
 def hatch(name: str, x: float, y: float, width: float, height: float) -> str:
     """Hatch a rectangle that is drawn already."""
-    size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    return f'<rect {size} fill="url(#{name})" pointer-events="none"/>'
+    return f'<rect {_place(x, y, width, height)} fill="url(#{name})" pointer-events="none"/>'
 
 
 def pause_sign(x: float, y: float, size: float) -> str:
     """Two bars on a filled square, centred at (x, y)."""
     half, bar = size / 2, size * 0.16
-    square = f'x="{number(x - half)}" y="{number(y - half)}" width="{number(size)}" height="{number(size)}"'
     bars = [rect("ab_ink", x + side * size * 0.17 - bar / 2, y - size / 4, bar, half) for side in (-1, 1)]
-    return f'<rect {square} rx="3" class="ab_wait"/>' + "".join(bars)
+    return f'<rect {_place(x - half, y - half, size, size)} rx="3" class="ab_wait"/>{"".join(bars)}'
 
 
 def legend(x: float, y: float, signs: Mapping[str, Callable[[float, float], str]]) -> Iterator[str]:

@@ -12,15 +12,12 @@ __all__ = ["TRAIT_LOCK", "Pacer"]
 TRAIT_LOCK = threading.RLock()
 """Held while traits of widgets are written; engine and kernel both write them."""
 
-_Later = Callable[[float, Callable[[], None]], None]
-
 
 class Pacer:
     """Calls `send` soon after `touch`, but never more often than every `interval_s` seconds.
 
     The first touch after a pause sends at once, in the caller's thread; those that follow too early share one call
-    later, on the engine thread. `send` sends all changes gathered by then.
-    `send` must be quick. `later` calls a function after some seconds; by default on the engine thread.
+    `later`, by default on the engine thread. `send` must be quick, and sends all changes gathered by then.
     """
 
     def __init__(
@@ -29,7 +26,7 @@ class Pacer:
         *,
         interval_s: float = 0.05,
         now: Callable[[], float] = time.monotonic,
-        later: _Later | None = None,
+        later: Callable[[float, Callable[[], None]], None] | None = None,
     ) -> None:
         self._send = send
         self._interval_s = interval_s

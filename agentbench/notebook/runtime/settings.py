@@ -117,14 +117,12 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
 def parse_setting(name: str, text: str) -> Any:
     """Return the value of a setting from text, as `%agentbench set name=text` has it; raises as `configure`."""
     word = text.strip().strip("\"'")
-    if name == "renderer" and word.lower() in ("none", "auto", ""):
-        return None
-    return _check(name, word, strict=False)
+    is_auto = name == "renderer" and word.lower() in ("none", "auto", "")
+    return None if is_auto else _check(name, word, strict=False)
 
 
 def _apply(changed: dict[str, Any]) -> None:
-    if "deterministic" in changed:
-        fixed = changed["deterministic"]
+    if (fixed := changed.get("deterministic")) is not None:
         clock, ids = (TickingClock(), CountingIds()) if fixed else (SystemClock(), RandomIds())
         set_runtime_defaults(clock=clock, ids=ids)
     if "observe" in changed:

@@ -19,15 +19,15 @@ _MOST_LINES = 24
 _CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "note": "ab_note"}
 
 
-def conversation_html(turns: Sequence[Turn], *, facts: str = "", render: Render = "plain", hidden: int = 0) -> Markup:
-    """Return a conversation as one block of HTML with its own style: a row for each turn, a line of facts below.
+def conversation_html(turns: Sequence[Turn], *, above: str = "", facts: str = "", render: Render = "plain") -> Markup:
+    """Return a conversation as one block of HTML with its own style: a row for each turn between two lines.
 
-    `render` is for the texts of models, those of users are plain; `hidden` is the number of earlier turns.
+    `render` is for the texts of models; those of users are plain.
     """
     return element(
         "div",
         element("style", Markup(read_static("views.css") + read_static("conversation.css"))),
-        element("p", f"… {hidden:,} earlier", class_="ab_fact") if hidden else None,
+        element("p", above, class_="ab_fact") if above else None,
         *(_row(turn, "plain" if turn.role == "user" else render) for turn in turns),
         element("p", facts, class_="ab_fact") if facts else None,
         class_="ab_view ab_talk",

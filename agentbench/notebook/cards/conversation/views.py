@@ -85,16 +85,16 @@ class Transcript(Displayable):
     @property
     def text(self) -> str:
         """The conversation as plain text."""
-        turns, hidden = self._latest_turns()
-        lines = [f"… {hidden:,} earlier"] if hidden else []
-        return "\n".join([*lines, *conversation_lines(turns), *filter(None, [self._fact_line])]) or "(no messages)"
+        turns, above = self._latest_turns()
+        lines = filter(None, [above, *conversation_lines(turns), self._fact_line])
+        return "\n".join(lines) or "(no messages)"
 
     @property
     def html(self) -> str:
         """The conversation as HTML."""
-        turns, hidden = self._latest_turns()
+        turns, above = self._latest_turns()
         facts = self._fact_line or ("" if turns else "(no messages)")
-        return conversation_html(turns, facts=facts, render=self.render, hidden=hidden)
+        return conversation_html(turns, above=above, facts=facts, render=self.render)
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -126,9 +126,10 @@ class Transcript(Displayable):
         """Displays the buttons in outputs of their own: a saved notebook still has the conversation."""
         return self._approvals.display if pending_requests(self.messages) else None
 
-    def _latest_turns(self) -> tuple[list[Turn], int]:
+    def _latest_turns(self) -> tuple[list[Turn], str]:
         turns = turns_of(self.messages)
-        return turns[-self.limit :], max(len(turns) - self.limit, 0)
+        hidden = len(turns) - self.limit
+        return turns[-self.limit :], f"… {hidden:,} earlier" if hidden > 0 else ""
 
     @property
     def _fact_line(self) -> str:
