@@ -428,4 +428,4 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
             model.take_fork(engine.facts)
         buttons = screen_of(model).buttons
         assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(model.allowed)
-        assert (model.status in (S.STEPPING, S.RUNNING) or model.playing) == ("pause" in model.allowed)
+        assert (model.status in (S.STEPPING, S.RUNNING) or model.playing is not None) == ("pause" in model.allowed)

@@ -1,7 +1,4 @@
-"""One run as a stepper drives it: its facts between two supersteps, a superstep, a restore, a branch.
-
-Everything here is a coroutine on the loop of the run.
-"""
+"""One run as a stepper drives it, by coroutines on the loop of the run."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ __all__ = ["DrivenRun", "line_to"]
 
 
 class DrivenRun:
-    """A run's handle, and what the stepper tracks about the run; `base`: the superstep that it resumes after."""
+    """A run's handle, and what its stepper knows besides; `base`: the superstep that the run resumes after."""
 
     def __init__(
         self,
@@ -46,11 +43,9 @@ class DrivenRun:
         self._unsaved_answers: dict[str, Any] = {}
         handle.listen(lambda events: [on_event(event) for event in events])
 
-    # ---- between two supersteps --------------------------------------------------------------------------------------
-
     async def facts(self, *, planned: Sequence[PlannedDelivery] | None = None) -> RunFacts:
         """Return the current facts of the run; `planned` are the deliveries of the next superstep, if known already."""
-        handle = self.handle
+        handle, base = self.handle, self._base
         status = "STARTED" if self._is_new else str(handle.status)
         if status in ("FAILED", "CANCELLED"):
             planned = ()
@@ -60,23 +55,19 @@ class DrivenRun:
             except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
                 planned = ()
         # A run that has yet to start with fresh input clears the requests that its instance still holds.
-        has_requests = status != "CANCELLED" and (bool(planned) or not self._is_new or self._base is not None)
+        has_requests = status != "CANCELLED" and (bool(planned) or not self._is_new or base is not None)
+        # Of a branch whose first superstep failed, the handle names no superstep of its checkpoints.
+        is_before = self._is_new or (base is not None and handle.superstep < base)
         return RunFacts(
             run_id=handle.run_id,
             status=status,
-            superstep=self._superstep,
+            superstep=base if is_before else handle.superstep,
             checkpoints=handle.checkpoints,
             requests=tuple(handle.pending_requests) if has_requests else (),
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,
         )
-
-    @property
-    def _superstep(self) -> int | None:
-        """The last finished superstep; for a branch whose first superstep failed, that of its checkpoint."""
-        base, last = self._base, self.handle.superstep
-        return base if self._is_new or (base is not None and last < base) else last
 
     def hits(self, breakpoints: Sequence[Breakpoint], report: StepReport | None, facts: RunFacts) -> tuple[Hit, ...]:
         """Return the breakpoints that are reached at the current boundary."""
@@ -100,8 +91,6 @@ class DrivenRun:
         await self.handle.respond(request_id, value)
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value
-
-    # ---- a superstep -------------------------------------------------------------------------------------------------
 
     async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded:
         """Run a superstep; `until` is the caller's own condition for an end, called with the report.
@@ -145,8 +134,6 @@ class DrivenRun:
         await self.handle.cancel()
         return replace(await self.facts(planned=()), status="CANCELLED", requests=(), pause_reason=None)
 
-    # ---- back and sideways -------------------------------------------------------------------------------------------
-
     async def restore(self, info: CheckpointInfo | None) -> RunFacts:
         """Restore the same run to a checkpoint, `None` for its input."""
         if info is None:
@@ -174,10 +161,6 @@ class DrivenRun:
             if request.request_id in answers:
                 await branch.answer(request.request_id, answers[request.request_id])
         return branch
-
-    async def origin(self) -> CheckpointInfo:
-        """Return the checkpoint that this branch started from."""
-        return CheckpointInfo.of(await self._storage.load(self.handle.started_from or ""))
 
 
 async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> list[CheckpointInfo]:

@@ -271,7 +271,5 @@ def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str
 
 def _difference(model: StepperModel, course: Course) -> CheckpointDiff | None:
     """How the displayed checkpoint differs from the one before."""
-    at = model.line.displayed or 0
-    ids = [past.info.checkpoint_id for past in model.line.past[at - 1 : at + 1]] if at else []
-    pair = [course.checkpoints[each] for each in ids if each in course.checkpoints]
+    pair = [course.checkpoints[each] for each in model.line.compared_ids if each in course.checkpoints]
     return diff_checkpoints(*pair) if len(pair) == 2 else None

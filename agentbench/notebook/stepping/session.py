@@ -25,7 +25,6 @@ from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     CancelRun,
     CheckBreakpoints,
-    CloseRun,
     Fork,
     Instruction,
     Restore,
@@ -282,11 +281,7 @@ class StepperSession:
         if isinstance(instruction, Wait):
             return await self._wait(instruction)
         if isinstance(instruction, CancelRun):
-            await self._stop()
-            return None
-        if isinstance(instruction, CloseRun):
-            if self._run is not None:
-                await self._run.handle.cancel()
+            await self._cancel(at_once=instruction.at_once)
             return None
         run = self._require_run()
         async with self._turn:
@@ -331,14 +326,19 @@ class StepperSession:
             restored = await run.restore(instruction.checkpoint)
             return self.dispatch(lambda model: model.take_restore(restored))
         branch = await run.branch(instruction.checkpoint, instruction.edits)
-        facts, origin = await branch.facts(), await branch.origin()
+        facts = await branch.facts()
+        origin = CheckpointInfo.of(await self.storage.load(branch.handle.started_from or ""))
         self._run = branch
         following = self.dispatch(lambda model: model.take_fork(facts, origin))
         for edit in instruction.edits:
             self._on_event("edit", edit)
         return following
 
-    async def _stop(self) -> None:
+    async def _cancel(self, *, at_once: bool) -> None:
+        if at_once:
+            if self._run is not None:
+                await self._run.handle.cancel()
+            return
         self._require_run().handle.stop()
         async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()

@@ -10,7 +10,6 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.notebook.stepping.model.messages import USUAL_LIMIT
 from agentbench.notebook.stepping.options import Layout, Loop, Options, kernel_loop
 from agentbench.notebook.stepping.stepper import Stepper
 from agentbench.workflows.executors.options import RunOptions
@@ -33,7 +32,7 @@ def stepper(  # noqa: PLR0913 - published signature
     height: int = 420,
     loop: Loop | None = None,
     name: str | None = None,
-    max_supersteps: int = USUAL_LIMIT,
+    max_supersteps: int = 1000,
     autosave: bool = True,
     force: bool = False,
     clock: Clock | None = None,

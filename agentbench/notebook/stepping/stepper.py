@@ -159,10 +159,10 @@ class Stepper:
     def state(self) -> dict[str, Any]:
         """The displayed shared state: the current one, or that of the checkpoint being viewed."""
         with self._session.reading() as model:
-            viewed = None if model.line.viewing is None else model.line.displayed_id
+            viewed = model.line.viewed
         if viewed is None:
             return self.handle.state
-        return self._wait("state", lambda: self._session.start(self._session.state_at(viewed)))
+        return self._wait("state", lambda: self._session.start(self._session.state_at(viewed.checkpoint_id)))
 
     @property
     def pending(self) -> list[WorkflowEvent[Any]]:

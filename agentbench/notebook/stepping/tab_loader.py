@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.diff import diff_checkpoints
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
@@ -31,8 +31,7 @@ class StepperTabs:
         self._on_loaded = on_loaded
         self.open = "state"
         self.selected: str | None = None  # the executor in the Node tab
-        self._loaded: dict[str, WorkflowCheckpoint | str] = {}  # by id; a text says why it could not be loaded
-        self._loading: set[str] = set()
+        self._loads: dict[str, Future[WorkflowCheckpoint]] = {}
         self._made_of: object = None
         self._contents: tuple[Content, ...] = (NO_CONTENT,)  # the newest last
 
@@ -51,64 +50,41 @@ class StepperTabs:
     def update(self) -> None:
         """Make the content of the open tab again, if something has changed. On the loop of the runs."""
         with self._session.reading() as model:
-            self._load(model)
-            viewed = None if model.line.viewing is None else model.line.displayed_id
+            compared = model.line.compared_ids if self.open == "diff" else []
+            viewed = [] if model.line.viewed is None else [model.line.viewed.checkpoint_id]
+            found = {each: self._load(each) for each in (*compared, *viewed)}
+            problem = next((each for each in found.values() if isinstance(each, str)), "")
             events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
-            made_of = (self.open, self.selected, model.revision, tuple(self._loaded), events)
+            made_of = (self.open, self.selected, model.revision, problem, events)
             if made_of != self._made_of:
                 self._made_of = made_of
-                content = replace(self._make(model, viewed), stamp=self.content.stamp + 1)
-                self._contents = (*self._contents, content)[-_MOST_CONTENTS:]
+                content = Content(problem) if problem else self._make(model, found, viewed, compared)
+                self._contents = (*self._contents, replace(content, stamp=self.content.stamp + 1))[-_MOST_CONTENTS:]
 
-    def _load(self, model: StepperModel) -> None:
-        """Start to load the checkpoints that the open tab needs and does not have."""
-        wanted = self._compared_ids(model) if self.open == "diff" else []
-        if model.line.viewing is not None:
-            wanted.append(model.line.past[model.line.viewing].info.checkpoint_id)
-        for each in wanted:
-            if each not in self._loaded and each not in self._loading:
-                self._loading.add(each)
-                loading = self._session.start(self._session.storage.load(each))
-                loading.add_done_callback(partial(self._take, each))
+    def _load(self, checkpoint_id: str) -> Any:
+        """Return a checkpoint, or the words to show while or since it cannot be had."""
+        if checkpoint_id not in self._loads:
+            self._loads = dict([*self._loads.items()][1 - _MOST_LOADED :])
+            self._loads[checkpoint_id] = self._session.start(self._session.storage.load(checkpoint_id))
+            self._loads[checkpoint_id].add_done_callback(lambda _: self._on_loaded())
+        loading = self._loads[checkpoint_id]
+        if not loading.done():
+            return "Loading the checkpoint …"
+        error = loading.exception()
+        text = f"{checkpoint_id} cannot be loaded: {type(error).__name__}: {error}"
+        return loading.result() if error is None else esc(text, into="line", limit=400)
 
-    def _take(self, checkpoint_id: str, done: Future[WorkflowCheckpoint]) -> None:
-        self._loading.discard(checkpoint_id)
-        if done.cancelled():
-            return
-        error = done.exception()
-        if error is None:
-            self._loaded[checkpoint_id] = done.result()
-        else:
-            text = f"{checkpoint_id} cannot be loaded: {type(error).__name__}: {error}"
-            self._loaded[checkpoint_id] = esc(text, into="line", limit=400)
-            self._session.note_down(text)
-        while len(self._loaded) > _MOST_LOADED:
-            self._loaded.pop(next(iter(self._loaded)))
-        self._on_loaded()
-
-    def _make(self, model: StepperModel, viewed: str | None) -> Content:
-        checkpoint = None if viewed is None else self._loaded.get(viewed, "Loading the checkpoint …")
-        if isinstance(checkpoint, str):
-            return Content(checkpoint)
+    def _make(
+        self, model: StepperModel, found: Mapping[str, Any], viewed: Sequence[str], compared: Sequence[str]
+    ) -> Content:
         handle = self._session.handle
         sources = Sources(
             self._shape,
             handle.state if handle is not None and self.open == "state" else {},
-            checkpoint=checkpoint,
+            checkpoint=found[viewed[0]] if viewed else None,
             events=handle.events if handle is not None and self.open == "events" else (),
             selected=self.selected,
-            difference=self._difference(model) if self.open == "diff" else None,
+            difference=diff_checkpoints(*(found[each] for each in compared)) if compared else None,
             times=not settings.current().deterministic,
         )
         return content_of(self.open, model, sources)
-
-    def _compared_ids(self, model: StepperModel) -> list[str]:
-        """The displayed checkpoint and the one before; nothing while there are not two."""
-        at = model.line.displayed
-        return [past.info.checkpoint_id for past in model.line.past[at - 1 : at + 1]] if at else []
-
-    def _difference(self, model: StepperModel) -> CheckpointDiff | None:
-        """How the displayed checkpoint differs from the one before; `None` while one of the two is being loaded."""
-        loaded = [self._loaded.get(each) for each in self._compared_ids(model)]
-        found = [each for each in loaded if isinstance(each, WorkflowCheckpoint)]
-        return diff_checkpoints(*found) if len(found) == 2 else None

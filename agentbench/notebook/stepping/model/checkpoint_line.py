@@ -70,6 +70,11 @@ class CheckpointLine:
         self.past.append(Past(info, course_of((past.states for past in self.past[-1:]), states)))
 
     @property
+    def viewed(self) -> CheckpointInfo | None:
+        """The earlier checkpoint that is displayed, `None` in the present."""
+        return None if self.viewing is None else self.past[self.viewing].info
+
+    @property
     def displayed(self) -> int | None:
         """Index of the checkpoint that is displayed, `None` before the first."""
         if self.viewing is not None:
@@ -80,6 +85,12 @@ class CheckpointLine:
     def displayed_id(self) -> str | None:
         """Id of the checkpoint that is displayed, `None` before the first."""
         return None if self.displayed is None else self.past[self.displayed].info.checkpoint_id
+
+    @property
+    def compared_ids(self) -> list[str]:
+        """The ids of the checkpoint before the displayed one and of that one; none while there are not two."""
+        at = self.displayed
+        return [past.info.checkpoint_id for past in self.past[at - 1 : at + 1]] if at else []
 
     def look_at(self, index: int | None) -> None:
         """Display a checkpoint; the last one is the current state."""

@@ -16,10 +16,8 @@ from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [
     "IN_FLIGHT",
-    "USUAL_LIMIT",
     "CancelRun",
     "CheckBreakpoints",
-    "CloseRun",
     "Fork",
     "Goal",
     "Instruction",
@@ -31,9 +29,6 @@ __all__ = [
     "Until",
     "Wait",
 ]
-
-#: The default of `max_supersteps`: a guard against runs without an end.
-USUAL_LIMIT = 1000
 
 #: When a run ends early: number of the superstep after which, `request` (a person has to answer), `breakpoint`, or a
 #: predicate on a report.
@@ -107,12 +102,12 @@ class StepEnded:
     hits: Sequence[Hit] = ()
 
 
-# --- instructions -----------------------------------------------------------------------------------------------------
+# Instructions.
 
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Let the engine take one superstep; `until` is the caller's own condition, called with the report."""
+    """Take one superstep; `until` is the caller's own condition for an end, called with the report."""
 
     until: Callable[[StepReport], object] | None = None
 
@@ -149,12 +144,9 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class CancelRun:
-    """End the run after the superstep in flight."""
+    """End the run after the superstep in flight; with `at_once` break that off, as the stepper is closed."""
+
+    at_once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CloseRun:
-    """End the run at once: the stepper is closed."""
-
-
-Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Restore | CancelRun | CloseRun
+Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Restore | CancelRun

@@ -21,10 +21,8 @@ from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
-    USUAL_LIMIT,
     CancelRun,
     CheckBreakpoints,
-    CloseRun,
     Fork,
     Goal,
     Instruction,
@@ -60,7 +58,7 @@ _ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 class StepperModel:
     """One stepper. `activity`: the graph whose elements are watched; `limit`: most supersteps of a run."""
 
-    def __init__(self, name: str, activity: Activity, limit: int = USUAL_LIMIT) -> None:
+    def __init__(self, name: str, activity: Activity, limit: int = 1000) -> None:
         self.name = name
         self.activity = activity
         self.limit = limit
@@ -81,7 +79,7 @@ class StepperModel:
         self._goal: Goal | None = None
         self._forking = 0  # place of the checkpoint that a new run is being made from
         self._waits = 0
-        self._playing_at: float | None = None
+        self.playing: float | None = None  # checkpoints a second of a replay, which executes nothing
         self._last_rest: ElementStates = {}
 
     # ---- what is known -----------------------------------------------------------------------------------------------
@@ -110,15 +108,10 @@ class StepperModel:
         """Whether a pause was requested and the superstep in flight is not over yet."""
         return self._goal is not None and self._goal.pausing
 
-    @property
-    def playing(self) -> bool:
-        """Whether the stored checkpoints are being replayed, one after the other; nothing is executed."""
-        return self._playing_at is not None
-
     def still_waits(self, number: int) -> bool:
         """Whether the wait with that number is still needed."""
         moves = self._goal is not None and not self._goal.pausing and not self.stop_wanted
-        return number == self._waits and (moves or self.playing)
+        return number == self._waits and (moves or self.playing is not None)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -177,7 +170,7 @@ class StepperModel:
         if until == "breakpoint" and not self.board.all:
             msg = "until='breakpoint' needs one. Set it first: break_at('review')."
             raise ValueError(msg)
-        last = self.facts.superstep if self.line.viewing is None else self.line.past[self.line.viewing].info.iteration
+        last = self.facts.superstep if self.line.viewed is None else self.line.viewed.iteration
         if isinstance(until, int) and last is not None and until <= last:
             msg = f"until={until} is over: superstep {last} was the last. back() and goto() show earlier ones."
             raise ValueError(msg)
@@ -199,7 +192,7 @@ class StepperModel:
             self.confirming = goal
             return None
         self._goal = goal
-        self.note = self.confirming = self._playing_at = None
+        self.note = self.confirming = self.playing = None
         failed = self.status is _S.FAILED
         self.status = _S.RUNNING if goal.runs or goal.left > 1 else _S.STEPPING
         if forks:
@@ -227,7 +220,7 @@ class StepperModel:
     def pause(self) -> None:
         """Pause after the superstep in flight, or the replay at once."""
         self.require("pause")
-        self._playing_at = None
+        self.playing = None
         if self._goal is not None:
             self._goal.pausing = True
 
@@ -247,7 +240,7 @@ class StepperModel:
         self._look_at(None)
         self._goal = None
         self.status = _S.CLOSED
-        return CloseRun()
+        return CancelRun(at_once=True)
 
     # ---- requests: back and sideways ---------------------------------------------------------------------------------
 
@@ -274,14 +267,14 @@ class StepperModel:
         self._look_at(None)
 
     def _look_at(self, index: int | None) -> None:
-        self.confirming = self._playing_at = None
+        self.confirming = self.playing = None
         self.line.look_at(index)
 
     def show_again(self, speed: float) -> Instruction:
         """Show the stored checkpoints one after the other up to the present, so many a second."""
         self.require("show_again")
         self._look_at(self.line.viewing or 0)
-        self._playing_at = speed
+        self.playing = speed
         return self._wait(speed)
 
     def branch(self, checkpoint_id: str | None = None) -> Instruction:
@@ -297,7 +290,7 @@ class StepperModel:
         """Stage an edit of a checkpoint for a fork from there, in place of one of the same path."""
         self.require("edit")
         self.line.index_of(checkpoint_id)
-        self.confirming = self._playing_at = None
+        self.confirming = self.playing = None
         self.desk.stage(checkpoint_id, edit)
 
     def discard_edits(self, path: str | None = None, checkpoint_id: str | None = None) -> None:
@@ -389,11 +382,11 @@ class StepperModel:
         """A wait is over, or another request has ended it."""
         if number != self._waits:
             return None
-        if self._playing_at is not None:
+        if self.playing is not None:
             self.line.look_at((self.line.displayed or 0) + 1)
             if self.line.viewing is None:
-                self._playing_at = None
-            return self._wait(self._playing_at) if self._playing_at else None
+                self.playing = None
+            return self._wait(self.playing) if self.playing else None
         if self._goal is None or self.stop_wanted:
             return None
         return self._arrive() if self._goal.pausing else self._next_step()
@@ -445,7 +438,7 @@ class StepperModel:
     def rest(self, facts: RunFacts, note: str | None = None) -> None:
         """Whatever was going on is over: the run was stopped or interrupted, or what `note` names was raised."""
         self._learn(facts)
-        self._goal = self._playing_at = None
+        self._goal = self.playing = None
         self.stop_wanted = False
         if self.status is not _S.CLOSED:
             self.status, self.note = self._status_at_rest(), note

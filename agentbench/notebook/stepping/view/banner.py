@@ -55,8 +55,8 @@ def _news(model: StepperModel) -> Banner:
         return _asking(model)
     if model.playing:
         return Banner("past", f"Showing again: {place_words(model)}. Nothing is executed.", actions=(("live", "Stop"),))
-    if model.line.viewing is not None:
-        return _of_past(model)
+    if model.line.viewed is not None:
+        return _of_past(model, model.line.viewed.iteration)
     return _of_present(model)
 
 
@@ -87,8 +87,7 @@ def _asking(model: StepperModel) -> Banner:
     return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
 
 
-def _of_past(model: StepperModel) -> Banner:
-    superstep = model.line.past[model.line.viewing or 0].info.iteration
+def _of_past(model: StepperModel, superstep: int) -> Banner:
     where = f"Viewing checkpoint {place_words(model)} (superstep {superstep})."
     live = ("live", "Back to now")
     if model.edits:

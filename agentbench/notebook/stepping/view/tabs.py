@@ -124,16 +124,15 @@ def _staged_values(model: StepperModel) -> dict[str, Any]:
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
-    if model.line.viewing is None:
+    if model.line.viewed is None:
         return model.reports[-1] if model.reports else None
-    wanted = model.line.past[model.line.viewing].info
-    return next((r for r in reversed(model.reports) if r.checkpoint == wanted), None)
+    return next((r for r in reversed(model.reports) if r.checkpoint == model.line.viewed), None)
 
 
 def _where(model: StepperModel) -> str:
-    if model.line.viewing is not None:
-        return f"after superstep {model.line.past[model.line.viewing].info.iteration}"
-    return "before the first superstep" if model.facts.superstep is None else f"after superstep {model.facts.superstep}"
+    viewed = model.line.viewed
+    number = model.facts.superstep if viewed is None else viewed.iteration
+    return "before the first superstep" if number is None else f"after superstep {number}"
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------
@@ -159,10 +158,10 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
 
 
 def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Content:
-    if model.line.viewing is not None:
+    if model.line.viewed is not None:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
-        title = f"{count_text(len(listed), 'event')} of superstep {model.line.past[model.line.viewing].info.iteration}"
+        title = f"{count_text(len(listed), 'event')} of superstep {model.line.viewed.iteration}"
         return Content(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
