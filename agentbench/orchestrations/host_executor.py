@@ -33,7 +33,8 @@ class TurnToken:
 
     Example:
         >>> workflow = build_sequential(french, spanish, options=AgentHostOptions())
-        >>> result = await workflow.run(["hello", TurnToken()])
+        >>> result = await workflow.run(["hello", TurnToken(emit_events=True)])
+        >>> updates = result.get_outputs()
     """
 
     emit_events: bool | None = None
@@ -74,6 +75,8 @@ class AgentHostExecutor(AgentNode):
     list with the messages that it got and those of its agent, and then a new token: one token at the head runs a chain.
     While requests of the agent wait for an answer, the token waits, too.
 
+    What the agent says is no output of the workflow unless the options, or the token by `emit_events`, say so.
+
     Args:
         agent: The agent.
         options: How the node works.
@@ -87,6 +90,7 @@ class AgentHostExecutor(AgentNode):
         >>> node = AgentHostExecutor(french, AgentHostOptions(emit_agent_response_events=True))
         >>> workflow = WorkflowBuilder(start_executor=node).build()
         >>> result = await workflow.run(["hello", TurnToken()])
+        >>> (response,) = result.get_outputs()
     """
 
     signature_key: ClassVar[str | None] = "AgentHostExecutor"
