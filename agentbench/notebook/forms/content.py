@@ -104,7 +104,7 @@ class FormContent:
         # An empty number is left out without a checkbox.
         has_none = field.nullable or (field.omits and (not field.is_leaf or field.kind == "text"))
         node: Node = {
-            "kind": "leaf" if field.is_leaf else field.kind,
+            "kind": field.kind,
             "path": place.key,
             "label": line(label),
             "help": line(field.help, 300),
@@ -112,10 +112,8 @@ class FormContent:
             "none": {"label": "none" if field.nullable else "not set", "on": place.is_none} if has_none else None,
             "hiddenAtFirst": reveals,
         }
-        if field.is_leaf:
+        if field.is_leaf or field.kind == "const":
             return {**node, **self._leaf(place)}
-        if field.kind == "const":
-            return {**node, "text": line(field.options[0].label)}
         inside = [] if field.kind == "union" and place.is_none else place.children
         if field.kind == "group":
             inside = [each for each in inside if not _repeats_its_tag(place, each)]
@@ -137,6 +135,7 @@ class FormContent:
     def _leaf(self, place: Place) -> Node:
         field = place.field
         return {
+            "kind": "leaf",
             "control": self._control(place),
             "inputmode": ("numeric" if field.makes is int else "decimal") if field.kind == "number" else None,
             # The page sends back the position, since a label may be cut here.

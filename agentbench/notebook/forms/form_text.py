@@ -33,8 +33,8 @@ def form_text(draft: Draft) -> str:
     if not draft.live:
         return "\n".join([*lines, f"This form is {draft.state}."])
     lines.append("To answer by code:" if content.waits else "By code:")
-    places = list(draft.root.paths())
-    lines += [f"  {line}" for path, place in places[:_NAMED_FIELDS] if (line := _code(path, place))]
+    places = list(draft.root.walk())
+    lines += [f"  {line}" for place in places[:_NAMED_FIELDS] if (line := _code(place))]
     if len(places) > _NAMED_FIELDS:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
     return "\n".join([*lines, "  form.submit()"])
@@ -72,9 +72,9 @@ def _answer_preview(draft: Draft) -> str:
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
 
-def _code(path: str, place: Place) -> str:
+def _code(place: Place) -> str:
     """Return the line of code that types into a place; empty for one that is only a group of others."""
-    field = place.field
+    field, path = place.field, place.path
     if field.item is not None:
         first = f"{path}.{len(place.row_names)}" + (".key" if field.kind == "pairs" else "")
         return f"form.set_raw({first!r}, ...)  # one more"

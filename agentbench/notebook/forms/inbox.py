@@ -18,8 +18,6 @@ from agentbench.workflows.run.execution import id_of_request
 __all__ = ["Inbox", "InboxEntry", "RequestForms", "inbox"]
 
 
-Unwatch = Callable[[], object]
-
 _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
 
 
@@ -107,11 +105,10 @@ class Inbox:
         Raises:
             TypeError: If it is neither.
         """
-        source = _source_of(run)
         with self._lock:
-            self._sources.append(source)
-            self._unwatch.append(source.watch(self.refresh))
-        self.refresh()
+            self._sources.append(_source_of(run))
+            self._unwatch.append(self._sources[-1].watch(self.refresh))
+            self.refresh()
 
     @property
     def requests(self) -> list[InboxEntry]:
@@ -226,15 +223,14 @@ class Inbox:
         """Take the forms off the page and follow nothing more. Typed input stays stored. May be called twice."""
         with self._lock:
             self._closed = True
-            for stop in self._unwatch:
-                stop()
-            self._unwatch.clear()
-            box, self._box = self._box, None
-        for entry in self._entries:
-            entry.form.close()
-        if box is not None:
-            box.children = ()
-            box.close()
+            while self._unwatch:
+                self._unwatch.pop()()
+            for entry in self._entries:
+                entry.form.close()
+            if self._box is not None:
+                self._box.children = ()
+                self._box.close()
+                self._box = None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
@@ -252,12 +248,12 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Source:
-    """A run or a stepper, as an inbox sees it; `watch` calls a function when something happened."""
+    """A run or a stepper, as an inbox sees it; `watch` calls a function at each change, and returns its end."""
 
     name: str
     pending: Callable[[], Sequence[Request]]
     send: Callable[[str, Any], object]
-    watch: Callable[[Callable[[], object]], Unwatch]
+    watch: Callable[[Callable[[], object]], Callable[[], object]]
     #: Answers sent elsewhere, by request id, as far as they are reported.
     answers: Mapping[str, Any] = field(default_factory=dict)
 
@@ -273,7 +269,7 @@ def _source_of(run: Any) -> Source:
         raise TypeError(msg)
     answers: dict[str, Any] = {}
 
-    def watch(look: Callable[[], object]) -> Unwatch:
+    def watch(look: Callable[[], object]) -> Callable[[], object]:
         stops = [run.on("answer", lambda answered: answers.update([answered]))]
         stops += [run.on(kind, lambda _: look()) for kind in ("status", "step", "request_info", "answer")]
         return lambda: [stop() for stop in stops]

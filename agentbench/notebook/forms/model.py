@@ -4,7 +4,7 @@ Uses no widgets, no clock and no engine. `Form` calls it and displays its state.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -94,8 +94,8 @@ class Draft:
     @property
     def raw(self) -> dict[str, Raw]:
         """The typed texts by path; see `Form.raw`."""
-        places = [] if self.over else self.root.paths()
-        texts = {path: raw for path, place in places if (raw := place.raw) is not NO_VALUE}
+        places = [] if self.over else self.root.walk()
+        texts = {place.path: raw for place in places if (raw := place.raw) is not NO_VALUE}
         return texts if self.json_text is None else {**texts, JSON: self.json_text}
 
     def change(self, edit: Callable[[Place], Any], *, origin: str | None = None, check: bool = False) -> Any:
@@ -161,21 +161,22 @@ class Draft:
     @property
     def errors(self) -> dict[str, str]:
         """Problems found by the last check, by path."""
-        return self._by_name(lambda path, _: path)
+        return self._by_name(lambda place: place.path)
 
     @property
     def visible_errors(self) -> dict[str, str]:
         """The problems that are displayed, by key: those of touched fields, or all after a first submit."""
-        return self._by_name(lambda _, place: place.key if self._submitted or place.touched else None)
+        return self._by_name(lambda place: place.key if self._submitted or place.touched else None)
 
-    def _by_name(self, name_of: Callable[[str, Place], str | None]) -> dict[str, str]:
+    def _by_name(self, name_of: Callable[[Place], str | None]) -> dict[str, str]:
         if self._json_problem:
             return {JSON: self._json_problem}
         found: dict[str, dict[str, None]] = {}
         for key, why in self._problems:
             found.setdefault(key, {})[why] = None
-        places: Iterator[tuple[str, Place]] | tuple[()] = self.root.paths() if found else ()
-        named = ((name_of(path, place), found[place.key]) for path, place in places if place.key in found)
+        named = (
+            [(name_of(place), found[place.key]) for place in self.root.walk() if place.key in found] if found else []
+        )
         return {name: "; ".join(every) for name, every in named if name is not None}
 
     def validate(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw, holds, text_of
 
-__all__ = ["Place", "Texts", "is_in", "parent_keys"]
+__all__ = ["Place", "Texts", "is_in"]
 
 # Most rows that code may add at once; a button adds one.
 _MANY = 1000
@@ -45,23 +45,19 @@ class Texts:
                 del changed[each]
         self.cleared = frozenset(each for each in self.cleared if not is_in(each, key))
 
-    def changed_keys(self) -> tuple[set[str], set[str], set[str]]:
-        """Return the keys of places with something typed at or below them, only below them, or cleared there."""
-        typed = {*self.typed, *self.rows, *self.extra}
-        below = {parent for key in typed for parent in parent_keys(key)}
-        return typed | below, below, {*self.cleared}.union(*map(parent_keys, self.cleared))
-
-
-def parent_keys(key: str) -> Iterator[str]:
-    """Return the keys of the places around one, innermost first."""
-    while key:
-        key = key.rpartition(".")[0]
-        yield key
-
 
 def is_in(key: str, around: str) -> bool:
     """Whether a key is that of a place or of one below it."""
     return not around or key == around or key.startswith(f"{around}.")
+
+
+def _around(keys: set[str]) -> set[str]:
+    """Return the keys of the places around others."""
+    found = {""} if keys else set()
+    for key in keys:
+        while key := key.rpartition(".")[0]:
+            found.add(key)
+    return found
 
 
 class Place:
@@ -75,8 +71,11 @@ class Place:
         self.field, self.texts, self.name, self.parent = field, texts, name, parent
         if parent is None:
             self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
-            self.changed = texts.changed_keys()
             self.value, self.is_answer, cleared = texts.value, texts.value is not NO_VALUE, False
+            # The keys of places with something typed at or below them, only below them, or cleared there.
+            typed = {*texts.typed, *texts.rows, *texts.extra}
+            below = _around(typed)
+            self.changed = typed | below, below, texts.cleared | _around({*texts.cleared})
         else:
             # Names of schemas may be any text, and keys go to the page.
             word = name if name.isidentifier() or at >= 0 else f"#{parent.field.labels.index(name)}"
@@ -125,14 +124,10 @@ class Place:
         return self.is_answer or self.key in self.changed[0]
 
     @property
-    def typed(self) -> Any:
-        """What was typed here, `NO_VALUE` if nothing was."""
-        return self.texts.typed.get(self.key, NO_VALUE)
-
-    @property
     def is_none(self) -> bool:
         """Whether "none" is the answer."""
-        return (self.typed is None) if self.typed is not NO_VALUE else self.value is None and self.field.nullable
+        typed = self.texts.typed.get(self.key, NO_VALUE)
+        return (self.value is None and self.field.nullable) if typed is NO_VALUE else typed is None
 
     @property
     def is_unchanged(self) -> bool:
@@ -144,17 +139,17 @@ class Place:
     @property
     def is_closed(self) -> bool:
         """Whether a person has to open this group first, because its type contains itself."""
-        if self.field.of is None or isinstance(self.typed, str) or self.key in self.changed[1]:
+        opened = isinstance(self.texts.typed.get(self.key), str) or self.key in self.changed[1]
+        if self.field.of is None or opened or self.value not in (NO_VALUE, None):
             return False
-        return self.value in (NO_VALUE, None) and any(each.field.of == self.field.of for each in self.ancestors)
+        return any(each.field.of == self.field.of for each in self.ancestors)
 
     @cached_property
     def text(self) -> Any:
         """The text of a field; `None` for "none", `NO_VALUE` for nothing, and for secrets and files that are set."""
-        if self.typed is not NO_VALUE or self.value is NO_VALUE:
-            return self.typed
+        typed = self.texts.typed.get(self.key, NO_VALUE)
         hidden = self.field.secret or (self.field.kind == "file" and self.is_answer)
-        return NO_VALUE if hidden else text_of(self.field, self.value)
+        return typed if typed is not NO_VALUE or self.value is NO_VALUE or hidden else text_of(self.field, self.value)
 
     @property
     def raw(self) -> Any:
@@ -170,10 +165,12 @@ class Place:
     @cached_property
     def picked(self) -> str:
         """The chosen type of a union."""
-        if self.typed in self.field.labels:
-            return str(self.typed)
-        typed = (name for name in self.field.labels if self.key in self.changed[1] and self.part(name).touched)
-        return next(typed, self._fitting or self.field.labels[0])
+        labels = self.field.labels
+        typed = self.texts.typed.get(self.key)
+        if typed in labels:
+            return str(typed)
+        touched = (name for name in labels if self.key in self.changed[1] and self.part(name).touched)
+        return next(touched, self._fitting or labels[0])
 
     @cached_property
     def _fitting(self) -> str:
@@ -240,15 +237,13 @@ class Place:
         return parent.row(parent.row_names.index(self.name)) if parent.field.item else parent.part(self.name)
 
     def walk(self) -> "Iterator[Place]":
-        """Return this place and all below."""
-        yield self
+        """Return this place and all below; that of the whole form comes last."""
+        if self.parent is not None:
+            yield self
         for child in self.children:
             yield from child.walk()
-
-    def paths(self) -> "Iterator[tuple[str, Place]]":
-        """Return all places below with their paths; this one comes last."""
-        yield from ((place.path, place) for child in self.children for place in child.walk())
-        yield self.path, self
+        if self.parent is None:
+            yield self
 
     def find(self, path: str) -> "Place":
         """Return the place of a path in this form. A row right after the last one is added.
@@ -260,21 +255,21 @@ class Place:
             return self
         found = self.below(path) or (self.below(path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
         if found is None:
-            paths = [repr(each) for each, place in self.paths() if place.key]
-            listed = ", ".join(paths[:20]) + (", …" if len(paths) > 20 else "")
-            msg = f"No field {path!r}. The fields are: {listed}."
+            paths = [repr(place.path) for place in self.walk() if place.key]
+            msg = f"No field {path!r}. The fields are: {_first(paths, 20)}."
             raise KeyError(msg)
         return found
 
     def below(self, path: str) -> "Place | None":
         """Return the place of a path below this one, `None` if there is none."""
         rows = self.field.item is not None
-        names = [str(at) for at in range(len(self.row_names) + 1)] if rows else self.field.labels
+        count = len(self.row_names) if rows else 0
+        names = [str(at) for at in range(count + 1)] if rows else self.field.labels
         # Names may hold points themselves, as `dict[str, a.B]`: the longest that fits comes first.
         fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
         for name in sorted(fitting, key=len, reverse=True):
-            if rows and int(name) == len(self.row_names):
-                self.grow(int(name) + 1)
+            if rows and int(name) == count:
+                self.grow(count + 1)
             child = self.row(int(name)) if rows else self.part(name)
             found = child if path == name else child.below(path[len(name) + 1 :])
             if found is not None:
@@ -289,7 +284,7 @@ class Place:
             return "It cannot be changed."
         if self.field.is_leaf or not text:
             return ""
-        names = ", ".join(map(repr, self.field.labels[:_NAMED])) + (", …" if len(self.field.labels) > _NAMED else "")
+        names = _first([*map(repr, self.field.labels)], _NAMED)
         if self.field.kind == "union":
             return "" if text in self.field.labels else f"It is one of {names}; name one of them to type into it."
         if self.field.item is None:
@@ -323,8 +318,7 @@ class Place:
     def add(self) -> str:
         """Add an empty row, a union with the type of the row before it, and return its key."""
         last = self.children[-1] if self.children else None
-        self.write("")
-        self.grow(len(self.row_names) + 1)
+        self.write(str(len(self.row_names) + 1))
         row = self.row(len(self.row_names) - 1)
         if last is not None and last.field.kind == "union":
             row.write(last.picked)
@@ -332,10 +326,11 @@ class Place:
 
     def remove(self, at: int) -> None:
         """Remove a row; raises `IndexError` if there is none."""
-        row = self.children[at]
+        key, names = self.children[at].key, list(self.row_names)
+        del names[at]
         self.write("")
-        self.texts.rows[self.key] = tuple(name for name in self.row_names if name != row.name)
-        self.texts.drop(row.key)
+        self.texts.rows[self.key] = tuple(names)
+        self.texts.drop(key)
 
     def move(self, at: int, to: int) -> None:
         """Move a row to another position; raises `IndexError` if there is none."""
@@ -349,3 +344,7 @@ class Place:
         """Empty this place."""
         self.texts.drop(self.key)
         self.texts.cleared |= {self.key}
+
+
+def _first(names: list[str], count: int) -> str:
+    return ", ".join(names[:count]) + (", …" if len(names) > count else "")

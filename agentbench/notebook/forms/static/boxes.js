@@ -1,14 +1,4 @@
 // What holds fields: boxes of named places, rows, pairs, and one of several types. Python says which there are.
-function makeConst(spec, id) {
-  const box = node("div", { class: "abf-field abf-const" });
-  const label = node("span", { class: "abf-label", id: `${id}-label` }, `${spec.label}:`);
-  box.append(label, node("span", {}, spec.text));
-  const nothing = () => {};
-  return {
-    box, path: spec.path, spec, children: [], fits: (latest) => latest.kind === "const" && latest.text === spec.text,
-    update: nothing, focus: nothing, raw: nothing, write: nothing, clear: nothing, complain: nothing, reveal: () => false,
-  };
-}
 
 // A titled box. `fill(holder, latest)` arranges what is in it; `top` stands between title and content.
 function makeBox(spec, id, host, { top = [], foot = [], fill }) {
@@ -46,7 +36,6 @@ function makeBox(spec, id, host, { top = [], foot = [], fill }) {
     focus: () => { fold(true); (self.children[0] ?? { focus: () => title.focus() }).focus(); },
     raw: () => undefined,
     write: () => {},
-    clear: () => {},
     reveal: () => { const was = box.hidden; box.hidden = false; return was; },
     complain: (text) => { problem.textContent = text ? `⚠ ${text}` : ""; },
   };
@@ -104,15 +93,14 @@ function makeRows(spec, id, host) {
   };
   const add = button("Add", () => ask({ do: "add" }), { class: "abf-button abf-small" });
   const lines = node("textarea", { class: "abf-input", rows: 5, hidden: true, "aria-labelledby": `${id}-label`, "aria-describedby": `${id}-help ${id}-problem` });
-  let timer = null;
-  const sendLines = () => {
+  const typing = typingPause(() => {
     const texts = lines.value.replace(/\n$/, "").split("\n");
     ask({ do: "lines", texts: lines.value === "" ? [] : texts });
-  };
-  lines.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(sendLines, TYPING_PAUSE_MS); });
+  });
+  lines.addEventListener("input", () => typing.later());
   const show = (asLines) => {
     if (asLines) lines.value = self.children.map((child) => child.text()).join("\n");
-    else if (timer) { clearTimeout(timer); sendLines(); timer = null; }
+    else typing.now();
     lines.hidden = !asLines;
     self.holder.hidden = add.hidden = asLines;
     swap.textContent = asLines ? "As rows" : "One per line";
@@ -146,13 +134,7 @@ function makeRows(spec, id, host) {
   });
   const focus = self.focus;
   self.focus = () => (lines.hidden ? (self.children.length ? focus() : add.focus()) : lines.focus());
-  const clear = self.clear;
-  self.clear = () => { clear(); lines.value = ""; };
   return self;
 }
 
-function makePair(spec, id, host) {
-  return makeBox(spec, id, host, { fill: (self, latest) => fillHolder(self, latest, host) });
-}
-
-const KINDS = { leaf: makeLeaf, const: makeConst, group: makeGroup, oneof: makeOneOf, rows: makeRows, pair: makePair };
+const KINDS = { leaf: makeLeaf, group: makeGroup, pair: makeGroup, oneof: makeOneOf, rows: makeRows };

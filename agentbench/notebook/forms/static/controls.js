@@ -134,20 +134,25 @@ function fileControl(spec, id, changed, described) {
   };
 }
 
+function constControl(spec, id) {
+  const main = node("span", {}, spec.options[0]);
+  return { els: [main], main, read: () => ({ none: false }), put: () => {}, focus: () => {} };
+}
+
 const CONTROLS = {
   radio: chooseControl, toggle: chooseControl, check: checkControl, select: selectControl, file: fileControl,
-  date: timeControl, datetime: timeControl, time: timeControl,
+  date: timeControl, datetime: timeControl, time: timeControl, const: constControl,
 };
 
 // One field: `raw()` is what was typed and not yet sent, `write(raw)` puts what is known elsewhere.
 function makeLeaf(spec, id, host) {
-  const box = node("div", { class: "abf-field", hidden: spec.hiddenAtFirst });
+  const box = node("div", { class: spec.control === "const" ? "abf-field abf-const" : "abf-field", hidden: spec.hiddenAtFirst });
   const help = node("div", { class: "abf-help", id: `${id}-help` });
   const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
   let pending = false;
   const changed = (settled) => { pending = true; host.changed(settled); };
   changed.file = (content) => host.say({ kind: "file", path: spec.path }, [content]);
-  const group = spec.control === "radio" || spec.control === "toggle";
+  const group = ["radio", "toggle", "const"].includes(spec.control);
   const control = (CONTROLS[spec.control] ?? textControl)(spec, id, changed, { "aria-describedby": `${id}-help ${id}-problem` });
   const label = node(group ? "div" : "label", { class: "abf-label", id: `${id}-label`, for: group ? null : id });
   const none = noneBox(spec, () => { mute(); changed(true); });
@@ -187,7 +192,6 @@ function makeLeaf(spec, id, host) {
       mute();
       counted();
     },
-    clear: () => { pending = false; if (none) none.input.checked = false; control.put({}); mute(); counted(); },
     reveal: () => {
       if (!box.hidden) return false;
       box.hidden = false;

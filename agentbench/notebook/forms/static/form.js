@@ -25,24 +25,19 @@ function makeForm({ content, ...first }, post, view) {
   const summary = node("div", { class: "abf-summary", role: "alert" });
   const body = node("div", { class: "abf-body" });
   const made = new Map();
-  let timer = null;
   let top = [];
-  const flush = () => {
-    clearTimeout(timer);
-    const raw = raws();
-    if (Object.keys(raw).length) post({ kind: "edit", raw });
-  };
   const raws = () => {
     const all = {};
     for (const [path, field] of made) { const raw = field.raw(); if (raw !== undefined) all[path] = raw; }
     return all;
   };
+  const typing = typingPause(() => post({ kind: "edit", raw: raws() }));
   let count = 0;
   const host = {
-    changed: (settled) => { clearTimeout(timer); timer = setTimeout(flush, settled ? 0 : TYPING_PAUSE_MS); },
-    flush,
+    changed: (settled) => typing.later(settled ? 0 : TYPING_PAUSE_MS),
+    flush: typing.now,
     say: post,
-    send: (raw) => { clearTimeout(timer); post({ kind: "edit", raw: { ...raws(), ...raw } }); },
+    send: (raw) => { typing.stop(); post({ kind: "edit", raw: { ...raws(), ...raw } }); },
     made: (spec) => {
       let field = made.get(spec.path);
       if (!field?.fits(spec)) {
@@ -61,7 +56,7 @@ function makeForm({ content, ...first }, post, view) {
     const seen = (field) => { there.add(field.path); field.children.forEach(seen); };
     top.forEach(seen);
     for (const path of [...made.keys()]) if (!there.has(path)) made.delete(path);
-    if (before !== document.activeElement && body.contains(before)) before.focus({ preventScroll: true });
+    if (before !== document.activeElement) (body.contains(before) ? before : root).focus({ preventScroll: true });
   };
   nodes(first.nodes);
 
@@ -71,24 +66,18 @@ function makeForm({ content, ...first }, post, view) {
   const wholeProblem = node("div", { class: "abf-problem", id: `${id}-json-problem` });
   whole.append(node("label", { class: "abf-label", for: `${id}-json` }, "The whole form as JSON"), wholeText,
     node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are not in this text; they stay unchanged."), wholeProblem);
-  let wholeTimer = null;
-  const sendWhole = () => {
-    if (wholeTimer === null) return;
-    clearTimeout(wholeTimer);
-    wholeTimer = null;
-    post({ kind: "json", text: wholeText.value });
-  };
-  wholeText.addEventListener("input", () => { clearTimeout(wholeTimer); wholeTimer = setTimeout(sendWhole, TYPING_PAUSE_MS); });
+  const typingWhole = typingPause(() => post({ kind: "json", text: wholeText.value }));
+  wholeText.addEventListener("input", () => typingWhole.later());
   const swap = button("Edit as JSON", () => {
-    if (whole.hidden) { flush(); post({ kind: "json", do: "open" }); wholeText.dataset.wanted = "1"; }
-    else { sendWhole(); post({ kind: "json", do: "close" }); }
+    if (whole.hidden) { typing.now(); post({ kind: "json", do: "open" }); wholeText.dataset.wanted = "1"; }
+    else { typingWhole.now(); post({ kind: "json", do: "close" }); }
   }, { class: "abf-more", hidden: !content.json });
   const showWhole = (text) => {
     const on = typeof text === "string";
     whole.hidden = !on;
     body.classList.toggle("abf-away", on);
     swap.textContent = on ? "Back to the fields" : "Edit as JSON";
-    if (on && wholeTimer === null && wholeText.value !== text) wholeText.value = text;
+    if (on && !typingWhole.waits() && wholeText.value !== text) wholeText.value = text;
     if (on && wholeText.dataset.wanted) { delete wholeText.dataset.wanted; wholeText.focus(); }
     if (!on) wholeText.value = "";
   };
@@ -105,8 +94,8 @@ function makeForm({ content, ...first }, post, view) {
   };
   const press = (action, pressed) => {
     if (action.reveals && made.get(action.reveals)?.reveal()) { pressed.hidden = true; made.get(action.reveals).focus(); return; }
-    clearTimeout(timer);
-    sendWhole();
+    typing.stop();
+    typingWhole.now();
     lock(true);
     post({ kind: "press", action: action.name, raw: raws() });
   };
@@ -199,9 +188,8 @@ function makeForm({ content, ...first }, post, view) {
       complain(latest.errors, latest.state === "invalid" ? latest.note : "");
       status.textContent = latest.state === "invalid" ? "" : latest.note;
       const over = latest.state === "answered" || latest.state === "expired";
-      if (over) { for (const field of made.values()) field.clear(); showWhole(null); }
+      if (over) showWhole(null);
       body.hidden = foot.hidden = over;
-      if (over) whole.hidden = true;
       change.hidden = !(latest.state === "answered" && content.repeats);
       root.classList.toggle("abf-bad", Boolean(bad));
       lock(!latest.live);

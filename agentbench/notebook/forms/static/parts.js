@@ -7,6 +7,19 @@ function button(text, pressed, attributes = {}) {
   return el;
 }
 
+// Sends once typing has paused, or at once what waits for that.
+function typingPause(send) {
+  let timer = null;
+  const stop = () => {
+    const waits = timer !== null;
+    clearTimeout(timer);
+    timer = null;
+    return waits;
+  };
+  const now = () => { if (stop()) send(); };
+  return { stop, now, waits: () => timer !== null, later: (ms = TYPING_PAUSE_MS) => { stop(); timer = setTimeout(now, ms); } };
+}
+
 // Elements in this order, moving only those that stand elsewhere: who types in one of the others notices nothing.
 function arrange(holder, wanted) {
   wanted.forEach((el, at) => {
