@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pandas
 
 from agentbench.notebook import request_form
-from agentbench.notebook.forms.questions import Option, read_request, request_kind, unwrap_optional
+from agentbench.notebook.forms.questions import Option, read_request, request_kind
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 
@@ -44,6 +44,8 @@ def test_the_response_type_and_the_options_decide_the_kind():
         ("how many?", int, "form"),
         ("what?", dict[str, int], "form"),
         ("what?", int | str, "form"),
+        ("what?", int | str | None, "form"),
+        ("name?", Annotated[str | None, "hint"], "text"),
         ("what?", Any, "form"),
     ]:
         assert request_kind(data, response_type) == kind
@@ -95,8 +97,3 @@ def test_deadlines_are_read_as_utc():
     assert asked({"deadline": datetime(2024, 1, 1, 12)}, str).deadline == at
     assert asked({"deadline": "soon"}, str).deadline is None
     assert asked({"deadline": 3}, str).deadline is None
-
-
-def test_annotations_and_none_are_stripped_but_unions_stay():
-    assert unwrap_optional(Annotated[int | None, "x"]) == (int, True)
-    assert unwrap_optional(int | str | None) == (int | str | None, False)

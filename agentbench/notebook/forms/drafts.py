@@ -79,7 +79,7 @@ def _choice(question: Question, content: FormContent) -> Draft:
 def _approval(question: Question, content: FormContent) -> Draft:
     must = question.reason_required
     fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
-    if unwrap_optional(question.response_type)[0] is Approval:
+    if unwrap_optional(question.response_type) is Approval:
         # A reason that a rejection needs is not labelled optional, though an approval does not need it.
         fields[_REASON] = Field(
             kind="text", label="Reason", required=must, default="" if must else NO_VALUE,

@@ -53,20 +53,12 @@ _PYTHON_NAMES = {
 
 
 def field_of_schema(schema: Schema, *, strict: bool = False) -> Field:
-    """Make the field of a JSON Schema; `$ref` is followed within it.
-
-    Raises:
-        UnsupportedSchema: With `strict`, for the first keyword that has no field.
-    """
+    """Make the field of a JSON Schema; with `strict`, the first keyword without a field raises `UnsupportedSchema`."""
     return _Reader(schema, strict=strict).field(schema, "", "")
 
 
 def field_of_type(annotation: Any) -> Field:
-    """Make the field of a Python type; a type without fields of its own is typed as JSON.
-
-    Raises:
-        NotebookError: Pydantic cannot validate values of this type.
-    """
+    """Make the field of a Python type, JSON if it has none; raises `NotebookError` if pydantic cannot validate it."""
     from agentbench.notebook.forms.schema import TypeSchema
 
     types = TypeSchema(annotation)

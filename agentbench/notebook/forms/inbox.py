@@ -45,9 +45,7 @@ class InboxEntry:
     """One request in an inbox: the event, the name of the run that asks, the question, and the form that answers it."""
 
     def __init__(self, request: Request, source: "Source") -> None:
-        self.request = request
-        self.source = source
-        self.run = source.name
+        self.request, self.source, self.run = request, source, source.name
         self.question: Question = read_request(request)
         self.asked_ns: int | None = getattr(request, "time_ns", None)
         self.superstep: int | None = getattr(request, "superstep", None)
@@ -168,15 +166,14 @@ class Inbox:
             if self._closed:
                 return
             entries: list[InboxEntry] = []
-            for source in self._sources:
-                for request in source.pending():
-                    known = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
-                    entries.append(known or InboxEntry(request, source))
-                    entries[-1].request = request
+            for source, request in [(each, request) for each in self._sources for request in each.pending()]:
+                known = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
+                entries.append(known or InboxEntry(request, source))
+                entries[-1].request = request
             for entry in self._entries:
                 if entry not in entries:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
-            if any(entry not in self._entries for entry in entries):
+            if not {*entries} <= {*self._entries}:
                 # Requests without a time stay in the order in which they were found.
                 self._entries = sorted(entries, key=lambda entry: entry.asked_ns or 0)
             # Inside the lock: the engine, the kernel and messages of the page come here from threads of their own.
@@ -303,21 +300,21 @@ class RequestForms:
         wanted = {request.request_id: self._form_of(request) for request in requests}
         new = any(self._forms.get(key) is not form for key, form in wanted.items())
         stays = not new and steps == self._moved
-        every = (self._forms | wanted).items()
-        forms = {key: form for key, form in every if key in wanted or (stays and not form.live)}
+        every = self._forms | wanted
+        forms = {key: form for key, form in every.items() if key in wanted or (stays and not form.live)}
         self._moved = steps
         if not new and forms.keys() == self._forms.keys():
             return False
         for key, form in self._forms.items():
             if forms.get(key) is not form:
                 form.close()
-        self._open = {key: form for key, form in (self._open | self._forms | forms).items() if form.live}
+        self._open = {key: form for key, form in (self._open | every).items() if form.live}
         self._forms = forms
         # No user's text: the forms carry their own by message. One form says by itself that it asks.
         bars = '<span class="abs-bars" aria-hidden="true"></span>'
-        several = len(wanted) > 1
-        self._title.value = f'<div class="abs abs-asking">{bars} {title}</div>' if several else ""
-        self.box.children = (*([self._title] if several else []), *(form.widget for form in forms.values()))
+        self._title.value = f'<div class="abs abs-asking">{bars} {title}</div>'
+        above = [self._title] if len(wanted) > 1 else []
+        self.box.children = [*above, *(form.widget for form in forms.values())]
         return new
 
     def _form_of(self, request: Request) -> Form:

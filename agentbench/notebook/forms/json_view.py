@@ -17,8 +17,7 @@ __all__ = ["apply_json", "json_of_place"]
 def json_of_place(place: Place) -> Any:
     """Return the content of the fields as JSON values, `NO_VALUE` if empty. Texts that are not values stay texts.
 
-    Raises:
-        JsonError: Two keys of a dict are the same.
+    Raises `JsonError` if two keys of a dict are the same.
     """
     field = place.field
     if place.is_none:
@@ -72,22 +71,20 @@ def _leaf_json(place: Place) -> Any:
 def apply_json(place: Place, new: Any) -> None:
     """Write a JSON value into the fields of a place, and only where it differs.
 
-    Raises:
-        JsonError: There are no fields for it; some of it may have been written.
+    Raises `JsonError` if there are no fields for it; some of it may have been written.
     """
     kind = place.field.kind
     if kind == "const" or _is_same(place, new):
         return
-    if place.field.is_leaf:
-        place.write(_leaf_text(place, new))
-    elif new is None:
-        place.write(None)
+    if place.field.is_leaf or new is None:
+        place.write(_leaf_text(place, new) if place.field.is_leaf else None)
     elif kind == "union":
         order = sorted(place.field.parts(), key=lambda part: part.name != place.picked)
         place.write(next((part.name for part in order if holds(part.field(), new)), place.picked))
         apply_json(place.again().children[0], new)
     elif kind == "rows":
-        place.write(str(len(_expect(place, new, list, "a list"))))
+        _expect(place, new, list)
+        place.write(str(len(new)))
         for row, item in zip(place.again().children, new, strict=True):
             _apply_item(row, item)
     elif kind == "pairs":
@@ -109,11 +106,10 @@ def _is_same(place: Place, new: Any) -> bool:
 
 
 def _apply_pairs(place: Place, new: Any) -> None:
-    _expect(place, new, dict, "an object")
+    _expect(place, new, dict)
     before = {str(row.children[0].text): row.name for row in place.children}
     old = len(place.row_names)
-    place.write("")
-    place.grow(old + len(new))
+    place.write(str(old + len(new)))
     spare = iter(place.row_names[old:])
     place.texts.rows[place.key] = tuple(before.get(key) or next(spare) for key in new)
     for row, (key, item) in zip(place.again().children, new.items(), strict=True):
@@ -125,12 +121,13 @@ def _apply_pairs(place: Place, new: Any) -> None:
 def _apply_group(place: Place, new: Any) -> None:
     keys = [part.key for part in place.field.parts()]
     positional = place.field.positional
+    _expect(place, new, list if positional else dict)
     if positional:
-        if len(_expect(place, new, list, "a list")) != len(keys):
+        if len(new) != len(keys):
             msg = f"{_name(place)} is a list of {len(keys)}, not of {len(new)}."
             raise JsonError(msg)
         new = dict(zip(keys, new, strict=True))
-    extra = {key: item for key, item in _expect(place, new, dict, "an object").items() if key not in keys}
+    extra = {key: item for key, item in new.items() if key not in keys}
     if extra and not place.field.open_ended:
         msg = f"{_name(place)} has no field {next(iter(extra))!r}. Its fields are: {', '.join(map(repr, keys))}."
         raise JsonError(msg)
@@ -146,11 +143,10 @@ def _apply_group(place: Place, new: Any) -> None:
             child.clear()
 
 
-def _expect(place: Place, new: Any, kind: type, kind_text: str) -> Any:
+def _expect(place: Place, new: Any, kind: type) -> None:
     if not isinstance(new, kind):
-        msg = f"{_name(place)} is {kind_text}, not {json.dumps(new)[:80]}."
+        msg = f"{_name(place)} is {'a list' if kind is list else 'an object'}, not {json.dumps(new)[:80]}."
         raise JsonError(msg)
-    return new
 
 
 def _name(place: Place) -> str:

@@ -134,8 +134,8 @@ class FormPage:
             self._form.edit_fields()
             self._form.validate()
         else:
-            told = text if isinstance(text, str) else None
-            self._form.change(lambda draft: draft.edit_json(told, origin=_view(message), check=True))
+            typed, origin = (text, _view(message)) if isinstance(text, str) else (None, None)
+            self._form.change(lambda draft: draft.edit_json(typed, origin=origin, check=True))
 
     def _full(self, message: Message) -> None:
         part = message.get("part")

@@ -45,7 +45,6 @@ _CONTEXTS = ("context", "details")
 _OPTIONS = ("options", "choices")
 _DEADLINES = ("deadline", "expires_at")
 _SWITCHES = ("allow_other", "reason_required", "editable")
-_MISSING: Any = object()
 
 
 class Request(Protocol):
@@ -81,14 +80,13 @@ class Question:
     Attributes:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
-        answer: Makes the answer to an approval of True or False.
         objects: Those of the fields that may have a display of their own, by name; not in the context.
+        answer: Makes the answer to an approval of True or False.
         options: What to choose from; empty unless `kind` is `choice`.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
         deadline: Latest time for an answer, in UTC.
     """
 
-    request_id: str
     executor: str
     kind: RequestKind
     prompt: str
@@ -109,7 +107,7 @@ def read_request(request: Request) -> Question:
     kind = request_kind(data, response_type)
     answer: Callable[[bool], object] = bool
     if _is_call(data) and (call := data.function_call) is not None:
-        if unwrap_optional(response_type)[0] is not bool:
+        if unwrap_optional(response_type) is not bool:
             answer = data.to_function_approval_response
         data = {"question": f"May it call {call.name}?", "context": call.parse_arguments()}
     found = _found(data, _PROMPTS)
@@ -117,7 +115,6 @@ def read_request(request: Request) -> Question:
     context, objects = _context(data, kind)
     editable = kind == "approval" and _found(data, ("editable",))
     return Question(
-        request_id=request.request_id,
         executor=executor,
         kind=kind,
         prompt=prompt,
@@ -135,7 +132,7 @@ def read_request(request: Request) -> Question:
 
 def request_kind(data: object, response_type: Any) -> RequestKind:
     """Return which of the four forms a request gets; `form` is the one made from the response type."""
-    base, _ = unwrap_optional(response_type)
+    base = unwrap_optional(response_type)
     if base is bool or base is Approval or _is_call(data):
         return "approval"
     if _options(data, response_type):
@@ -148,20 +145,13 @@ def _is_call(data: object) -> TypeGuard[Content]:
     return isinstance(data, Content) and data.type == "function_approval_request"
 
 
-def unwrap_optional(annotation: Any) -> tuple[Any, bool]:
-    """Strip `Annotated` and `None` off a type.
-
-    Returns:
-        The type within, and whether `None` was among its alternatives. Unions of several other types stay whole.
-    """
+def unwrap_optional(annotation: Any) -> Any:
+    """Strip `Annotated` and `None` off a type; unions of several other types stay whole."""
     if hasattr(annotation, "__metadata__"):
         return unwrap_optional(annotation.__origin__)
-    if get_origin(annotation) in (Union, types.UnionType):
-        members = get_args(annotation)
-        others = [member for member in members if member is not type(None)]
-        if len(others) == 1 and len(members) == 2:
-            return unwrap_optional(others[0])[0], True
-    return annotation, False
+    members = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
+    others = [member for member in members if member is not type(None)]
+    return unwrap_optional(others[0]) if len(others) == 1 else annotation
 
 
 def _options(data: object, response_type: Any) -> tuple[Option, ...]:
@@ -170,10 +160,10 @@ def _options(data: object, response_type: Any) -> tuple[Option, ...]:
         return tuple(Option(str(label), value) for label, value in found.items())
     if isinstance(found, Iterable) and not isinstance(found, (str, bytes)):
         items = list(found)
-        if items and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
+        if all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
             return tuple(Option(label, value) for label, value in items)
         return label_options(items)
-    base, _ = unwrap_optional(response_type)
+    base = unwrap_optional(response_type)
     if get_origin(base) is Literal:
         return label_options(get_args(base))
     return label_options(base) if isinstance(base, type) and issubclass(base, Enum) else ()
@@ -191,9 +181,10 @@ def label_options(values: Iterable[object]) -> tuple[Option, ...]:
 def _found(data: object, names: Iterable[str]) -> Any:
     """The first of these keys or attributes that is there, else `None`."""
     for name in names:
-        value = data.get(name, _MISSING) if isinstance(data, Mapping) else getattr(data, name, _MISSING)
-        # Methods such as str.title are no data.
-        if value is not _MISSING and (isinstance(data, Mapping) or not callable(value)):
+        if isinstance(data, Mapping):
+            if name in data:
+                return data[name]
+        elif hasattr(data, name) and not callable(value := getattr(data, name)):  # str.title is no data
             return value
     return None
 
@@ -210,13 +201,15 @@ def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, obj
     if _is_object(data):
         return "", (("", data),)
     found = _found(data, _CONTEXTS)
-    fields = {name: mask_secrets(value, key=name) for name, value in fields_of(data)}
-    if found is None and fields:
+    rest: dict[str, object] = {}
+    if found is None:
         prompt = next((name for name in _PROMPTS if isinstance(_found(data, (name,)), str)), None)
-        hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
-        rest = {name: value for name, value in fields.items() if name not in hidden}
-    else:
-        rest = {"": mask_secrets(data if found is None else found)}
+        hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES, *(_OPTIONS if kind == "choice" else ())}
+        fields = dict(fields_of(data))
+        rest = {name: mask_secrets(value, key=name) for name, value in fields.items() if name not in hidden}
+        if fields and not rest:
+            return "", ()
+    rest = rest or {"": mask_secrets(data if found is None else found)}
     objects = tuple((name, value) for name, value in rest.items() if _is_object(value))
     text = {name: value for name, value in rest.items() if not _is_object(value)}
     return (_value_text(text.get("", text)) if text else ""), objects
@@ -235,10 +228,8 @@ def _value_text(value: object, indent: str = "") -> str:
         return value if isinstance(value, str) else preview(value, limit=100_000)
     lines = []
     for name, item in value.items():
-        inner = isinstance(item, Mapping) and item
-        lines.append(f"{indent}{name}:" if inner else f"{indent}{name}: {_value_text(item)}")
-        if inner:
-            lines.append(_value_text(item, indent + "  "))
+        inside = isinstance(item, Mapping) and item
+        lines.append(f"{indent}{name}:" + ("\n" if inside else " ") + _value_text(item, indent + "  "))
     return "\n".join(lines)
 
 

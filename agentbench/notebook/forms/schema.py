@@ -24,8 +24,7 @@ Schema = dict[str, Any]
 class TypeSchema:
     """A type as its JSON Schema, and the validation of its values.
 
-    Raises:
-        NotebookError: Pydantic cannot validate values of this type, or it refers to a type that is not defined.
+    Raises `NotebookError` if pydantic cannot validate values of this type, or it refers to one that is not defined.
     """
 
     def __init__(self, annotation: Any) -> None:

@@ -51,10 +51,10 @@ class WrittenNumber(float):
     def __new__(cls, text: str) -> "WrittenNumber":
         """Read a number; raises `JsonError` if no float is as large."""
         made = super().__new__(cls, text)
+        made.text = text
         if math.isinf(made):
             msg = f"{text} is too large for a number."
             raise JsonError(msg)
-        made.text = text
         return made
 
     def __repr__(self) -> str:
@@ -64,8 +64,7 @@ class WrittenNumber(float):
 def read_json(text: str, number: type[float] = WrittenNumber) -> Any:
     """Parse a text; `number` is the type of numbers with a fraction.
 
-    Raises:
-        JsonError: It is not JSON, has a name twice, or contains a number that no float can represent.
+    Raises `JsonError` if it is not JSON, has a name twice, or contains a number that no float can represent.
     """
     try:
         return json.loads(text, parse_float=number, parse_constant=_refuse_constant, object_pairs_hook=_once)
@@ -83,12 +82,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"{twice!r} is there twice in one object."
-        raise JsonError(msg)
+    read: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in read:
+            msg = f"{name!r} is there twice in one object."
+            raise JsonError(msg)
+        read[name] = value
     return read
 
 
@@ -101,11 +100,7 @@ def write_json(value: Any) -> str:
 
 
 def bytes_of_text(text: str) -> bytes:
-    """Return the content of a file from its base64 text.
-
-    Raises:
-        FieldError: It is not base64, or too large.
-    """
+    """Return the content of a file from its base64 text; raises `FieldError` if it is not base64, or too large."""
     try:
         content = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
@@ -139,8 +134,7 @@ class EditText(NamedTuple):
 def text_of(value: object) -> EditText:
     """Return a value of a state as text: texts unchanged, everything else as JSON.
 
-    Raises:
-        ValueError: The text would lose something; the message says what to do.
+    Raises `ValueError` if the text would lose something; the message says what to do.
     """
     kind = type(value).__name__
     if mask_secrets(value) is not value and not isinstance(value, str):
@@ -157,11 +151,7 @@ def text_of(value: object) -> EditText:
 
 
 def value_of(text: str, before: object) -> Any:
-    """Return typed text as a value that replaces another one; a text is replaced by a text.
-
-    Raises:
-        JsonError: The text is not JSON.
-    """
+    """Return typed text as a value that replaces another one, a text by a text; raises `JsonError`."""
     if isinstance(before, str):
         return text
     try:
@@ -191,9 +181,8 @@ def _json_text(value: object) -> str | None:
 
 def _is_json(value: object) -> bool:
     """Whether JSON preserves a value, types included."""
-    kind = type(value)
-    if kind is dict:
-        return all(type(key) is str and _is_json(item) for key, item in value.items())  # type: ignore[attr-defined]
-    if kind is list:
-        return all(map(_is_json, value))  # type: ignore[call-overload]
-    return value is None or kind in (str, int, bool) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
+    if type(value) is dict:
+        return all(type(key) is str and _is_json(item) for key, item in value.items())
+    if type(value) is list:
+        return all(map(_is_json, value))
+    return value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))

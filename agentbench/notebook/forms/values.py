@@ -246,11 +246,7 @@ class Place:
             yield self
 
     def find(self, path: str) -> "Place":
-        """Return the place of a path in this form. A row right after the last one is added.
-
-        Raises:
-            KeyError: There is no such place; the message lists those that there are.
-        """
+        """Return the place of a path in this form; raises `KeyError`. A row right after the last one is added."""
         if path == ROOT and (self.key or ROOT not in self.field.labels):
             return self
         found = self.below(path) or (self.below(path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
