@@ -41,14 +41,14 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def __init__(self, workflow: WorkflowT, **settings: Any) -> None:
         super().__init__(**settings)
         self.workflow: WorkflowT = workflow
-        # The clone whose requests are pending.
-        self._waiting: WorkflowT | None = None
+        #: The clone whose requests are pending.
+        self.waiting: WorkflowT | None = None
         self._own_history: InMemoryHistoryProvider | None = None
 
     @property
     def pending_requests(self) -> dict[str, WorkflowEvent[Any]]:
         """The requests that the next run has to respond to, by id."""
-        return {} if self._waiting is None else dict(self._waiting.run_state.requests)
+        return {} if self.waiting is None else dict(self.waiting.run_state.requests)
 
     def input_of(self, messages: list[Message]) -> Any:
         """Return what the workflow gets for messages: themselves."""
@@ -77,17 +77,6 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
             self._own_history = InMemoryHistoryProvider()
             self.context_providers.insert(0, self._own_history)
         return self.context_providers
-
-    def take_waiting(self) -> WorkflowT | None:
-        """Return the clone whose requests are pending, if any."""
-        return self._waiting if self.pending_requests else None
-
-    def note_waiting(self, workflow: WorkflowT) -> None:
-        """Remember a clone whose requests are pending, or that it has none any more."""
-        if workflow.run_state.requests:
-            self._waiting = workflow
-        elif self._waiting is workflow:
-            self._waiting = None
 
 
 class _Turn:
@@ -143,7 +132,7 @@ class _Turn:
     async def _prepare(self) -> dict[str, Any]:
         """Call the hooks; return the arguments for the workflow."""
         agent, messages = self._agent, self._input
-        waiting = agent.take_waiting()
+        waiting = agent.waiting if agent.pending_requests else None
         arguments = dict(self._arguments)
         if waiting is not None and "responses" not in arguments:
             arguments["responses"] = _responses(waiting.run_state.requests, messages)
@@ -167,7 +156,11 @@ class _Turn:
         return arguments
 
     async def _finish(self) -> None:
-        self._agent.note_waiting(self._workflow)
+        agent, workflow = self._agent, self._workflow
+        if workflow.run_state.requests:
+            agent.waiting = workflow
+        elif agent.waiting is workflow:
+            agent.waiting = None
         if self._hooks is not None and self._session is not None:
             self._context._response = self.response  # noqa: SLF001 - read-only for users
             async with SessionTurn(self._session):
