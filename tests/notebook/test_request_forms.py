@@ -95,7 +95,7 @@ async def test_the_tool_calls_of_an_agent_in_a_workflow_are_approved_or_rejected
     @tool(approval_mode="always_require")
     def warn(text: str, api_key: str = "") -> str:
         """Send a warning."""
-        sent.append(text)
+        sent.append(f"{text} {api_key}")
         return "sent"
 
     calls = [Call("warn", {"text": "storm", "api_key": "sk-1"}), Call("warn", {"text": "flood"})]
@@ -104,9 +104,11 @@ async def test_the_tool_calls_of_an_agent_in_a_workflow_are_approved_or_rejected
     await run.result()
     storm, flood = (request_form(each, respond=run.respond) for each in run.pending_requests)
     assert storm.text.splitlines()[:4] == ["Question from warden", "May it call warn?", "text: storm", "api_key: •••"]
+    assert "sk-1" not in str(storm.raw)
+    storm.set_raw("edited", '{"text": "a light storm"}')
     for form, decision in ((storm, "Approve"), (flood, "Reject")):
         form.set_raw("approved", decision)
         assert await asyncio.to_thread(form.submit)
     await run.result()
-    assert sent == ["storm"]
+    assert sent == ["a light storm sk-1"]
     assert [form.text.rpartition(": ")[2] for form in (storm, flood)] == ["approved", "rejected"]

@@ -31,7 +31,7 @@ from agentbench.agents.sessions.session import SETTLED, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.addition import mend_messages
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -149,7 +149,11 @@ class ToolLoop:
             # A tool that raised requests about its own calls has begun: it gets all answers, also those that reject.
             inner = waiting.inner_requests
             answers = tuple(waiting.answers) if inner else ()
-            calls.append(ToolCall(waiting.content, waiting.approval, inner, answers))
+            content, approval = waiting.content, waiting.approval
+            if approval is not None and EDITED_ARGUMENTS in approval.additional_properties:
+                edited = approval.additional_properties[EDITED_ARGUMENTS]
+                content = Content.from_function_call(content.call_id or "", content.name or "", arguments=edited)
+            calls.append(ToolCall(content, approval, inner, answers))
         outcomes = await self._run(calls) if calls else []
         self._replace_recorded(pending.has_result_of)
         for call, outcome in zip(pending.approved, outcomes, strict=True):

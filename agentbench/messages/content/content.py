@@ -14,6 +14,9 @@ from agentbench.messages.content.fields import NO_FIELDS, CommonFields, ContentR
 from agentbench.messages.content.media import data_uri, read_uri
 from agentbench.messages.usage import UsageDetails
 
+EDITED_ARGUMENTS = "edited_arguments"
+"""Key in the additional properties of an approval: what the call is made with, in place of the model's arguments."""
+
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
@@ -334,10 +337,14 @@ class Content(ContentRecord):
         """The request to a person to open a link and consent there."""
         return cls("oauth_consent_request", consent_link=consent_link, user_input_request=True, **common)
 
-    def to_function_approval_response(self, approved: bool) -> Self:
+    def to_function_approval_response(self, approved: bool, *, arguments: Mapping[str, Any] | None = None) -> Self:
         """Return the answer to this approval request.
 
         An answer counts once, until the model answers again; a later one reaches the model as a call of its own.
+
+        Args:
+            approved: Whether the call may be made.
+            arguments: All arguments to make it with, in place of those that the model chose.
 
         Raises:
             ContentError: This content is no approval request, or an incomplete one.
@@ -346,12 +353,15 @@ class Content(ContentRecord):
         if self.type != "function_approval_request" or self.id is None or self.function_call is None:
             message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."
             raise ContentError(message)
+        properties = self.additional_properties
+        if arguments is not None:
+            properties = {**properties, EDITED_ARGUMENTS: dict(arguments)}
         return type(self).from_function_approval_response(
             approved,
             self.id,
             self.function_call,
             annotations=self.annotations,
-            additional_properties=self.additional_properties,
+            additional_properties=properties,
             raw_representation=self.raw_representation,
         )
 

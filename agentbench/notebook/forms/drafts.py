@@ -85,16 +85,16 @@ def _approval(question: Question, content: FormContent) -> Draft:
             kind="text", label="Reason", required=must, default="" if must else NO_VALUE,
             help="Needed when you reject." if must else "",
         )  # fmt: skip
-        editor = None if question.arguments is None else _editor(question.arguments)
-        if editor is not None:
-            fields[_EDITED] = editor
+    editor = None if question.arguments is None else _editor(question.arguments)
+    if editor is not None:
+        fields[_EDITED] = editor
     parts = [Part(name, name, field.itself) for name, field in fields.items()]
 
     def build(values: Mapping[str, Any]) -> Any:
-        if _REASON not in fields:
-            return question.answer(values[_APPROVED])
         # Edited arguments are not part of a rejection.
         edited = values.get(_EDITED) if values[_APPROVED] else None
+        if _REASON not in fields:
+            return question.answer(values[_APPROVED], edited)
         return Approval(values[_APPROVED], values.get(_REASON) or "", edited)
 
     def check(values: Mapping[str, Any]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origin
 
+from agentbench._secrets import is_secret_name
 from agentbench.messages.content.content import Content
 from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
@@ -45,6 +46,10 @@ _CONTEXTS = ("context", "details")
 _OPTIONS = ("options", "choices")
 _DEADLINES = ("deadline", "expires_at")
 _SWITCHES = ("allow_other", "reason_required", "editable")
+
+
+#: Makes the answer to an approval of True or False, and of edited arguments or `None`.
+Answer = Callable[[bool, Any], object]
 
 
 class Request(Protocol):
@@ -80,8 +85,8 @@ class Question:
     Attributes:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
+        answer: Makes the answer to an approval.
         objects: Those of the fields that may have a display of their own, by name; not in the context.
-        answer: Makes the answer to an approval of True or False.
         options: What to choose from; empty unless `kind` is `choice`.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
         deadline: Latest time for an answer, in UTC.
@@ -93,7 +98,7 @@ class Question:
     context: str
     objects: tuple[tuple[str, object], ...]
     response_type: Any
-    answer: Callable[[bool], object]
+    answer: Answer
     options: tuple[Option, ...]
     allow_other: bool
     reason_required: bool
@@ -105,11 +110,9 @@ def read_request(request: Request) -> Question:
     """Read a `request_info` event."""
     data, response_type, executor = request.data, request.response_type, request.source_executor_id
     kind = request_kind(data, response_type)
-    answer: Callable[[bool], object] = bool
-    if _is_call(data) and (call := data.function_call) is not None:
-        if unwrap_optional(response_type) is not bool:
-            answer = data.to_function_approval_response
-        data = {"question": f"May it call {call.name}?", "context": call.parse_arguments()}
+    answer: Answer = _answer_plainly
+    if _is_call(data) and data.function_call is not None:
+        data, answer = _read_call(data, data.function_call, is_editable=unwrap_optional(response_type) is not bool)
     found = _found(data, _PROMPTS)
     prompt = data if isinstance(data, str) else found if isinstance(found, str) and found else default_prompt(executor)
     context, objects = _context(data, kind)
@@ -128,6 +131,26 @@ def read_request(request: Request) -> Question:
         arguments=_found(data, ("arguments",)) if editable else None,
         deadline=_deadline(_found(data, _DEADLINES)),
     )
+
+
+def _answer_plainly(approved: bool, _: Any) -> object:
+    return approved
+
+
+def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[dict[str, Any], Answer]:
+    """Return the question about the call of an agent, and how it is answered; secret arguments stay as they are."""
+    arguments = call.parse_arguments() or {}
+    secret = {name: value for name, value in arguments.items() if is_secret_name(name)}
+    shown = {name: value for name, value in arguments.items() if name not in secret}
+
+    def answer(approved: bool, edited: Any) -> object:
+        changed = None if edited is None or edited == shown else {**edited, **secret}
+        return request.to_function_approval_response(approved, arguments=changed)
+
+    data: dict[str, Any] = {"question": f"May it call {call.name}?", "context": arguments}
+    if not is_editable:
+        return data, _answer_plainly
+    return {**data, "arguments": shown, "editable": bool(shown) and mask_secrets(shown) is shown}, answer
 
 
 def request_kind(data: object, response_type: Any) -> RequestKind:

@@ -101,7 +101,31 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
         }
         latest |= {name: Entry(name, value, note) for name, values in found.items() for value in values}
     outputs = [event.data for step in supersteps for event in join_updates(step.outputs) if event.type == "output"]
-    return [*entries, *latest.values(), *([Entry("outputs", outputs)] if outputs else [])]
+    inside = _entries_inside(model, executor)
+    return [*entries, *latest.values(), *([Entry("outputs", outputs)] if outputs else []), *inside]
+
+
+def _entries_inside(model: StepperModel, executor: str) -> list[Entry]:
+    """The supersteps of the workflow in a node, when it ran last: what each executor there got and sent."""
+    for report in reversed(model.reports):
+        steps: dict[int, Superstep] = {}
+        for event in report.events:
+            inside = event.data
+            if event.type == "sub_workflow" and "/".join(inside.path) == executor:
+                steps.setdefault(inside.superstep, Superstep(inside.superstep)).add(inside)
+        told = [
+            Entry(f"inside, superstep {number}", {name: _messages_of(call) for name, call in step.calls.items()})
+            for number, step in steps.items()
+            if step.calls
+        ]
+        if told:
+            return told
+    return []
+
+
+def _messages_of(call: ExecutorCall) -> dict[str, Any]:
+    found = {"got": call.messages, "sent": _sent(call), "failed": call.error}
+    return {name: value for name, value in found.items() if value}
 
 
 def _sent(call: ExecutorCall) -> list[Any]:
