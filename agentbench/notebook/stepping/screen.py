@@ -46,7 +46,7 @@ class StepperScreen:
         self._display: Any = None
         self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
-        self._tabs = StepperTabs(session, self._shape, self.touch)
+        self._tabs = StepperTabs(session, read_shape(workflow, expand=True), self.touch)
         self._pacer = Pacer(partial(session.soon, self._draw), later=session.call_later)
 
     # ---- what is displayed -------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _agent_facts(supersteps: Sequence[Superstep], *, times: bool) -> list[Fact]:
     if times and latency_ms is not None:
         facts.append(("latency", f"{duration_text(latency_ms / 1e3)} in the last turn"))
     tools = sum(tool_calls_in(call) for step in supersteps for call in step.calls.values())
-    return [*facts, ("tool calls", f"{tools:,}")]
+    return [*facts, ("tool calls", f"{tools:,}")] if tools else facts
 
 
 def node_displays(model: StepperModel, executor: str) -> list[Display]:
