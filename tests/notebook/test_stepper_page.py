@@ -307,7 +307,7 @@ def test_a_breakpoint_is_offered_set_listed_ringed_and_removed(panel: Stepper, w
     assert page_of(panel).panel.breakpoint_ids == ("review",)
     panel.run()
     view = wire.last("top", "view", status_is("paused (breakpoint: review)"))
-    assert view["breakpoints"] == [(breakpoint_id, text, True)]
+    assert view["breakpoints"] == ((breakpoint_id, text, True),)
     say(panel, "unbreak", id=breakpoint_id)
     settled(panel)
     assert page_of(panel).panel.breakpoint_ids == ()

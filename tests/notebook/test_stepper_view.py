@@ -69,7 +69,7 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     view = screen_of(made)
     assert view.header.status == "paused (breakpoint: review)"
     assert view.banner.text == "Breakpoint: review. Superstep 2 is next: review gets 1 message."
-    assert [(each.text, each.reached) for each in view.breakpoints] == [("before review", True)]
+    assert [(text, reached) for _, text, reached in view.breakpoints] == [("before review", True)]
 
 
 def test_a_condition_that_raised_is_reported() -> None:

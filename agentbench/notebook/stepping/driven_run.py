@@ -28,7 +28,6 @@ class DrivenRun:
         self,
         handle: WorkflowRun,
         storage: CheckpointStorage,
-        *,
         base: int | None,
         breakpoints: Callable[[], Sequence[Breakpoint]],
         on_event: Callable[[WorkflowEvent[Any]], object],
@@ -153,9 +152,7 @@ class DrivenRun:
         """Fork on the same workflow instance, with the responses sent since; this run can only be read afterwards."""
         answers = dict(self._unsaved_answers) if info == self.handle.last_checkpoint else {}
         handle = await self.fork(info, edits)
-        branch = DrivenRun(
-            handle, self._storage, base=info.iteration, breakpoints=self._breakpoints, on_event=self._on_event
-        )
+        branch = DrivenRun(handle, self._storage, info.iteration, self._breakpoints, self._on_event)
         await handle.plan()  # restores the checkpoint, and with it the requests
         for request in list(handle.pending_requests):
             if request.request_id in answers:

@@ -41,6 +41,7 @@ from agentbench.notebook.stepping.view.messages import (
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, Content
 from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
@@ -166,7 +167,8 @@ class StepperPage:
             if screen.log_total > self._log_total:
                 self._send("log", log_message(screen, screen.log_total - self._log_total))
                 self._log_total = screen.log_total
-            is_new = self._requests.show(screen.requests, screen.requests_title, screen.supersteps)
+            title = count_text(len(screen.requests), "request")
+            is_new = self._requests.show(screen.requests, title, screen.supersteps)
             if is_new and self._focus_view is not None:
                 self._send("top", {"kind": "focusRequest", "view": self._focus_view})
 

@@ -77,7 +77,7 @@ class StepperScreen:
             lines.append(f"⏸ {asker} asks {line_preview(request.data)}; answer {request.request_id}")
         if len(screen.requests) > _LISTED:
             lines.append(f"⏸ and {count_text(len(screen.requests) - _LISTED, 'more request')}")
-        lines += [f"● breakpoint {each.text}{' (reached)' if each.reached else ''}" for each in screen.breakpoints]
+        lines += [f"● breakpoint {text}{' (reached)' if reached else ''}" for _, text, reached in screen.breakpoints]
         with self._session.reading() as model:
             lines += [f"edit, not applied yet: {edit}" for edit in model.edits]
         return "\n".join(lines)

@@ -166,12 +166,9 @@ class StepperSession:
         """Start a run; raises what `stepper` raises for its checkpoint."""
         handle = await start(self.note_down)
         try:
-            begin = handle.started_from
-            line = [] if begin is None else await line_to(self.storage, begin)
+            line = [] if handle.started_from is None else await line_to(self.storage, handle.started_from)
             base = line[-1].iteration if line else None
-            run = DrivenRun(
-                handle, self.storage, base=base, breakpoints=lambda: self.model.board.all, on_event=self._emit_event
-            )
+            run = DrivenRun(handle, self.storage, base, lambda: self.model.board.all, self._emit_event)
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
             await handle.cancel()  # the workflow is free again
@@ -184,13 +181,15 @@ class StepperSession:
     async def carry_out(self, instruction: Instruction | None, *, through: bool = False) -> None:
         """Carry out instructions until none follows; with `through`, wait for people in between."""
         try:
-            await self._carry_on(instruction)
-            self._settling = through or self._settling
-            while through and (self.model.goes_on_after_answer or self.model.status in IN_FLIGHT):
+            while True:
+                while instruction is not None:
+                    instruction = await self._do(instruction)
+                self._settling = through or self._settling
+                if not (through and (self.model.goes_on_after_answer or self.model.status in IN_FLIGHT)):
+                    break
                 self._moved.clear()
                 await self._moved.wait()
                 instruction, self._handed_over = self._handed_over, None
-                await self._carry_on(instruction)
         except asyncio.CancelledError:
             run = self._require_run()
             if self.model.status in IN_FLIGHT and str(run.handle.status) == "CANCELLED":
@@ -202,10 +201,6 @@ class StepperSession:
         finally:
             self._settling = self._settling and not through
             self._moved.set()
-
-    async def _carry_on(self, instruction: Instruction | None) -> None:
-        while instruction is not None:
-            instruction = await self._do(instruction)
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
         """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it."""
@@ -242,12 +237,7 @@ class StepperSession:
         return edit
 
     async def fork(
-        self,
-        checkpoint: CheckpointInfo | str | None,
-        edits: Mapping[str, Any] | None,
-        *,
-        workflow: Any = None,
-        **more: Any,
+        self, checkpoint: CheckpointInfo | str | None, edits: Mapping[str, Any] | None, workflow: Any, **more: Any
     ) -> WorkflowRun:
         """Start a new run from a checkpoint, on another instance; `Stepper.fork` documents the arguments."""
         with self._lock:
@@ -281,7 +271,10 @@ class StepperSession:
         if isinstance(instruction, Wait):
             return await self._wait(instruction)
         if isinstance(instruction, CancelRun):
-            await self._cancel(at_once=instruction.at_once)
+            if not instruction.at_once:
+                await self._stop()
+            elif self._run is not None:
+                await self._run.handle.cancel()
             return None
         run = self._require_run()
         async with self._turn:
@@ -334,11 +327,7 @@ class StepperSession:
             self._on_event("edit", edit)
         return following
 
-    async def _cancel(self, *, at_once: bool) -> None:
-        if at_once:
-            if self._run is not None:
-                await self._run.handle.cancel()
-            return
+    async def _stop(self) -> None:
         self._require_run().handle.stop()
         async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()

@@ -335,8 +335,8 @@ class Stepper:
             GraphMismatchError: `workflow` has another graph.
         """
         more = {} if input is None else {"message": input}
-        work = partial(self._session.fork, checkpoint, edits, workflow=workflow, **more)
-        handle = self._wait("fork", lambda: self._session.start(work()))
+        fork = partial(self._session.fork, checkpoint, edits, workflow, **more)
+        handle = self._wait("fork", lambda: self._session.start(fork()))
 
         async def start(_: object) -> WorkflowRun:
             return handle
@@ -453,11 +453,8 @@ class Stepper:
 
     def __repr__(self) -> str:
         with self._session.reading() as model:
-            at = "no superstep yet" if model.superstep is None else f"superstep {model.superstep}"
-            viewing = (
-                "" if model.line.viewing is None else f", viewing {model.line.viewing + 1} of {len(model.line.past)}"
-            )
-        return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
+            viewing = "" if model.line.viewed is None else f", viewing {model.line.place}"
+            return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         """The panel, and a line of text; a saved notebook has the picture, and nothing else that the panel displays."""

@@ -87,6 +87,11 @@ class CheckpointLine:
         return None if self.displayed is None else self.past[self.displayed].info.checkpoint_id
 
     @property
+    def place(self) -> str:
+        """The position of the displayed checkpoint, such as `3 of 7`."""
+        return f"{(self.displayed or 0) + 1} of {len(self.past)}"
+
+    @property
     def compared_ids(self) -> list[str]:
         """The ids of the checkpoint before the displayed one and of that one; none while there are not two."""
         at = self.displayed

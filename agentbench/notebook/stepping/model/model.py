@@ -119,9 +119,11 @@ class StepperModel:
         return self.desk.of(self.line.displayed_id)
 
     @property
-    def superstep(self) -> int | None:
-        """The superstep that the header names: the one that failed, else the last one that is over."""
-        return self.reports[-1].superstep if self.status is _S.FAILED and self.reports else self.facts.superstep
+    def superstep_text(self) -> str:
+        """The superstep that failed, else the last one that is over, in words."""
+        failed = self.status is _S.FAILED and self.reports
+        number = self.reports[-1].superstep if failed else self.facts.superstep
+        return "no superstep yet" if number is None else f"superstep {number}"
 
     @property
     def states(self) -> ElementStates:

@@ -13,17 +13,15 @@ from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 
-__all__ = ["Banner", "banner_of", "place_words"]
+__all__ = ["Banner", "banner_of"]
 
 _S = StepperStatus
 
 DETAILS_LIMIT = 20_000
 _NOTE_LIMIT = 400
 _NAME_LIMIT = 32
-_NAMED = 3
 
 Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done"]
-Actions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Banner:
     tone: Tone
     text: str  # the news and the next action, in one or two sentences
     details: str = ""  # more to read behind a fold, such as a traceback
-    actions: Actions = ()  # command and label of buttons beside the text
+    actions: tuple[tuple[str, str], ...] = ()  # command and label of buttons beside the text
 
 
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
@@ -49,61 +47,39 @@ def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
 
 
 def _news(model: StepperModel) -> Banner:
+    line, edits = model.line, count_text(len(model.edits), "edit")
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
     if model.confirming is not None:
-        return _asking(model)
-    if model.playing:
-        return Banner("past", f"Showing again: {place_words(model)}. Nothing is executed.", actions=(("live", "Stop"),))
-    if model.line.viewed is not None:
-        return _of_past(model, model.line.viewed.iteration)
-    return _of_present(model)
-
-
-def place_words(model: StepperModel) -> str:
-    """The position of the displayed checkpoint, such as `3 of 7`."""
-    return f"{(model.line.displayed or 0) + 1} of {len(model.line.past)}"
-
-
-def _edits_words(model: StepperModel) -> str:
-    edits = count_text(len(model.edits), "edit")
-    return f"{edits}, not applied yet: Step, Run or Fork starts a new run with {_them(model)}."
-
-
-def _edit_actions(model: StepperModel) -> Actions:
-    return ("see_edits", f"See {_them(model)}"), ("discard_edits", "Discard")
-
-
-def _them(model: StepperModel) -> str:
-    return "it" if len(model.edits) == 1 else "them"
-
-
-def _asking(model: StepperModel) -> Banner:
-    place, cancel = "from here", "Not yet"
-    if model.line.viewing is not None:
-        place, cancel = f"from checkpoint {place_words(model)}", "Keep looking"
-    changed = f" with {count_text(len(model.edits), 'edit')}" if model.edits else ""
-    text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
-    return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
-
-
-def _of_past(model: StepperModel, superstep: int) -> Banner:
-    where = f"Viewing checkpoint {place_words(model)} (superstep {superstep})."
-    live = ("live", "Back to now")
+        place, cancel = ("here", "Not yet") if line.viewed is None else (f"checkpoint {line.place}", "Keep looking")
+        changed = f" with {edits}" if model.edits else ""
+        text = f"Going on from {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
+        return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
+    if model.playing is not None:
+        return Banner("past", f"Showing again: {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
+    if line.viewed is None and not model.edits:
+        return _of_present(model)
+    parts = [] if line.viewed is None else [f"Viewing checkpoint {line.place} (superstep {line.viewed.iteration})."]
+    actions = () if line.viewed is None else (("live", "Back to now"),)
     if model.edits:
-        return Banner("past", f"{where} {_edits_words(model)}", actions=(*_edit_actions(model), live))
-    return Banner("past", f"{where} Nothing is executed; Step goes on from here as a new run.", actions=(live,))
+        them = "it" if len(model.edits) == 1 else "them"
+        parts.append(f"{edits}, not applied yet: Step, Run or Fork starts a new run with {them}.")
+        actions = (("see_edits", f"See {them}"), ("discard_edits", "Discard"), *actions)
+    else:
+        parts.append("Nothing is executed; Step goes on from here as a new run.")
+    return Banner("past", " ".join(parts), actions=actions)
 
 
 def _of_present(model: StepperModel) -> Banner:
-    if model.edits:
-        return Banner("past", _edits_words(model), actions=_edit_actions(model))
     if model.status is _S.FAILED:
         return _failure(model)
     if model.note is not None and model.board.hit is None:
         return Banner("note", esc(model.note, into="line", limit=_NOTE_LIMIT))
     if model.status is _S.WAITING:
-        return _waiting(model)
+        askers = list(dict.fromkeys(request.source_executor_id for request in model.facts.requests))
+        then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
+        verb = "is" if len(askers) == 1 else "are"
+        return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer, below. Then {then}.")
     if model.status is _S.DONE:
         return _result(model)
     if model.status is _S.CANCELLED:
@@ -113,35 +89,28 @@ def _of_present(model: StepperModel) -> Banner:
         elif "fork" in model.allowed:
             then = "Fork goes on from its checkpoint as a new run."
         return Banner("note", f"The run was stopped. {then}")
-    return Banner("next", f"{_hit_words(model)}{_next(model)}")
+    number = 0 if model.facts.superstep is None else model.facts.superstep + 1
+    if model.status in IN_FLIGHT:
+        text = "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
+        return Banner("next", text)
+    targets = [delivery.target for delivery in model.facts.planned]
+    what = deliveries_text(targets) or "no executor gets a message"
+    if targets and all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
+        what = f"the input goes to {_names(targets)}"
+    return Banner("next", f"{_hit_words(model)}Superstep {number} is next: {what}.")
+
+
+def _names(executors: list[str]) -> str:
+    return ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in executors)
 
 
 def _hit_words(model: StepperModel) -> str:
-    if model.board.hit is None or model.status in IN_FLIGHT:
+    reason, hit = model.facts.pause_reason, model.board.hit
+    if hit is None:
         return ""
-    reason = model.facts.pause_reason
     if reason is not None and reason.error is not None:
         return f"{esc(reason.text, into='line', limit=200)}. "
-    return f"Breakpoint: {esc(model.board.hit.text, into='line', limit=120)}. "
-
-
-def _next(model: StepperModel) -> str:
-    """The superstep in flight, or the deliveries of the next one."""
-    number = 0 if model.facts.superstep is None else model.facts.superstep + 1
-    if model.status in IN_FLIGHT:
-        return "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
-    if not model.facts.planned:
-        return f"Superstep {number} is next: no executor gets a message."
-    if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
-        starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
-        return f"Superstep {number} is next: the input goes to {starts}."
-    targets = [delivery.target for delivery in model.facts.planned]
-    names = list(dict.fromkeys(targets))
-    if len(names) <= _NAMED:
-        return f"Superstep {number} is next: {deliveries_text(targets)}."
-    named = ", ".join(esc(name, into="line", limit=_NAME_LIMIT) for name in names[:_NAMED])
-    more = f"and {len(names) - _NAMED:,} more get {count_text(len(targets), 'message')}"
-    return f"Superstep {number} is next: {named} {more}."
+    return f"Breakpoint: {esc(hit.text, into='line', limit=120)}. "
 
 
 def _failure(model: StepperModel) -> Banner:
@@ -157,14 +126,6 @@ def _failure(model: StepperModel) -> Banner:
         f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. Retry step takes the superstep again.",
         details=esc(details, into="text", limit=DETAILS_LIMIT),
     )
-
-
-def _waiting(model: StepperModel) -> Banner:
-    askers = dict.fromkeys(request.source_executor_id for request in model.facts.requests)
-    who = ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in askers)
-    then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
-    verb = "is" if len(askers) == 1 else "are"
-    return Banner("waiting", f"{who} {verb} waiting for an answer, below. Then {then}.")
 
 
 def _result(model: StepperModel) -> Banner:

@@ -38,7 +38,7 @@ def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
         "banner": asdict(screen.banner),
         "runMenu": _controls(screen.run_menu),
         "moreMenu": _controls(screen.more_menu),
-        "breakpoints": [(each.id, each.text, each.reached) for each in screen.breakpoints],
+        "breakpoints": screen.breakpoints,
         "stops": screen.stops[stops_from:],
         "stopsFrom": stops_from,
         "index": screen.index,

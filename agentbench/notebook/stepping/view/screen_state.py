@@ -11,14 +11,14 @@ from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_MENU, Control
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.banner import Banner, banner_of, place_words
+from agentbench.notebook.stepping.view.banner import Banner, banner_of
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 
-__all__ = ["SIGNS", "BreakpointRow", "EditPlace", "Header", "ScreenState", "screen_of"]
+__all__ = ["SIGNS", "EditPlace", "Header", "ScreenState", "screen_of"]
 
 _S = StepperStatus
 
@@ -63,15 +63,6 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakpointRow:
-    """A breakpoint as it is listed; `reached`: the run pauses at it now."""
-
-    id: str
-    text: str
-    reached: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ScreenState:
     """Everything that a page displays of a stepper, at one time."""
 
@@ -86,11 +77,10 @@ class ScreenState:
     index: int | None  # the displayed one of them
     position: str  # such as `checkpoint 4 of 7`
     scrubbing: bool  # whether another checkpoint may be displayed now
-    breakpoints: tuple[BreakpointRow, ...]
+    breakpoints: tuple[tuple[str, str, bool], ...]  # id, text, and whether the run pauses at it now
     states: dict[Element, str]
     badges: dict[str, str]
     requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first; none at an earlier checkpoint
-    requests_title: str
     supersteps: int  # how many were taken
     log: tuple[LogLine, ...]  # the newest lines
     log_total: int  # how many lines were ever written
@@ -125,13 +115,12 @@ def screen_of(
         banner=banner_of(model, sum(place[0] == model.line.displayed_id for place in drafts)),
         stops=tuple(past.stop for past in model.line.past),
         index=model.line.displayed,
-        position="no checkpoint" if model.line.displayed is None else f"checkpoint {place_words(model)}",
+        position="no checkpoint" if model.line.displayed is None else f"checkpoint {model.line.place}",
         scrubbing=len(model.line.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
         breakpoints=tuple(_breakpoint(model, each) for each in model.board.all),
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
         requests=requests,
-        requests_title=count_text(len(requests), "request") if requests else "",
         supersteps=len(model.reports),
         log=tuple(model.log),
         log_total=model.log_total,
@@ -139,9 +128,6 @@ def screen_of(
         content=content,
         drafts=frozenset(drafts),
     )
-
-
-# --- header -----------------------------------------------------------------------------------------------------------
 
 
 def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header:
@@ -152,7 +138,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
     return Header(
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",
-        superstep="no superstep yet" if model.superstep is None else f"superstep {model.superstep}",
+        superstep=model.superstep_text,
         sign=SIGNS[model.status],
         status=_status_words(model),
         figures=tuple(figures),
@@ -172,7 +158,7 @@ def _status_words(model: StepperModel) -> str:
             words += ", stopping"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.line.viewing is None else f"{words}, viewing checkpoint {place_words(model)}"
+    return words if model.line.viewed is None else f"{words}, viewing checkpoint {model.line.place}"
 
 
 def _names(executors: Sequence[str]) -> str:
@@ -183,22 +169,13 @@ def _names(executors: Sequence[str]) -> str:
 
 def _announce(model: StepperModel, header: Header) -> str:
     """Text for screen readers: the change, not the whole screen."""
-    if model.line.viewing is not None:
-        return f"viewing checkpoint {place_words(model)}"
+    if model.line.viewed is not None:
+        return f"viewing checkpoint {model.line.place}"
     words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests
     if model.status is _S.WAITING and requests:
         words += f", {count_text(len(requests), 'request')}"
     return words
-
-
-# --- breakpoints -----------------------------------------------------------------------------------------------------
-
-
-def _breakpoint(model: StepperModel, each: Breakpoint) -> BreakpointRow:
-    text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
-    reached = model.board.hit is not None and model.board.hit.id == each.id
-    return BreakpointRow(each.id, esc(text, into="line", limit=120), reached)
 
 
 _KIND_WORDS = {
@@ -209,3 +186,8 @@ _KIND_WORDS = {
     "failure": "at {}",
     "request": "at {}",
 }
+
+
+def _breakpoint(model: StepperModel, each: Breakpoint) -> tuple[str, str, bool]:
+    text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
+    return each.id, esc(text, into="line", limit=120), model.board.hit is not None and model.board.hit.id == each.id
