@@ -44,8 +44,7 @@ class Name:
 class Arrow:
     """One arrow of the text; an executor without edges is an arrow without targets.
 
-    It has several sources for a fan-in, several targets for a fan-out or a switch, and a condition for each target; a
-    switch, which goes to the first target whose condition holds, has none for its last.
+    A fan-in has several sources, a fan-out or a switch several targets; a switch has a condition for all but its last.
     """
 
     sources: tuple[Name, ...]

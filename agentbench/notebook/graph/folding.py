@@ -38,19 +38,17 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
 
     Groups stay open whose id, or the id of a member, is in `expand`.
     """
-    before: dict[str, set[str]] = {}
-    after: dict[str, set[str]] = {}
+    before: dict[str, set[str]] = {node.id: set() for node in shape.node_of.values()}
+    after: dict[str, set[str]] = {node.id: set() for node in shape.node_of.values()}
     for edge in shape.edges:
-        after.setdefault(edge.source, set()).add(edge.target)
-        before.setdefault(edge.target, set()).add(edge.source)
+        after[edge.source].add(edge.target)
+        before[edge.target].add(edge.source)
     alike: dict[object, list[ShapeNode]] = {}
-    for node in shape.nodes:
-        sources, targets = (frozenset(near.get(node.id, ())) for near in (before, after))
-        if sources and not node.members:
-            alike.setdefault((node.frame, node.kinds, sources, targets), []).append(node)
-    open_ids = set(expand)
+    for node in (node for node in shape.nodes if before[node.id] and not node.members):
+        key = (node.frame, node.kinds, frozenset(before[node.id]), frozenset(after[node.id]))
+        alike.setdefault(key, []).append(node)
     groups = [_group(nodes) for nodes in alike.values() if len(nodes) > 1]
-    groups = [group for group in groups if open_ids.isdisjoint((group.id, *group.members))]
+    groups = [group for group in groups if not {group.id, *group.members}.intersection(expand)]
     if not groups:
         return shape
     holder = {member: group for group in groups for member in group.members}
@@ -81,10 +79,8 @@ def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] =
             frames=tuple(each for each in shape.frames if each.id != frame.id),
         )
         n_closed += 1
-    if not n_closed:
-        return shape
-    several = "sub-workflow is" if n_closed == 1 else "sub-workflows are"
-    return replace(shape, note=f"{shape.note} {n_closed:,} {several} closed. {HOW_TO_OPEN}".lstrip())
+    closed = "1 sub-workflow is closed." if n_closed == 1 else f"{n_closed:,} sub-workflows are closed."
+    return replace(shape, note=f"{shape.note} {closed} {HOW_TO_OPEN}".lstrip()) if n_closed else shape
 
 
 def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int = 300) -> GraphShape:

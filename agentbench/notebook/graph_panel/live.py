@@ -48,7 +48,7 @@ class GraphPanel(anywidget.AnyWidget):
         view: Zoom and place, as last reported by the page. Never part of a saved notebook.
     """
 
-    _esm = read_script("graph_panel.js")
+    _esm = read_script("svg.js", "graph_panel.js")
     _css = live_style()
 
     # Elements ("n3") of the picture are the keys. The page paints once each `stamp`; both sides set `breakpoints` and

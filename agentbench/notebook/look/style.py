@@ -9,29 +9,20 @@ from agentbench.notebook.look.states import INK, STATES, Scheme, line_colour
 
 __all__ = ["PALETTE", "css_variables", "live_style", "read_script", "read_static", "static_style"]
 
+_COLOURS = {  # in light and dark
+    "ground": ("#FBFBFC", "#1E1F22"),
+    "rim": ("#D0D7DE", "#3D4046"),
+    "surface": ("#FFFFFF", "#2B2D31"),
+    "line": ("#57606A", "#A0A6AD"),
+    "edge": ("#6E7781", "#9198A1"),
+    "text": ("#1F2328", "#F0F0F0"),
+    "muted": ("#57606A", "#B0B6BD"),
+    "accent": ("#0B57D0", "#8AB4F8"),
+    "break": ("#C21A1A", "#FF6B6B"),
+}
 PALETTE: dict[Scheme, dict[str, str]] = {
-    "light": {
-        "ground": "#FBFBFC",
-        "rim": "#D0D7DE",
-        "surface": "#FFFFFF",
-        "line": "#57606A",
-        "edge": "#6E7781",
-        "text": "#1F2328",
-        "muted": "#57606A",
-        "accent": "#0B57D0",
-        "break": "#C21A1A",
-    },
-    "dark": {
-        "ground": "#1E1F22",
-        "rim": "#3D4046",
-        "surface": "#2B2D31",
-        "line": "#A0A6AD",
-        "edge": "#9198A1",
-        "text": "#F0F0F0",
-        "muted": "#B0B6BD",
-        "accent": "#8AB4F8",
-        "break": "#FF6B6B",
-    },
+    "light": {name: light for name, (light, _) in _COLOURS.items()},
+    "dark": {name: dark for name, (_, dark) in _COLOURS.items()},
 }
 
 # What a page says about its own colours, JupyterLab before VS Code; ours where it says nothing.
@@ -80,9 +71,9 @@ def read_static(name: str) -> str:
     return re.sub(r"\s*([{};,>])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
-def read_script(name: str) -> str:
-    """Return one of this layer's own files as it is."""
-    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
+def read_script(*names: str) -> str:
+    """Return this layer's own files as they are, one after another."""
+    return "\n".join((Path(__file__).parent / "static" / name).read_text(encoding="utf-8") for name in names)
 
 
 def css_variables(scheme: Scheme, colours: Mapping[str, str]) -> str:

@@ -44,17 +44,9 @@ def _row(
     else:
         value = min(value, total)
         fill = element("div", class_="abp-fill", style=f"width:{100 * value / max(total, 1):.1f}%")
-    bar = element(
-        "div",
-        fill,
-        class_="abp-rail",
-        role="progressbar",
-        aria_label=what,
-        aria_valuemin=None if total is None else 0,
-        aria_valuemax=total,
-        aria_valuenow=None if total is None else value,
-        aria_valuetext=text,
-    )
+    values = {} if total is None else {"aria_valuemin": 0, "aria_valuemax": total, "aria_valuenow": value}
+    names = {"role": "progressbar", "aria_label": what, "aria_valuetext": text}
+    bar = element("div", fill, class_="abp-rail", **names, **values)
     words = element("div", element("b", text), element("span", f" · {more}") if more else None, class_="abp-text")
     return [element("div", label, class_="abp-label"), bar, words]
 

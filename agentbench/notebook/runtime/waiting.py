@@ -1,6 +1,5 @@
 """Waiting in a notebook: engine work awaited from a cell, and nested event loops.
 
-`wait` keeps the kernel's loop turning while a cell awaits, because an idle loop does not notice the stop button.
 `run_sync` is the bridge's own, plus `nested=True`, the only way in this project by which a nest package is loaded.
 """
 
@@ -63,7 +62,7 @@ async def wait(future: Future[T]) -> T:
 
 
 async def _beat() -> None:
-    while True:  # noqa: ASYNC110 - nothing is waited for: the tick itself is the purpose
+    while True:  # noqa: ASYNC110 - an idle loop does not notice the stop button: the tick itself is the purpose
         await asyncio.sleep(_HEARTBEAT_S)
 
 
@@ -86,11 +85,8 @@ def nest_state() -> NestState:
     Example:
         assert nest_state().applied is None
     """
-    return NestState(
-        loaded=tuple(name for name in _PACKAGES if name in sys.modules),
-        applied=_applied,
-        task_is_c=asyncio.Task.__module__ == "_asyncio",
-    )
+    loaded = tuple(name for name in _PACKAGES if name in sys.modules)
+    return NestState(loaded, applied=_applied, task_is_c=asyncio.Task.__module__ == "_asyncio")
 
 
 def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool = False) -> T:

@@ -110,7 +110,7 @@ def _page(course: Course) -> str:
     name = esc(course.name, limit=80)
     at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
     when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
-    parts = (("stepper", SCRIPT), ("graph", read_script("graph_panel.js")))
+    parts = (("stepper", SCRIPT), ("graph", read_script("svg.js", "graph_panel.js")))
     modules = [f"const {each} = (() => {{\n{text}\n}})();" for each, text in parts]
     script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -194,11 +194,10 @@ class _Previewer(reprlib.Repr):
     def repr_dict(self, x: Mapping[object, object], level: int) -> str:
         if level <= 0 and x:
             return "{…}"
-        items = [
-            f"{self.repr1(key, level - 1)}: "
-            + (MASK if value is not None and is_secret_name(key) else self.repr1(value, level - 1))
-            for key, value in islice(x.items(), self.maxdict)
-        ]
+        items = []
+        for key, value in islice(x.items(), self.maxdict):
+            text = MASK if value is not None and is_secret_name(key) else self.repr1(value, level - 1)
+            items.append(f"{self.repr1(key, level - 1)}: {text}")
         if len(x) > self.maxdict:
             items.append(f"… {len(x) - self.maxdict:,} more")
         return "{" + ", ".join(items) + "}"

@@ -13,23 +13,6 @@ button:focus-visible,[data-item]:focus-visible{outline:2px solid var(--jp-brand-
 svg{max-width:100%;height:auto}`;
 const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
-// Parses SVG as XML and drops whatever could act, whoever made it.
-function checked(text) {
-  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (root.localName !== "svg" || root.querySelector("parsererror")) return null;
-  for (const node of [root, ...root.querySelectorAll("*")]) {
-    const acts = /^(script|foreignobject|iframe|object|embed|image|use|a|animate.*|set)$/i.test(node.localName);
-    if (acts || (node.localName === "style" && /@import|url\s*\(|expression/i.test(node.textContent))) {
-      node.remove();
-      continue;
-    }
-    for (const { name, value } of [...node.attributes]) {
-      if (/^on|(^|:)href$/i.test(name) || name === "style" || /url\s*\(\s*[^#\s]/i.test(value)) node.removeAttribute(name);
-    }
-  }
-  return document.importNode(root, true);
-}
-
 // A picture follows the browser's preference; in a page that says its theme, it follows that.
 function themed(svg) {
   const light = document.body.dataset.jpThemeLight;
