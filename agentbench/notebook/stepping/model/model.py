@@ -16,6 +16,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.activity import Activity, ElementStates, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
+from agentbench.notebook.history.run_record import RunRecord
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
@@ -66,6 +67,7 @@ class StepperModel:
         self.status = _S.READY
         self.facts = RunFacts(run_id="")
         self.reports: list[StepReport] = []
+        self.record = RunRecord()
         self.tokens = 0
         self.elapsed_s = 0.0
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
@@ -340,6 +342,7 @@ class StepperModel:
     def end_step(self, outcome: StepEnded) -> Instruction | None:
         """A superstep is over."""
         self.reports.append(outcome.report)
+        self.record.add(outcome.report)
         self.elapsed_s += outcome.report.duration_s or 0.0
         self._learn(outcome.facts)
         self.note_down(lines_of_report(outcome.report))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agentbench.notebook.history.log import deliveries_text, failures_of, outputs_of
+from agentbench.notebook.history.log import deliveries_text, failures_of
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
@@ -129,10 +129,10 @@ def _failure(model: StepperModel) -> Banner:
 
 
 def _result(model: StepperModel) -> Banner:
-    outputs = [event for report in model.reports for event in outputs_of(report)]
+    outputs = model.record.outputs
     if not outputs:
         return Banner("done", "Finished, without an output.")
-    last = outputs[-1].data
+    last = outputs[-1][1].data
     has_display = hasattr(type(last), "_repr_html_")  # a table, say: its text in one line tells nothing
     text = type(last).__name__ if has_display else line_preview(last, 200)
     more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agentbench.notebook.history.log import number_of, outputs_of
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
@@ -19,10 +18,10 @@ _MOST_OUTPUTS = 20
 
 def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
     """Return a title, the outputs that have a display of their own, and the others as values; the newest first."""
-    found = [(number_of(event, report), event) for report in model.reports for event in outputs_of(report)][::-1]
+    found = model.record.outputs
     displays: list[Display] = []
     entries: list[Entry] = []
-    for superstep, event in found[:_MOST_OUTPUTS]:
+    for superstep, event in found[: -_MOST_OUTPUTS - 1 : -1]:
         name = f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}"
         display = display_of(event.data)
         if display is None:
