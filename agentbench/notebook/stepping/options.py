@@ -1,16 +1,16 @@
-"""The arguments of a stepper and of its calls, checked once."""
+"""The options of a stepper, checked once."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from agentbench import _bridge
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.stepping.model.messages import check_count
 
-__all__ = ["Layout", "Loop", "Options", "check_count", "check_speed", "check_until", "kernel_loop"]
+__all__ = ["Layout", "Loop", "Options", "kernel_loop"]
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Loop = Literal["engine", "kernel"]
@@ -34,34 +34,6 @@ class Options:
         if self.layout not in get_args(Layout):
             msg = f"layout={self.layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
             raise ValueError(msg)
-
-
-def check_count(count: Any, name: str, expected: str) -> int:
-    """Return the count `name` as an `int`; `ValueError` if it is no whole number above 0."""
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        msg = f"{name}={count!r} is not possible. Expected {expected}."
-        raise ValueError(msg)
-    return int(count)
-
-
-def check_speed(speed: float, what: str) -> float:
-    """Return a speed; `ValueError` if it is not above 0."""
-    if not speed > 0:
-        msg = f"speed={speed!r} is not possible. Expected {what} a second, above 0."
-        raise ValueError(msg)
-    return speed
-
-
-def check_until(until: Any) -> Any:
-    """Return the `Until` of a run; `ValueError` if `Stepper.run` does not take it."""
-    is_number = type(until) is int and until >= 0
-    if until is None or is_number or until in ("request", "breakpoint") or callable(until):
-        return until
-    msg = (
-        f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
-        "function of a report, or None."
-    )
-    raise ValueError(msg)
 
 
 def kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:

@@ -364,7 +364,7 @@ class StepperPage:
     def _break_node(self, message: Message) -> None:
         breaks = self._tabs.content_at(message["stamp"]).breaks
         if message["when"] in ("before", "after") and breaks is not None:
-            self._break_at(breaks.executor, message["when"], on=message["on"])
+            self._break_at(breaks["executor"], message["when"], on=message["on"])
 
     def _unbreak(self, message: Message) -> None:
         if any(each.id == message["id"] for each in self._session.model.board.all):

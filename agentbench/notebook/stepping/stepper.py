@@ -24,7 +24,7 @@ from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.open_steppers import close_older, register
-from agentbench.notebook.stepping.options import Options, check_count, check_speed, check_until
+from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.notebook.text.escape import esc
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["Stepper"]
 
 T = TypeVar("T")
-
-_N_STEPS = ("n", "1 or more supersteps; back() shows earlier ones")
-_N_CHECKPOINTS = ("n", "1 or more checkpoints")
 
 
 class Stepper:
@@ -216,14 +213,14 @@ class Stepper:
         Returns:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
         """
-        count, taken = check_count(n, *_N_STEPS), len(self._session.model.reports)
-        self._wait("step", lambda: self._begin_steps(count), twin="stepper.astep")
+        taken = len(self._session.model.reports)
+        self._wait("step", lambda: self._begin_steps(n), twin="stepper.astep")
         return self._last_report(taken)
 
     async def astep(self, n: int = 1) -> StepReport:
         """As `step`, for cells that await."""
-        count, taken = check_count(n, *_N_STEPS), len(self._session.model.reports)
-        await wait(self._begin_steps(count))
+        taken = len(self._session.model.reports)
+        await wait(self._begin_steps(n))
         return self._last_report(taken)
 
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
@@ -281,13 +278,11 @@ class Stepper:
         Raises:
             ValueError: `n` is no whole number above 0.
         """
-        count = check_count(n, *_N_CHECKPOINTS)
-        self._session.dispatch(lambda model: model.go_back(count))
+        self._session.dispatch(lambda model: model.go_back(n))
 
     def forward(self, n: int = 1) -> None:
         """Show the checkpoint `n` after the displayed one; the last one is the present. Raises what `back` raises."""
-        count = check_count(n, *_N_CHECKPOINTS)
-        self._session.dispatch(lambda model: model.go_forward(count))
+        self._session.dispatch(lambda model: model.go_forward(n))
 
     def goto(self, checkpoint: CheckpointInfo | str) -> None:
         """Show this checkpoint, named by its info or its id. Nothing is executed or deleted.
@@ -306,7 +301,6 @@ class Stepper:
         Args:
             speed: Checkpoints a second.
         """
-        speed = check_speed(speed, "checkpoints")
         self._wait("show_again", lambda: self._session.begin(lambda model: model.show_again(speed)))
 
     # ---- sideways ----------------------------------------------------------------------------------------------------
@@ -491,9 +485,8 @@ class Stepper:
         return self._session.begin(lambda model: model.step(count, confirmed=True))
 
     def _begin_run(self, until: Until | None, speed: float | None, *, through: bool = False) -> EngineFuture[None]:
-        speed = speed if speed is None else check_speed(speed, "supersteps")
         return self._session.begin(
-            lambda model: model.run(check_until(until), speed=speed, through=through, confirmed=True), through=through
+            lambda model: model.run(until, speed=speed, through=through, confirmed=True), through=through
         )
 
     def _last_report(self, taken: int) -> StepReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from numbers import Integral
 from typing import Any, Literal
 
 from agentbench.checkpoints.editing import Edit
@@ -28,6 +29,9 @@ __all__ = [
     "TakeStep",
     "Until",
     "Wait",
+    "check_count",
+    "check_speed",
+    "check_until",
 ]
 
 #: When a run ends early: number of the superstep after which, `request` (a person has to answer), `breakpoint`, or a
@@ -61,6 +65,34 @@ class StepperStatus(str, Enum):
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
+
+
+def check_count(count: Any, name: str, expected: str) -> int:
+    """Return the count `name` as an `int`; `ValueError` if it is no whole number above 0."""
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        msg = f"{name}={count!r} is not possible. Expected {expected}."
+        raise ValueError(msg)
+    return int(count)
+
+
+def check_speed(speed: float, what: str) -> float:
+    """Return a speed; `ValueError` if it is not above 0."""
+    if not speed > 0:
+        msg = f"speed={speed!r} is not possible. Expected {what} a second, above 0."
+        raise ValueError(msg)
+    return speed
+
+
+def check_until(until: Any) -> Any:
+    """Return the `Until` of a run; `ValueError` if `Stepper.run` does not take it."""
+    is_number = type(until) is int and until >= 0
+    if until is None or is_number or until in ("request", "breakpoint") or callable(until):
+        return until
+    msg = (
+        f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
+        "function of a report, or None."
+    )
+    raise ValueError(msg)
 
 
 IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})

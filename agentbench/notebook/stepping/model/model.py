@@ -34,6 +34,9 @@ from agentbench.notebook.stepping.model.messages import (
     TakeStep,
     Until,
     Wait,
+    check_count,
+    check_speed,
+    check_until,
 )
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import (
@@ -154,8 +157,9 @@ class StepperModel:
 
     def step(self, count: int = 1, *, confirmed: bool = False) -> Instruction | None:
         """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
+        goal = Goal(check_count(count, "n", "1 or more supersteps; back() shows earlier ones"))
         self.require("step")
-        return self._set_out(Goal(count), confirmed=confirmed)
+        return self._set_out(goal, confirmed=confirmed)
 
     def run(
         self,
@@ -166,7 +170,8 @@ class StepperModel:
         confirmed: bool = False,
     ) -> Instruction | None:
         """Take supersteps until the end; `Goal` explains the arguments."""
-        goal = Goal(self.limit, runs=True, until=until, speed=speed, through=through)
+        speed = None if speed is None else check_speed(speed, "supersteps")
+        goal = Goal(self.limit, runs=True, until=check_until(until), speed=speed, through=through)
         if through and self.status is _S.WAITING and self.line.viewing is None and not self.facts.planned:
             self._goal = goal
             return None
@@ -250,11 +255,13 @@ class StepperModel:
 
     def go_back(self, count: int = 1) -> None:
         """Show an earlier checkpoint."""
+        count = check_count(count, "n", "1 or more checkpoints")
         self.require("back")
         self._look_at(max(0, (self.line.displayed or 0) - count))
 
     def go_forward(self, count: int = 1) -> None:
         """Show a later checkpoint."""
+        count = check_count(count, "n", "1 or more checkpoints")
         self.require("forward")
         self._look_at((self.line.displayed or 0) + count)
 
@@ -276,6 +283,7 @@ class StepperModel:
 
     def show_again(self, speed: float) -> Instruction:
         """Show the stored checkpoints one after the other up to the present, so many a second."""
+        speed = check_speed(speed, "checkpoints")
         self.require("show_again")
         self._look_at(self.line.viewing or 0)
         self.playing = speed

@@ -67,7 +67,7 @@ def side_message(screen: ScreenState) -> Message:
         "tab": screen.tab,
         "title": content.title,
         "facts": content.facts,
-        "breaks": None if content.breaks is None else asdict(content.breaks),
+        "breaks": content.breaks,
         "changes": [
             (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows]) for title, rows in content.changes
         ],

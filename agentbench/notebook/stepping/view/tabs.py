@@ -20,7 +20,7 @@ from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 
-__all__ = ["NO_CONTENT", "TABS", "Breaks", "Content", "Sources", "content_of"]
+__all__ = ["NO_CONTENT", "TABS", "Content", "Sources", "content_of"]
 
 #: Name and label of each tab.
 TABS = (
@@ -40,23 +40,13 @@ _EXECUTOR_STATE = "_executor_state"
 
 
 @dataclass(frozen=True, slots=True)
-class Breaks:
-    """Whether a run pauses at a node. `enabled`: whether that can be changed now."""
-
-    executor: str
-    before: bool
-    after: bool
-    enabled: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Content:
     """What one tab holds, under a title."""
 
     title: str
     tree: ValueTree = field(default_factory=ValueTree)
     facts: tuple[Fact, ...] = ()
-    breaks: Breaks | None = None  # the breakpoints of the displayed node
+    breaks: Mapping[str, Any] | None = None  # whether a run pauses before and after the node, as the page reads it
     changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()  # in groups, each with a title
     displays: tuple[Display, ...] = ()  # objects as they display themselves
     checkpoint_id: str | None = None  # the displayed checkpoint, to which edits apply
@@ -116,11 +106,7 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
         entries.append(Entry("state of executors", own))
     where = _where(model)
     title = f"Shared state {where}" if entries else f"No shared state {where}"
-    return Content(title, ValueTree(entries, staged=_staged_values(model)))
-
-
-def _staged_values(model: StepperModel) -> dict[str, Any]:
-    return {edit.path: edit.after for edit in model.edits}
+    return Content(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
@@ -151,7 +137,8 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
     else:
         entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
     waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No messages"
-    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=_staged_values(model)))
+    staged = {edit.path: edit.after for edit in model.edits}
+    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -189,12 +176,12 @@ def _node(model: StepperModel, sources: Sources) -> Content:
         return Content("Select a node of the graph to see it here")
     facts = node_facts(model, sources.shape, executor, times=sources.times)
     points = [each for each in model.board.all if each.where == executor]
-    breaks = Breaks(
-        executor,
-        before=any(each.kind == "before" for each in points),
-        after=any(each.kind == "after" for each in points),
-        enabled=model.status is not StepperStatus.CLOSED and executor in model.activity.nodes,
-    )
+    breaks = {
+        "executor": executor,
+        "before": any(each.kind == "before" for each in points),
+        "after": any(each.kind == "after" for each in points),
+        "enabled": model.status is not StepperStatus.CLOSED and executor in model.activity.nodes,
+    }
     title = esc(executor, into="line", limit=_NAME_LIMIT)
     displays = tuple(node_displays(model, executor))
     return Content(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
