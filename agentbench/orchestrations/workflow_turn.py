@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from agentbench._clock import runtime_defaults
@@ -22,6 +23,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_node import request_id_of
 from agentbench.orchestrations.workflow_events import (
     RequestInfoFunctionArgs,
     merge_updates,
@@ -185,20 +187,14 @@ def _responses(requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Me
 
 
 def _response(content: Content, requests: Mapping[str, WorkflowEvent[Any]]) -> tuple[str, Any]:
+    # Requests of agents inside are contents with ids of their own, by which they may be answered, too.
+    agents = {request_id_of(each.data): each.request_id for each in requests.values() if isinstance(each.data, Content)}
+    if request_id_of(content) in agents:
+        return agents[request_id_of(content)], content
     if content.type == "function_result":
-        request_id = str(content.call_id)
-        request = requests.get(request_id)
-        if request is None or is_instance_of(content.result, request.response_type):
-            return request_id, content.result
-        try:
-            return request_id, json.loads(content.result)  # results are texts; others are written as JSON
-        except (TypeError, ValueError):
-            return request_id, content.result
+        return _result(content, requests.get(str(content.call_id)))
     if content.type != "function_approval_response" or content.function_call is None:
         msg = f"A content is of type {content.type!r}. {_expected(requests)}"
-        raise AgentInvalidResponseException(msg)
-    if not content.approved:
-        msg = f"Request {content.id!r} was rejected, but it needs a response: approve it, with the response as data."
         raise AgentInvalidResponseException(msg)
     arguments: Any = content.function_call.arguments
     try:
@@ -206,11 +202,29 @@ def _response(content: Content, requests: Mapping[str, WorkflowEvent[Any]]) -> t
         given = read(arguments)
     except ValueError as error:
         raise AgentInvalidResponseException(str(error), error) from error
+    asked = requests[given.request_id].data if given.request_id in agents.values() else None
+    is_response = isinstance(given.data, Content) and given.data.type == "function_approval_response"
+    if asked is not None and asked.type == "function_approval_request" and not is_response:
+        return given.request_id, asked.to_function_approval_response(bool(content.approved))
+    if not content.approved:
+        msg = f"Request {content.id!r} was rejected, but it needs a response: approve it, with the response as data."
+        raise AgentInvalidResponseException(msg)
     return given.request_id, given.data
+
+
+def _result(content: Content, request: WorkflowEvent[Any] | None) -> tuple[str, Any]:
+    result: Any = content.result
+    if request is not None and isinstance(request.data, Content) and request.data.type == "function_call":
+        result = Content.from_function_result(request_id_of(request.data), result=result)
+    elif request is not None and not is_instance_of(result, request.response_type):
+        with suppress(TypeError, ValueError):  # results are texts; others are written as JSON
+            result = json.loads(result)
+    return str(content.call_id), result
 
 
 def _expected(requests: Mapping[str, object]) -> str:
     return (
-        f"Requests of the workflow are pending ({', '.join(requests)}). Respond with function results whose call_id is "
-        "the id of the request, or with approvals whose argument data is the response."
+        f"Requests of the workflow are pending: {', '.join(requests)}. Respond to one with Message('tool', "
+        f"[Content.from_function_result({next(iter(requests))!r}, result=...)]), or with an approval whose argument "
+        "data is the response."
     )

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from agentbench import (
+    Agent,
     AgentInvalidRequestException,
     AgentInvalidResponseException,
     AgentResponse,
     AgentResponseUpdate,
     Content,
     Executor,
+    FunctionTool,
     InMemoryCheckpointStorage,
     InMemoryHistoryProvider,
     Message,
@@ -23,7 +25,9 @@ from agentbench import (
     executor,
     handler,
     response_handler,
+    tool,
 )
+from tests.agents.fake_clients import Model, call
 from tests.orchestrations.nodes import agent, asked
 
 
@@ -228,3 +232,45 @@ async def test_agents_inside_a_sub_workflow_stream_out_of_all_levels():
     pieces = [e.data.text async for e in outer.run("go", stream=True) if e.type == "output"]
     assert (len(pieces) > 1, "".join(pieces)) == (True, "first one")
     assert pairs((await outer.as_agent().run("go")).messages)[0][0] == "A"
+
+
+# ---- requests of agents inside ---------------------------------------------------------------------
+
+
+def paying(paid: list[int]) -> Any:
+    @tool(approval_mode="always_require")
+    def pay(amount: int) -> str:
+        paid.append(amount)
+        return "paid"
+
+    calls = [call("pay", "c1", amount=3), call("pay", "c2", amount=4)]
+    return WorkflowBuilder(Agent(Model(calls, "done"), name="payer", tools=[pay])).build().as_agent("team")
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("names", [{"pay"}, {"request_info"}, {"pay", "request_info"}])
+async def test_what_an_agent_inside_asks_is_approved_or_rejected_by_either_of_its_requests(names, approved):
+    paid: list[int] = []
+    team = paying(paid)
+    requests = (await team.run("go")).user_input_requests
+    answers = [one.to_function_approval_response(approved) for one in requests if one.function_call.name in names]
+    assert (await team.run(Message("user", answers))).text == "done"
+    assert paid == ([3, 4] if approved else [])
+
+
+async def test_a_team_that_asks_is_a_node_of_another_workflow():
+    paid: list[int] = []
+    workflow = WorkflowBuilder(paying(paid)).build()
+    requests = (await workflow.run("go")).get_request_info_events()
+    answers = {one: one.data.to_function_approval_response(True) for one in requests}
+    assert (await workflow.run(responses=answers)).get_outputs()[0].text == "done"
+    assert paid == [3, 4]
+
+
+async def test_a_call_that_a_person_carries_out_inside_takes_the_result_of_the_request():
+    ask = FunctionTool(name="ask", description="Asks a person.", parameters={"type": "object", "properties": {}})
+    team = WorkflowBuilder(Agent(Model(call("ask", "c1"), "thanks"), name="clerk", tools=[ask])).build().as_agent()
+    await team.run("go")
+    (request_id,) = team.pending_requests
+    result = Content.from_function_result(request_id, result="42")
+    assert (await team.run(Message("tool", [result]))).text == "thanks"

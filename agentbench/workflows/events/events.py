@@ -117,7 +117,7 @@ class WorkflowErrorDetails:
 
     error_type: str
     message: str
-    traceback: str | None = None
+    traceback: str | None = field(default=None, repr=False)
     executor_id: str | None = None
     extra: dict[str, Any] | None = None
 

@@ -43,7 +43,7 @@ _DEFAULT_OPTIONS = RunOptions()
 class RunArguments(TypedDict, total=False):
     """Keyword arguments of `Workflow.run()`; see there."""
 
-    responses: Mapping[str, Any] | None
+    responses: Mapping[Any, Any] | None
     checkpoint_id: CheckpointInfo | str | None
     checkpoint_storage: CheckpointStorage | CheckpointManager | None
     include_status_events: bool

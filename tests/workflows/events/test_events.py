@@ -162,6 +162,9 @@ def test_details_describe_an_exception_with_its_traceback():
     assert details.traceback is not None
     assert details.traceback.startswith("Traceback (most recent call last):")
     assert "raise error" in details.traceback
+    assert (
+        repr(details) == "WorkflowErrorDetails(error_type='KeyError', message=\"'k'\", executor_id='a', extra={'n': 1})"
+    )
 
 
 def test_details_are_made_although_text_or_traceback_cannot_be_formatted(monkeypatch):
