@@ -8,6 +8,7 @@ import itertools
 from html.parser import HTMLParser
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
 from agentbench import Call, ScriptedChatClient, tool
@@ -150,6 +151,17 @@ def test_every_kind_of_content_shows_something() -> None:
         "shell(['ls'])",
         'search(q="gull")',
     ]
+
+
+async def test_a_table_that_a_tool_returns_is_a_table() -> None:
+    @tool
+    def rain() -> pd.DataFrame:
+        return pd.DataFrame({"day": ["monday", "tuesday"], "mm": [3, 54]})
+
+    agent = ScriptedChatClient([Call("rain", {}), "Done."]).as_agent(name="station", tools=[rain])
+    shown = transcript(await agent.run("How much rain?"))
+    assert shown.text.splitlines()[0] == "station  rain() → 2 rows, 2 columns: day, mm"
+    assert "<pre>  day      mm\n  monday   3\n  tuesday  54</pre>" in shown.html
 
 
 def test_secrets_among_arguments_and_results_are_masked() -> None:

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal
 
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+from agentbench.notebook.look.html import Table
+from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 
 __all__ = ["Part", "Turn", "pending_requests", "turns_of"]
@@ -129,9 +131,29 @@ def _call(call: Content, result: Content | None) -> Part:
         error = ""
     reason = ": ".join(filter(None, (str(result.additional_properties.get(_EXCEPTION_TYPE) or ""), error)))
     text = " ".join(filter(None, (text, reason)))
-    folded = (*arguments, ("error" if failed else "result", text[:_DETAIL_LIMIT])) if text else arguments
-    outcome = line_preview(text, _OUTCOME_LIMIT) or "(empty)"
+    rows = _table_rows(text)
+    shape = (
+        f"{count_text(len(rows) - 1, 'row')}, {count_text(len(rows[0]), 'column')}: {', '.join(rows[0])}"
+        if rows
+        else ""
+    )
+    detail = "\n".join(Table("", (), rows).lines()[1:]) if rows else text
+    folded = (*arguments, ("error" if failed else "result", detail[:_DETAIL_LIMIT])) if text else arguments
+    outcome = line_preview(shape or text, _OUTCOME_LIMIT) or "(empty)"
     return Part("call", signature, "✗" if failed else "→", outcome, folded, failed)
+
+
+def _table_rows(text: str) -> list[tuple[str, ...]]:
+    """Return head and rows of a DataFrame, which a model reads as JSON by columns; nothing for other results."""
+    try:
+        data: Any = json.loads(text) if text.startswith('{"') else None
+    except (ValueError, RecursionError):
+        return []
+    columns = list(data.values()) if isinstance(data, dict) else []
+    places = [str(place) for place in range(len(columns[0]))] if columns and isinstance(columns[0], dict) else []
+    if not places or any(not isinstance(column, dict) or list(column) != places for column in columns):
+        return []
+    return [tuple(data), *zip(*(map(str, column.values()) for column in columns), strict=True)]
 
 
 def _signature(call: Content) -> tuple[str, tuple[tuple[str, str], ...]]:
