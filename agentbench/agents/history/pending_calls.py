@@ -304,8 +304,12 @@ class PendingCalls:
                 behind[call.at].append(call)
                 if call.stored_at is not None:
                     stored[call.stored_at].append(call)
+        touched = repeated.keys() | behind.keys() | stored.keys() | self._contents.keys()
         for at in range(first, last):
             message = self._messages[at]
+            if at not in touched:
+                yield message, [], [message], []
+                continue
             own = self._results(repeated.get(at, ()))
             if own and not has_service:
                 own.insert(0, Message("assistant", [call.content for call in repeated[at]]))
