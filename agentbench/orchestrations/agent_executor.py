@@ -195,33 +195,33 @@ class AgentExecutor(AgentNode):
         """Take the answer to a request of the agent; after the last one the agent goes on."""
         answers = self._add_answer(request, answer)
         if answers is not None:
-            await self._take_turn([answers], ctx, before=self._full_conversation)
+            await self._take_turn([answers], ctx, is_answer=True)
 
     # ---- one turn --------------------------------------------------------------------------------
 
-    async def _take_turn(
-        self, messages: list[Message], ctx: AgentNodeContext, before: list[Message] | None = None
-    ) -> None:
-        """Run the agent and send its answer on, or raise its requests; `before`: what led to requests now answered."""
+    async def _take_turn(self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False) -> None:
+        """Run the agent and send its answer on, or raise its requests; messages that wait do so until after answers."""
         stream = ctx.is_streaming()
         reply = await self._call_agent(messages, ctx, partial(self._yield_output, ctx=ctx) if stream else None)
         if not stream and not reply.was_raised:
             await self._yield_output(reply.response, ctx)
-        later: list[Message] = []
-        if before is not None:
-            self._pending, self._answers = {}, []
-            later = [one for one in self._cache if one not in before]  # they came while requests were open
-        inputs = resolved_inputs([*(before or ()), *messages], reply.response)
+        # While requests are open, the agent's session has what led to them, and the next node lacks it.
+        before = self._full_conversation if self._pending else ()
+        if is_answer:
+            self._pending = {}
+        else:
+            self._cache = []
+        inputs = resolved_inputs([*before, *messages], reply.response)
         self._full_conversation = [*inputs, *reply.response.messages]
         if not reply.requests:
             await self._pass_on(reply.response, ctx)
-            self._cache = later
             return
-        self._cache = [*messages, *later]
-        for request_id, request in reply.requests.items():
-            if request_id not in self._pending:
-                self._pending[request_id] = request
-                await ctx.request_info(request, Content)
+        if not self._pending:
+            self._answers = []
+        raised = {key: request for key, request in reply.requests.items() if key not in self._pending}
+        self._pending = {**self._pending, **raised}
+        for request in raised.values():
+            await ctx.request_info(request, Content)
 
     def _take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
         """Return what the agent gets: the messages behind those that wait."""

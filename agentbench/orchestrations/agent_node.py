@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("agentbench")
 
-#: What answers a request of the agent, by its type.
-_ANSWER_TYPES = {"function_approval_request": "function_approval_response", "function_call": "function_result"}
-
 OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
 
 
@@ -91,6 +88,7 @@ class AgentNode(Executor):
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
         self._cache: list[Message] = []
         self._pending: dict[str, Content] = {}
+        #: Those to other requests of the same turn, as long as some are pending.
         self._answers: list[Content] = []
 
     # ---- calls and requests ----------------------------------------------------------------------
@@ -139,17 +137,21 @@ class AgentNode(Executor):
     def _add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the answer to a request; return the message of all answers, once this is the last one."""
         request_id = request_id_of(request)
-        expected = _ANSWER_TYPES.get(request.type, answer.type)
-        if (answer.type, request_id_of(answer)) != (expected, request_id):
+        if not request.is_answered_by(answer):
             msg = f"{answer!r} does not answer request {request_id!r} of {self.id!r}. {request.answer_hint}"
             raise ValueError(msg)
         pending = {key: request for key, request in self._pending.items() if key != request_id}
-        answers = [*self._answers, answer]
+        answers = [*(one for one in self._answers if request_id_of(one) != request_id), answer]
         if pending:
             self._pending, self._answers = pending, answers
             return None
         # Stored until the agent has taken them: if it fails, the requests are open again.
         return Message("tool" if all(one.type == "function_result" for one in answers) else "user", answers)
+
+    def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
+        """Wait for the answers to the requests that are open; answers to others stay."""
+        self._pending = _by_id([event.data for event in open_requests.values() if isinstance(event.data, Content)])
+        self._answers = [answer for answer in self._answers if request_id_of(answer) not in self._pending]
 
     # ---- one node, several runs ------------------------------------------------------------------
 
@@ -185,7 +187,7 @@ class AgentNode(Executor):
                 "state": isolate_or_same(session.state),
             },
             "pending_agent_requests": {**self._pending},
-            "pending_responses_to_agent": [*self._answers],
+            "pending_responses_to_agent": [*self._answers] if self._pending else [],
         }
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:

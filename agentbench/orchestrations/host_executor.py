@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -109,7 +110,7 @@ class AgentHostExecutor(AgentNode):
     def reset(self) -> None:
         """Drop the messages that wait for the turn, and a turn that waits for answers; the session stays."""
         super().reset()
-        # While requests are open: the token that waits, and what is to be sent in front of it.
+        #: While requests are pending: the token that waits, and what is to be sent in front of it.
         self._token: TurnToken | None = None
         self._outgoing: list[Message] = []
 
@@ -131,7 +132,7 @@ class AgentHostExecutor(AgentNode):
         flat = [one for item in items for one in (item if isinstance(item, list) else (item,))]
         tokens = [one for one in flat if isinstance(one, TurnToken)]
         messages = [*self._cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
-        if tokens and self._token is None:
+        if tokens and not self._pending:
             await self._run_turn(tokens[0], messages, ctx)
         else:
             self._cache = messages
@@ -139,7 +140,7 @@ class AgentHostExecutor(AgentNode):
     @handler
     async def take_turn(self, token: TurnToken, ctx: HostContext) -> None:
         """Let the agent answer what was gathered; a turn that waits for answers takes in what came meanwhile."""
-        if self._token is None:
+        if not self._pending:
             await self._run_turn(token, [*self._cache], ctx)
 
     @handler
@@ -172,13 +173,12 @@ class AgentHostExecutor(AgentNode):
         reply = await self._call_agent(inputs, ctx, ctx.yield_output if emits else None)
         if options.emit_agent_response_events and not reply.was_raised:
             await ctx.yield_output(reply.response)
-        answers = messages[:1] if self._token is not None else []
+        answers, before = (messages[:1], self._outgoing) if self._pending else ([], [])
         forwarded = messages if options.forward_incoming_messages else answers
-        outgoing = [*resolved_inputs([*self._outgoing, *forwarded], reply.response), *self._signed(reply.response)]
-        self.reset()
-        self._pending = _open_requests(reply)
+        outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._signed(reply.response)]
+        self._cache, self._pending = [], _open_requests(reply)
         if self._pending:
-            self._token, self._outgoing = token, outgoing
+            self._token, self._outgoing, self._answers = token, outgoing, []
             for request in self._pending.values():
                 await self._raise_request(request, ctx)
             return
@@ -187,11 +187,20 @@ class AgentHostExecutor(AgentNode):
         await ctx.send_message(TurnToken(token.emit_events))
 
     async def _raise_request(self, request: Content, ctx: HostContext) -> None:
-        options, is_call = self.options, request.type == "function_call"
-        if options.intercept_unterminated_function_calls if is_call else options.intercept_user_input_requests:
+        if self._is_intercepted(request):
             await ctx.send_message(request)
         else:
             await ctx.request_info(request, Content)
+
+    def _is_intercepted(self, request: Content) -> bool:
+        options, is_call = self.options, request.type == "function_call"
+        return options.intercept_unterminated_function_calls if is_call else options.intercept_user_input_requests
+
+    def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
+        """Wait for the answers to the requests that are open, and to those that were sent on as messages."""
+        intercepted = {key: request for key, request in self._pending.items() if self._is_intercepted(request)}
+        super().on_rolled_back(open_requests)
+        self._pending = {**self._pending, **intercepted}
 
     def _signed(self, response: AgentResponse) -> list[Message]:
         """Return the messages of the agent, with an author where they have none, so that they are known again."""
@@ -204,7 +213,7 @@ class AgentHostExecutor(AgentNode):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the session, the messages that wait, the open requests, and the turn that waits for their answers."""
-        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._token is not None else {}
+        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._pending else {}
         return {**await super().on_checkpoint_save(), **turn}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed
@@ -98,10 +98,18 @@ def _approval_request(call: Content) -> Content:
 
 
 async def run_batch(
-    calls: Sequence[ToolCall], toolbox: Toolbox, calling: Calling, *, room: int | None = None
+    calls: Sequence[ToolCall],
+    toolbox: Toolbox,
+    calling: Calling,
+    *,
+    room: int | None = None,
+    note: Callable[[ToolCall, Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls."""
-    running = [_run(call, toolbox, calling) for call in calls[:room]]
+    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls.
+
+    `note` is called with each outcome at once: when others fail or are cancelled, it has been made all the same.
+    """
+    running = [_run(call, toolbox, calling, note) for call in calls[:room]]
     if len(running) == 1:
         outcomes = [await running[0]]
     else:
@@ -119,14 +127,19 @@ async def run_batch(
     return outcomes
 
 
-async def _run(call: ToolCall, toolbox: Toolbox, calling: Calling) -> Outcome:
+async def _run(
+    call: ToolCall, toolbox: Toolbox, calling: Calling, note: Callable[[ToolCall, Outcome], None] | None
+) -> Outcome:
     content, name = call.content, call.content.name or ""
     if name in toolbox.taken_away:
         return calling.refused(content, toolbox.taken_away[name])
     if name not in toolbox.tools:
         text = f'Error: Requested function "{content.name}" not found.'
         return calling.failure(content, text, _unknown_tool(content), known=False)
-    return await calling.run(toolbox.tools[name], call)
+    outcome = await calling.run(toolbox.tools[name], call)
+    if note is not None:
+        note(call, outcome)
+    return outcome
 
 
 def _unknown_tool(call: Content) -> KeyError:

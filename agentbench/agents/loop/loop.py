@@ -154,13 +154,15 @@ class ToolLoop:
                 edited = approval.additional_properties[EDITED_ARGUMENTS]
                 content = Content.from_function_call(content.call_id or "", content.name or "", arguments=edited)
             calls.append(ToolCall(content, approval, inner, answers))
-        outcomes = await self._run(calls) if calls else []
+        approved = {id(call): one.content for call, one in zip(calls, pending.approved, strict=True)}
+        outcomes = (
+            await self._run(calls, lambda call, one: self._record_result(approved[id(call)], one)) if calls else []
+        )
         self._replace_recorded(pending.has_result_of)
         for call, outcome in zip(pending.approved, outcomes, strict=True):
             call.result = outcome.result
-            if outcome.result is not None:
-                self._record(RecordedCall(call.content, (), outcome.result))
-            elif call.is_repeated:
+            self._record_result(call.content, outcome)
+            if outcome.result is None and call.is_repeated:
                 self._record(RecordedCall(call.content, outcome.requests))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         requests = _requests_of(outcomes)
@@ -226,7 +228,9 @@ class ToolLoop:
         self._limit()
         return additions
 
-    async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
+    async def _run(
+        self, calls: Sequence[ToolCall], note: Callable[[ToolCall, Outcome], None] | None = None
+    ) -> list[Outcome]:
         """Make calls, as many as the limits allow, and count them and their errors."""
         config, room = self._configuration, None
         most = config["max_function_calls"]
@@ -234,7 +238,7 @@ class ToolLoop:
             room = max(most - self._executed, 0)
         if self._calling is None:
             self._calling = Calling(config, self._middleware, self._session, self._arguments)
-        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
+        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room, note=note)
         self._executed += len(calls[:room])
         failing = {outcome.name for outcome in outcomes if outcome.failed}
         if self._errors_of is None:
@@ -293,6 +297,10 @@ class ToolLoop:
         call, requests, result = recorded
         contents = [call, *requests, *([] if result is None else [result])]
         self._replace_recorded(lambda known: is_same_call(known, call), [Message("tool", contents)])
+
+    def _record_result(self, call: Content, outcome: Outcome) -> None:
+        if outcome.result is not None:
+            self._record(RecordedCall(call, (), outcome.result))
 
     def _replace_recorded(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
         state = getattr(self._session, "state", None)

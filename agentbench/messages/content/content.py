@@ -374,6 +374,14 @@ class Content(ContentRecord):
             return f"Answer with Content.from_function_result({self.call_id!r}, result=...)."
         return ""
 
+    def is_answered_by(self, answer: Content) -> bool:
+        """Whether a content is an answer to this request; anything may be one to a content that requests nothing."""
+        kinds = {"function_approval_request": "function_approval_response", "function_call": "function_result"}
+        expected = kinds.get(self.type)
+        return expected is None or (
+            answer.type == expected and (answer.id or answer.call_id) == (self.id or self.call_id)
+        )
+
     def __add__(self, other: object) -> Self:
         """Join with a content that continues this one, as in a stream; a `ContentError` if it does not."""
         if not isinstance(other, Content):

@@ -167,7 +167,15 @@ class SuperstepRunner:
     def _undo(self, superstep: int) -> None:
         if not self.abandoned:
             self.run.run_state.superstep = max(superstep - 1, 0)
-            roll_back(self.run.run_state)
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        run_state = self.run.run_state
+        roll_back(run_state)
+        for executor in {delivery.executor for delivery in self._deliveries}:
+            executor.on_rolled_back(
+                {key: one for key, one in run_state.requests.items() if one.source_executor_id == executor.id}
+            )
 
     # ---- deliveries ------------------------------------------------------------------------------
 
@@ -253,9 +261,9 @@ class SuperstepRunner:
             delivery.abandoned = True
             if delivery.context is not None:
                 delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
-        self._deliveries = ()
         self.drop_plan()
-        roll_back(self.run.run_state)
+        self._roll_back()
+        self._deliveries = ()
 
     # ---- boundary --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from agentbench.workflows.events.events import WorkflowEvent
     from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State
 
@@ -182,6 +183,16 @@ class Executor(JsonForm):
         """Called on every executor of a new run, with all of them by id, when `fresh()` has made them.
 
         Executors that share an object find here the others with which they go on sharing.
+        """
+
+    def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
+        """Called when a superstep in which this executor got messages fails or is broken off.
+
+        What it requested in it, and what it was answered, does not count. Executors that remember their requests note
+        here which of them are open.
+
+        Args:
+            open_requests: The requests of this executor that are open now, by id.
         """
 
     async def on_checkpoint_save(self) -> dict[str, Any]:

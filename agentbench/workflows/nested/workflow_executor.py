@@ -118,6 +118,11 @@ class WorkflowExecutor(Executor):
         self._state = State()
         #: Inner runs with open requests.
         self._waiting: list[_InnerRun] = []
+        #: What runs that were answered in the superstep of this number were before, should that be rolled back.
+        self._before: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
+        self._before_in: int | None = None
+        #: Those of a superstep that was rolled back, until they are put back.
+        self._rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
         self._is_running = False
 
     # ---- what the graph asks -----------------------------------------------------------------------
@@ -147,7 +152,9 @@ class WorkflowExecutor(Executor):
         request = message.original_request_info_event
         if message.type is not MessageType.RESPONSE or request is None:
             return super().can_handle(message)
-        return self.propagate_request and self._find_waiting(request.request_id) is not None
+        known = [inner.run_state.requests for inner in self._waiting]
+        known += [before.requests for before, _ in self._rolled_back.values()]
+        return self.propagate_request and any(request.request_id in requests for requests in known)
 
     def fresh(self) -> WorkflowExecutor:
         """Return the same node without what was run, over a clone of the workflow inside."""
@@ -177,11 +184,13 @@ class WorkflowExecutor(Executor):
         await self._respond(ctx.request_id, response, ctx)
 
     async def _respond(self, request_id: str, response: Any, ctx: Any) -> None:
+        await self._put_back()
         inner = self._find_waiting(request_id)
         if inner is None:
             text = f"The response to request {request_id!r} is ignored: no run inside {self.id!r} waits for it."
             await ctx.add_event(WorkflowEvent.warning(text, self.id))
             return
+        responses = dict(inner.responses)
         inner.responses[request_id] = response
         if inner.responses.keys() < inner.run_state.requests.keys():
             return
@@ -189,12 +198,48 @@ class WorkflowExecutor(Executor):
         try:
             await self._drive(inner, ctx, responses=inner.responses)
         except BaseException:
-            # The request around is open again, so it is here.
-            await restore(inner.graph, inner.run_state, before)
+            # The request around is open again, so it is here. Where it is already, the nodes inside keep what they did.
+            if not before.requests.keys() <= inner.run_state.requests.keys():
+                await restore(inner.graph, inner.run_state, before)
             raise
+        superstep = ctx._run.run_state.superstep  # noqa: SLF001 - the engine's side of the context
+        if superstep != self._before_in:
+            self._before, self._before_in = {}, superstep
+        self._before[inner] = before, responses
 
     def _find_waiting(self, request_id: str) -> _InnerRun | None:
         return next((inner for inner in self._waiting if request_id in inner.run_state.requests), None)
+
+    def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
+        """Let the runs wait again whose requests are open again."""
+        if not self.propagate_request:
+            return
+        for inner, (before, responses) in self._before.items():
+            if not open_requests.keys().isdisjoint(before.requests):
+                self._rolled_back[inner] = before, responses
+        self._before = {}
+        for inner in self._waiting:
+            for request_id in open_requests.keys() & inner.responses.keys():
+                del inner.responses[request_id]
+        self._waiting = [
+            inner
+            for inner in self._waiting
+            if inner.responses or not open_requests.keys().isdisjoint(inner.run_state.requests)
+        ]
+        graph, still_open = self.workflow.graph, dict[str, WorkflowEvent[Any]]()
+        for inner in self._waiting:
+            still_open.update(inner.run_state.requests if inner.graph is graph else {})
+        for executor in graph.executors.values():
+            executor.on_rolled_back(
+                {key: one for key, one in still_open.items() if one.source_executor_id == executor.id}
+            )
+
+    async def _put_back(self) -> None:
+        rolled_back, self._rolled_back = self._rolled_back, {}
+        for inner, (before, responses) in rolled_back.items():
+            await restore(inner.graph, inner.run_state, before)
+            inner.responses = {key: one for key, one in responses.items() if key in inner.run_state.requests}
+            self._waiting = [*(one for one in self._waiting if one is not inner), inner]
 
     async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
         """Run the workflow inside to its end, then raise the requests that it left open."""
@@ -268,6 +313,7 @@ class WorkflowExecutor(Executor):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the complete state of the workflow inside, for each run that waits for responses."""
+        await self._put_back()
         contexts = {
             str(number): {**await _saved(inner.graph, inner.run_state), "responses": dict(inner.responses)}
             for number, inner in enumerate(self._waiting)

@@ -357,7 +357,9 @@ def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: 
             msg = f"No open request has the id {request_id!r}; open are: {', '.join(open_requests)}."
             raise ValueError(msg)
         value = coerce_answer(response, request.response_type)
-        if not is_instance_of(value, request.response_type):
+        # Of an agent's request, an answer of the right type may still be one to another request.
+        fits = getattr(request.data, "is_answered_by", None) if type(value) is type(request.data) else None
+        if not is_instance_of(value, request.response_type) or (fits is not None and not fits(value)):
             why = "; ".join(find_misfits(value, request.response_type))
             msg = (
                 f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
