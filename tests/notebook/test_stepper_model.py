@@ -292,9 +292,10 @@ EDIT = Edit("score", 1, 2, ("state", "score"))
 
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    model.branch()
+    fork = model.branch()
     assert model.stop() == CancelRun()
-    assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
+    assert isinstance(fork, Fork)
+    assert model.take_fork(fork, RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
     model.rest(replace(engine.facts, status="CANCELLED"))
     assert status_of(model) is S.CANCELLED
 
@@ -306,10 +307,11 @@ def test_staged_edits_make_a_new_run_after_one_question(model: StepperModel, cal
     model.stage_edit(last.checkpoint_id, EDIT)
     assert list(model.edits) == [EDIT]
     assert REQUESTS[call](model) is None
-    assert model.confirm() == Fork(last, (EDIT,))
+    fork = Fork(last, (EDIT,))
+    assert model.confirm() == fork
     assert status_of(model) is status
     copy = info("cp-copy", 1)
-    assert model.take_fork(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy) == TakeStep()
+    assert model.take_fork(fork, RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy) == TakeStep()
     assert list(model.edits) == []
     assert model.log[-1].text == "edited score: 1 -> 2"
 
@@ -425,7 +427,7 @@ def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_a
             assert model.take_restore(engine.facts) == TakeStep()
         elif isinstance(todo, Fork) and model.status is S.STEPPING:
             engine.facts = RunFacts(run_id=f"{engine.facts.run_id}'", superstep=1, planned=GOES_ON)
-            model.take_fork(engine.facts)
+            model.take_fork(todo, engine.facts)
         buttons = screen_of(model).buttons
         assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(model.allowed)
         assert (model.status in (S.STEPPING, S.RUNNING) or model.playing is not None) == ("pause" in model.allowed)

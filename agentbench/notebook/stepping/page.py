@@ -260,8 +260,6 @@ class StepperPage:
         self._tabs.selected = executor_id
         self._open_tab(self._tabs.open if executor_id is None else "node")
 
-    # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
-
     def _place(self, message: Message) -> tuple[Content, list[int]]:
         """The content and the path that a message names; `LookupError` if they are not on any page."""
         content, path = self._tabs.content_at(message["stamp"]), message["path"]
@@ -332,8 +330,6 @@ class StepperPage:
 
     def _answer(self, message: Message, answer: Message, part: str = "side") -> None:
         self._send(part, {**answer, "stamp": message.get("stamp"), "view": _view_of(message)})
-
-    # ---- breakpoints -------------------------------------------------------------------------------------------------
 
     @property
     def _choices(self) -> tuple[Offer, ...]:

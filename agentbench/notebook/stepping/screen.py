@@ -49,8 +49,6 @@ class StepperScreen:
         self._tabs = StepperTabs(session, read_shape(workflow, expand=True), self.touch)
         self._pacer = Pacer(partial(session.soon, self._draw), later=session.call_later)
 
-    # ---- what is displayed -------------------------------------------------------------------------------------------
-
     @property
     def state(self) -> ScreenState:
         """What is displayed now."""
@@ -100,8 +98,6 @@ class StepperScreen:
         else:
             self._display.update(picture)
         return replace(picture, shown_in=self._shown_in)
-
-    # ---- the page ----------------------------------------------------------------------------------------------------
 
     @property
     def displayed(self) -> bool:

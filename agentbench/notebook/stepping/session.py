@@ -78,8 +78,6 @@ class StepperSession:
         self._settling = False  # some work waits for answers: it carries out what follows from one
         self._handed_over: Instruction | None = None
 
-    # ---- any thread --------------------------------------------------------------------------------------------------
-
     @property
     def handle(self) -> WorkflowRun | None:
         """The present run, `None` until it is open."""
@@ -159,8 +157,6 @@ class StepperSession:
         if self._run is not None:
             self.soon(self._wait_over.set)
             self.soon(self._moved.set)
-
-    # ---- the loop of the runs ----------------------------------------------------------------------------------------
 
     async def open(self, start: Start) -> None:
         """Start a run; raises what `stepper` raises for its checkpoint."""
@@ -322,7 +318,7 @@ class StepperSession:
         facts = await branch.facts()
         origin = CheckpointInfo.of(await self.storage.load(branch.handle.started_from or ""))
         self._run = branch
-        following = self.dispatch(lambda model: model.take_fork(facts, origin))
+        following = self.dispatch(lambda model: model.take_fork(instruction, facts, origin))
         for edit in instruction.edits:
             self._on_event("edit", edit)
         return following

@@ -42,12 +42,11 @@ class CheckpointLine:
             self._add(info, dict.fromkeys(info.writers, "done"))
         self._inherited = len(self.past)
 
-    def branch(self, index: int, copy: CheckpointInfo | None) -> None:
-        """Cut the line at an index, for a run that starts from that checkpoint or from its (edited) copy."""
-        origin = self.past[index]
-        self.past = self.past[: index + 1]
+    def branch(self, origin: CheckpointInfo, copy: CheckpointInfo | None) -> None:
+        """Cut the line after a checkpoint, for a run that starts from it or from its (edited) copy."""
+        del self.past[self.index_of(origin.checkpoint_id) + 1 :]
         if copy is not None:
-            self.past.append(Past(copy, origin.states))
+            self.past.append(Past(copy, self.past[-1].states))
         self._inherited = len(self.past)
         self.look_at(None)
 

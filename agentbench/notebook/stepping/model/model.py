@@ -82,12 +82,9 @@ class StepperModel:
         self.board = BreakpointBoard()
         self.desk = EditDesk()
         self._goal: Goal | None = None
-        self._forking = 0  # place of the checkpoint that a new run is being made from
         self._waits = 0
         self.playing: float | None = None  # checkpoints a second of a replay, which executes nothing
         self._last_rest: ElementStates = {}
-
-    # ---- what is known -----------------------------------------------------------------------------------------------
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -153,8 +150,6 @@ class StepperModel:
         self.log.extend(lines)
         self.log_total += len(lines)
 
-    # ---- requests: stepping and running ------------------------------------------------------------------------------
-
     def step(self, count: int = 1, *, confirmed: bool = False) -> Instruction | None:
         """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
         goal = Goal(check_count(count, "n", "1 or more supersteps; back() shows earlier ones"))
@@ -205,15 +200,14 @@ class StepperModel:
         failed = self.status is _S.FAILED
         self.status = _S.RUNNING if goal.runs or goal.left > 1 else _S.STEPPING
         if forks:
-            return self._fork_from(self.line.displayed or 0)
+            return self._fork(self.line.displayed or 0)
         self.board.hit = None
         if failed:
             return Restore(self.line.past[-1].info if self.line.past else None)
         unchecked = self.board.unchecked if goal.runs else ()
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
-    def _fork_from(self, index: int) -> Fork:
-        self._forking = index
+    def _fork(self, index: int) -> Fork:
         info = self.line.past[index].info
         return Fork(info, self.desk.of(info.checkpoint_id))
 
@@ -250,8 +244,6 @@ class StepperModel:
         self._goal = None
         self.status = _S.CLOSED
         return CancelRun(at_once=True)
-
-    # ---- requests: back and sideways ---------------------------------------------------------------------------------
 
     def go_back(self, count: int = 1) -> None:
         """Show an earlier checkpoint."""
@@ -296,7 +288,7 @@ class StepperModel:
         self._look_at(None)
         self._goal = self.note = None
         self.status = _S.STEPPING  # no other request is allowed until the new run is open
-        return self._fork_from(index)
+        return self._fork(index)
 
     def stage_edit(self, checkpoint_id: str, edit: Edit) -> None:
         """Stage an edit of a checkpoint for a fork from there, in place of one of the same path."""
@@ -329,8 +321,6 @@ class StepperModel:
             meant = breakpoint_at("", where, executors=self.activity.nodes)
             gone = [each.id for each in self.board.all if each.is_same_place(meant)]
         self.board.remove(gone)
-
-    # ---- reports of the engine ---------------------------------------------------------------------------------------
 
     def start(self, facts: RunFacts, line: Sequence[CheckpointInfo] = ()) -> None:
         """The run is open, nothing was executed. `line`: the checkpoints that lead to it, oldest first."""
@@ -418,15 +408,13 @@ class StepperModel:
         self._goal = None
         return None
 
-    def take_fork(self, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
+    def take_fork(self, fork: Fork, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
         """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
-        origin, old_run = self.line.past[self._forking].info, self.facts.run_id
-        edits = self.desk.of(origin.checkpoint_id)
-        self.desk.discard(origin.checkpoint_id)
-        self.line.branch(self._forking, copy)
+        self.desk.discard(fork.checkpoint.checkpoint_id)
+        self.line.branch(fork.checkpoint, copy)
         self._look_at(None)
-        line = LogLine.of_fork(old_run, origin.iteration, facts.run_id)
-        self.note_down([line, *map(LogLine.of_edit, edits)])
+        line = LogLine.of_fork(self.facts.run_id, fork.checkpoint.iteration, facts.run_id)
+        self.note_down([line, *map(LogLine.of_edit, fork.edits)])
         self.note = line.text
         return self.take_restore(facts)
 
@@ -445,8 +433,6 @@ class StepperModel:
         """The cell that drove the run was interrupted (the stop button of the notebook)."""
         cut = self.status in IN_FLIGHT
         self.rest(facts, "The cell was interrupted; the superstep in flight was cancelled." if cut else None)
-
-    # ---- coming to rest ----------------------------------------------------------------------------------------------
 
     def rest(self, facts: RunFacts, note: str | None = None) -> None:
         """Whatever was going on is over: the run was stopped or interrupted, or what `note` names was raised."""

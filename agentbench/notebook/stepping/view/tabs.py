@@ -87,9 +87,6 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     return replace(content, checkpoint_id=model.line.displayed_id)
 
 
-# --- state ------------------------------------------------------------------------------------------------------------
-
-
 def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowCheckpoint | None) -> Content:
     whole = live if checkpoint is None else checkpoint.state
     report = _displayed_report(model)
@@ -121,9 +118,6 @@ def _where(model: StepperModel) -> str:
     return "before the first superstep" if number is None else f"after superstep {number}"
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
-
-
 def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Content:
     if checkpoint is not None:
         # In the order in which edits count them.
@@ -139,9 +133,6 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
     waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No messages"
     staged = {edit.path: edit.after for edit in model.edits}
     return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
-
-
-# --- events -----------------------------------------------------------------------------------------------------------
 
 
 def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Content:
@@ -167,9 +158,6 @@ def _event_entry(event: WorkflowEvent[Any]) -> Entry:
     return Entry(name, "" if value is None else value, event.source_id or "")
 
 
-# --- node -------------------------------------------------------------------------------------------------------------
-
-
 def _node(model: StepperModel, sources: Sources) -> Content:
     executor = sources.selected
     if executor is None:
@@ -185,9 +173,6 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     title = esc(executor, into="line", limit=_NAME_LIMIT)
     displays = tuple(node_displays(model, executor))
     return Content(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
-
-
-# --- diff -------------------------------------------------------------------------------------------------------------
 
 
 def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
