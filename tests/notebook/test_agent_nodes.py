@@ -8,6 +8,8 @@ import pytest
 
 from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
 from agentbench.notebook import configure, stepper, usage_frame
+from agentbench.notebook.graph.shape import read_shape
+from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.testing import Call, ScriptedChatClient
 
 
@@ -43,11 +45,14 @@ def finished() -> Any:
     stepped.close()
 
 
+def tab(stepped: Any, name: str, node: str | None = None) -> Any:
+    """What a tab displays, with this node selected."""
+    sources = Sources(read_shape(stepped.workflow, expand=True), {}, selected=node)
+    return content_of(name, stepped._session.model, sources)
+
+
 def node_tab(stepped: Any, node: str) -> Any:
-    """What the Node tab of a node displays."""
-    stepped._screen._input.select(node)
-    stepped._screen._tabs.update()
-    return stepped._screen._tabs.content
+    return tab(stepped, "node", node)
 
 
 def test_an_agent_node_shows_its_conversation_its_tool_calls_and_what_it_used(finished: Any) -> None:
@@ -64,7 +69,6 @@ def test_an_agent_node_shows_its_conversation_its_tool_calls_and_what_it_used(fi
 def test_a_node_has_a_cost_once_its_model_has_a_price(finished: Any) -> None:
     assert "cost" not in dict(node_tab(finished, "critic").facts)
     configure(prices={"scripted": (1000, 10_000)})
-    finished._screen._tabs._made_of = None
     assert dict(node_tab(finished, "critic").facts)["cost"] == "0.082"
 
 
@@ -75,9 +79,7 @@ def test_an_answer_is_one_text_however_many_pieces_were_streamed(finished: Any) 
         "output of writer: A draft about <b>rain</b>.",
         "output of critic: It rained 3 mm.",
     ]
-    finished._screen._input.open_tab("output")
-    finished._screen._tabs.update()
-    assert finished._screen._tabs.content.title == "2 outputs, newest first"
+    assert tab(finished, "output").title == "2 outputs, newest first"
     assert not [line for line in screen.log if line.kind == "warning"]
 
 
@@ -101,8 +103,11 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     assert screen.states["house/office/critic"] == "done"
     assert screen.badges["house/office/critic"] == "28 tok"
     facts = dict(node_tab(stepped, "house/office/critic").facts)
+    assert facts["kind"] == "AgentExecutor (output, asks a person)"
     assert (facts["visits"], facts["tokens"]) == ("1, the last in superstep 0", "22 in, 6 out")
     assert "in house/office, superstep 1: critic got 1 message" in [line.text for line in screen.log]
     assert list(usage_frame(stepped).index) == [(0, "house/office/writer", 1), (0, "house/office/critic", 1)]
+    inside = [entry.name for entry in node_tab(stepped, "house/office").tree.entries if "inside" in entry.name]
+    assert inside == ["inside, superstep 0", "inside, superstep 1"]
     assert "36 tok" in screen.header.line
     stepped.close()

@@ -274,7 +274,12 @@ class GraphPanel(anywidget.AnyWidget):
             if states.get(element, "idle") != self._sent.get(element, "idle")
         }
         nodes = self.shape.node_of.items()
-        badges = {element: badge for element, node in nodes if (badge := self._badges.get(node.id))}
+        # The badge of an open sub-workflow would cover what is inside.
+        badges = {
+            element: badge
+            for element, node in nodes
+            if node not in self.shape.frames and (badge := self._badges.get(node.id))
+        }
         self._sent = states
         if patch or badges != self.badges:
             with self.hold_sync():
