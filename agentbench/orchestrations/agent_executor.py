@@ -103,7 +103,8 @@ class AgentExecutor(AgentNode):
 
     Args:
         agent: The agent.
-        session: Its conversation; by default a new one. Nodes that get one session share the conversation.
+        session: Its conversation; by default a new one. Nodes that get one session share the conversation; as its
+            history holds what the node before said, give the later ones a `context_filter` for what else they get.
         id: Id of the node; by default the name of the agent, or the id that its author chose.
         context_mode: What the agent gets of another agent node: `"full"`, the whole conversation (default);
             `"last_agent"`, the last answer alone; or `"custom"`, what `context_filter` returns.

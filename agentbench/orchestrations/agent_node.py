@@ -138,7 +138,8 @@ class AgentNode(Executor):
         """Store the answer to a request; return the message of all answers, once this is the last one."""
         request_id = request_id_of(request)
         if not request.is_answered_by(answer):
-            msg = f"{answer!r} does not answer request {request_id!r} of {self.id!r}. {request.answer_hint}"
+            given = f"a {answer.type} for {request_id_of(answer)!r}"
+            msg = f"The answer to {request.type} {request_id!r} of {self.id!r} is {given}. {request.answer_hint}"
             raise ValueError(msg)
         pending = {key: request for key, request in self._pending.items() if key != request_id}
         answers = [*(one for one in self._answers if request_id_of(one) != request_id), answer]

@@ -245,7 +245,9 @@ def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
     own = (node.agent.name, node.id)
     return [
         message
-        if message.role != "assistant" or message.author_name in own or _has_calls(message)
+        if message.role != "assistant"
+        or message.author_name in own
+        or any(content.type == "function_call" for content in message.contents)
         else _changed(message, role="user")
         for message in messages
     ]
@@ -261,10 +263,6 @@ def _open_requests(reply: AgentReply) -> dict[str, Content]:
         for one in contents
         if one.type == "function_call" and one.call_id not in closed and not one.user_input_request
     }
-
-
-def _has_calls(message: Message) -> bool:
-    return any(content.type == "function_call" for content in message.contents)
 
 
 def _changed(message: Message, **fields: Any) -> Message:
