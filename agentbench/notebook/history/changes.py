@@ -5,8 +5,7 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
@@ -49,8 +48,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 Pieces = tuple[tuple[bool, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeRow(NamedTuple):
     """One change as pages display it; a side without a value is empty. A staged edit is discarded by `discards`."""
 
     sign: str

@@ -53,8 +53,6 @@ class DrivenRun:
                 planned = await handle.plan()
             except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
                 planned = ()
-        # A run that has yet to start with fresh input clears the requests that its instance still holds.
-        has_requests = status != "CANCELLED" and (bool(planned) or not self._is_new or base is not None)
         # Of a branch whose first superstep failed, the handle names no superstep of its checkpoints.
         is_before = self._is_new or (base is not None and handle.superstep < base)
         return RunFacts(
@@ -62,7 +60,7 @@ class DrivenRun:
             status=status,
             superstep=base if is_before else handle.superstep,
             checkpoints=handle.checkpoints,
-            requests=tuple(handle.pending_requests) if has_requests else (),
+            requests=() if status == "CANCELLED" else tuple(handle.pending_requests),
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,

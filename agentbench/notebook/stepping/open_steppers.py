@@ -7,25 +7,21 @@ from typing import Any
 
 from agentbench.notebook.stepping.model.messages import StepperStatus
 
-__all__ = ["close_older", "register"]
+__all__ = ["take_over"]
 
 _OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
 
-#: By their names, and by the ids of their workflow instances.
+#: By their names, and by the ids of their workflow instances; for as long as somebody refers to them.
 _open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()
 
 
-def register(stepper: Any, name: str | None) -> None:
-    """Remember a stepper for as long as it is referenced elsewhere."""
+def take_over(stepper: Any, name: str | None) -> None:
+    """Close the stepper of the same name, and one that still holds this workflow: its cell was run again."""
+    holder, same_name = _open.get(id(stepper.workflow)), None if name is None else _open.get(name)
+    if same_name is not None:
+        same_name.close()
+    if holder is not None and holder.workflow is stepper.workflow and holder.status not in _OVER:
+        holder.close()
     _open[id(stepper.workflow)] = stepper
     if name is not None:
         _open[name] = stepper
-
-
-def close_older(workflow: Any, name: str | None) -> None:
-    """Close the stepper of the same name, and one that still holds this workflow: its cell was run again."""
-    if name is not None and (same_name := _open.get(name)) is not None:
-        same_name.close()
-    holder = _open.get(id(workflow))
-    if holder is not None and holder.workflow is workflow and holder.status not in _OVER:
-        holder.close()

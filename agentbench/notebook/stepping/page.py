@@ -69,7 +69,7 @@ class StepperPart(MessageWidget):
 Draft = tuple[Message, Any]  # the message with what was typed, and the value that it is to replace
 
 _FIELDS: dict[str, dict[str, type]] = {
-    "ready": {"view": str},
+    "ready": {},
     "press": {"name": str},  # and `value`: what was typed
     "goto": {"id": str},
     "tab": {"name": str},
@@ -194,8 +194,8 @@ class StepperPage:
 
     def _hear(self, message: Message) -> None:
         """Do what a page says; nothing for what no page of ours would say."""
-        fields = _FIELDS.get(message["kind"])
-        if fields is None or any(type(message.get(name)) is not sort for name, sort in fields.items()):
+        fields = {"view": str, **_FIELDS.get(message["kind"], {"kind": None})}
+        if any(type(message.get(name)) is not sort for name, sort in fields.items()):
             return
         try:
             getattr(self, f"_{message['kind']}")(message)
@@ -215,7 +215,7 @@ class StepperPage:
 
     def _press(self, message: Message) -> None:
         name = message["name"]
-        self._focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
+        self._focus_view = message["view"] if name == "confirm" or name.startswith(("step", "run")) else None
         if name in _OPENS_TAB:
             self._open_tab(_OPENS_TAB[name])
         elif name == "break":
@@ -329,7 +329,7 @@ class StepperPage:
         self._session.dispatch(lambda model: model.discard_edits(message["path"], checkpoint_id))
 
     def _answer(self, message: Message, answer: Message, part: str = "side") -> None:
-        self._send(part, {**answer, "stamp": message.get("stamp"), "view": _view_of(message)})
+        self._send(part, {**answer, "stamp": message.get("stamp"), "view": message["view"]})
 
     @property
     def _choices(self) -> tuple[Offer, ...]:
@@ -382,11 +382,6 @@ class StepperPage:
                 self._break_at(executor_id, "before", on=True)
         except (NotebookError, ValueError) as error:
             self._session.note_down(str(error))
-
-
-def _view_of(message: Message) -> str | None:
-    view = message.get("view")
-    return view if isinstance(view, str) else None
 
 
 def _common(before: Sequence[object], after: Sequence[object]) -> int:

@@ -23,7 +23,7 @@ from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.open_steppers import close_older, register
+from agentbench.notebook.stepping.open_steppers import take_over
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
@@ -100,9 +100,8 @@ class Stepper:
         self._screen = StepperScreen(self._session, workflow, options, self._stand_in)
         for where in breakpoints:
             self.break_at(where)
-        close_older(workflow, options.name)
+        take_over(self, options.name)
         self._settle(self._session.start(self._session.open(start)))
-        register(self, options.name)
 
     # ---- what can be read --------------------------------------------------------------------------------------------
 

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, Instruction, StepperStatus
 
 __all__ = ["BUTTONS", "COMMANDS", "MORE_MENU", "RUN_MENU", "Command", "Control"]
 
-SLOW_SPEED = 1.0
-"""Supersteps a second of a slow run, and checkpoints a second of a replay."""
-
+SLOW_SPEED = 1.0  # supersteps a second of a slow run, and checkpoints a second of a replay
 _MOST_STEPS = 100_000
 _S = StepperStatus
 _AT_REST = frozenset({_S.READY, _S.PAUSED, _S.WAITING, _S.DONE, _S.FAILED, _S.CANCELLED})
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(NamedTuple):
     """A button or a line of a menu, `hint` its tooltip; one without a name is a line between others."""
 
-    name: str = ""
-    label: str = ""
-    hint: str = ""
-    enabled: bool = True
-    key: str = ""
+    name: str
+    label: str
+    hint: str
+    enabled: bool
+    key: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ function makePopover(anchor, attributes) {
   return { box, show, place, isOpen: () => open };
 }
 
-// A menu of [command, label, hint, enabled, key]; an empty list item draws a line.
+// A menu of [command, label, hint, enabled, key]; an item without a command draws a line.
 function makeMenu(anchor, label, choose) {
   const { box, show, isOpen } = makePopover(anchor, { role: "menu", "aria-label": label, class: "abs-menu" });
   anchor.setAttribute("aria-haspopup", "menu");
@@ -99,8 +99,8 @@ function makeMenu(anchor, label, choose) {
       signature = now;
       const focused = document.activeElement?.dataset?.command;
       box.replaceChildren(...list.map((item) => {
-        if (!item.length) return node("hr");
         const [command, text, hint, on, key] = item;
+        if (!command) return node("hr");
         const made = node("button", { type: "button", role: "menuitem", tabindex: "-1", title: hint, "data-command": command, "aria-disabled": String(!on) }, node("span", {}, text));
         if (key) made.append(node("kbd", { "aria-hidden": "true" }, key));
         made.addEventListener("click", () => pick(made));

@@ -5,11 +5,10 @@ Any page that has the parts' scripts displays them, with a kernel or without one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from agentbench.notebook.stepping.model.commands import Control
 from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, Content
@@ -18,8 +17,6 @@ from agentbench.notebook.text.value_tree import Level, Row
 __all__ = ["level_rows", "log_message", "messages_of", "side_message", "view_message"]
 
 Message = dict[str, Any]
-
-_CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
 def messages_of(screen: ScreenState) -> dict[str, Message]:
@@ -34,10 +31,10 @@ def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
         "header": asdict(screen.header),
         "status": str(screen.status),
         "announcement": screen.announcement,
-        "buttons": _controls(screen.buttons),
+        "buttons": screen.buttons,
         "banner": asdict(screen.banner),
-        "runMenu": _controls(screen.run_menu),
-        "moreMenu": _controls(screen.more_menu),
+        "runMenu": screen.run_menu,
+        "moreMenu": screen.more_menu,
         "breakpoints": screen.breakpoints,
         "stops": screen.stops[stops_from:],
         "stopsFrom": stops_from,
@@ -68,9 +65,7 @@ def side_message(screen: ScreenState) -> Message:
         "title": content.title,
         "facts": content.facts,
         "breaks": content.breaks,
-        "changes": [
-            (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows]) for title, rows in content.changes
-        ],
+        "changes": content.changes,
         "displays": content.displays,
         "stamp": content.stamp,
         "checkpoint": content.checkpoint_id,
@@ -86,8 +81,3 @@ def level_rows(level: Level, content: Content, drafts: Collection[EditPlace]) ->
 
     rows = [(row.name, row.kind, row.text, row.note, row.opens, row.cut, edits(row)) for row in level.rows]
     return {"rows": rows, "start": level.start, "more": level.more}
-
-
-def _controls(controls: Sequence[Control]) -> list[tuple[object, ...]]:
-    """Controls as the page reads them: a line between the items of a menu is an empty item."""
-    return [(each.name, each.label, each.hint, each.enabled, each.key) if each.name else () for each in controls]
