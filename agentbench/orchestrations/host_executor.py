@@ -39,6 +39,8 @@ class TurnToken:
     """
 
     emit_events: bool | None = None
+    #: A turn ends at nodes that answer at once: no warning says that these do not take the token.
+    may_be_untaken: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

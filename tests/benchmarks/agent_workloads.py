@@ -151,6 +151,27 @@ def growth_to_ten_thousand() -> float:
     return asyncio.run(behind(10_000)) / short
 
 
+def approval_growth() -> float:
+    """Processor time of turn 2,000 of a workflow of one agent to that of turn 200, with an approval in the first."""
+
+    @tool(name="add", description="adds", approval_mode="always_require")
+    def careful(a: int, b: int) -> int:
+        return a + b
+
+    async def run() -> float:
+        workflow = WorkflowBuilder(Agent(Offline(calls=1), "echo", name="solo", tools=[careful])).build()
+        (request,) = (await workflow.run("go")).get_request_info_events()
+        await workflow.run(responses={request: request.data.to_function_approval_response(True)})
+        seconds = []
+        for turn in range(2000):
+            began = time.process_time()
+            await workflow.run(f"turn {turn} {_TEXT}")
+            seconds.append(time.process_time() - began)
+        return statistics.median(seconds[-100:]) / statistics.median(seconds[100:200])
+
+    return asyncio.run(run())
+
+
 @tool(name="add", description="adds", approval_mode="never_require")
 def _add(a: int, b: int) -> int:
     return a + b

@@ -74,6 +74,7 @@ TARGETS = {
     "W5 turn": Target(0.12, 0.05, is_ratio=False),
     "W5 growth": Target(1.5, 1.2, is_ratio=False),
     "W5 long": Target(10, 4, is_ratio=False),
+    "W5 approval": Target(2, 1.4, is_ratio=False),
     "W5 chain": Target(3, 1.5, is_ratio=False),
     "W5 chain growth": Target(2, 1.4, is_ratio=False),
     "W5 tool call": Target(50, 25, is_ratio=False),
@@ -212,6 +213,11 @@ def _growth_to_ten_thousand(rounds: int) -> Row:
     return Row("W5 long", "a turn behind 10,000 messages with an early approval to one behind 10", "x", found)
 
 
+def _growth_behind_approval(rounds: int) -> Row:
+    found = statistics.median(agent_workloads.approval_growth() for _ in range(rounds))
+    return Row("W5 approval", "turn 2,000 of a workflow with an approval in the first turn to turn 200", "x", found)
+
+
 def _first_update(rounds: int) -> Row:
     found = statistics.median(agent_workloads.first_update_ms() for _ in range(rounds))
     return Row("W6 agent first", "from run() to the first update of an agent", "ms", found)
@@ -303,6 +309,7 @@ def measures() -> dict[str, Measure]:
         "W5 growth": _growth_of_turns,
         "W5 chain growth": _growth_of_chain,
         "W5 long": _growth_to_ten_thousand,
+        "W5 approval": _growth_behind_approval,
         "W6 agent first": _first_update,
         "W6 workflow first": _first_output,
         "W7 first use": _first_use,

@@ -347,3 +347,12 @@ async def test_a_result_for_another_call_is_refused_with_the_id_of_the_call():
         await workflow.run(responses={request: Content.from_function_result("c2", result="42")})
     done = await workflow.run(responses={request: Content.from_function_result("c1", result="42")})
     assert done.get_outputs()[0].text == "thanks"
+
+
+async def test_a_message_while_requests_are_open_does_not_repeat_what_the_agent_was_asked():
+    first, clerk, workflow = office()
+    await workflow.run("Invite them.")
+    first.client.answers = ["Later, then."]
+    await workflow.run("Wait.")
+    assert [text for text in asked(first)[-1] if text] == ["Invite them.", "Wait."]
+    assert [text for text in asked(clerk)[0] if text] == ["Invite them.", "Wait.", "Later, then."]

@@ -279,3 +279,11 @@ async def test_calls_that_nobody_carries_out_are_requests():
     (event,) = (await workflow.run(["hi", TurnToken()])).get_request_info_events()
     await workflow.run(responses={event.request_id: Content.from_function_result("c1", result="42")})
     assert collect.got[0][-1].text == "It is 42."
+
+
+async def test_an_agent_that_responds_may_follow_one_that_works_in_turns():
+    first, second = AgentHostExecutor(agent("first")), agent("second")
+    result = await WorkflowBuilder(first).add_edge(first, second).build().run(["hello", TurnToken()])
+    assert [output.text for output in result.get_outputs()] == ["SECOND"]
+    assert asked(second) == [["hello", "FIRST"]]
+    assert [event for event in result if event.type == "warning"] == []

@@ -149,6 +149,10 @@ class EventLog:
         """A handler raised."""
         self.append(WorkflowEvent.executor_failed(delivery.executor_id, details), delivery)
 
+    def append_end(self, event: WorkflowEvent[Any], began_ns: int) -> None:
+        """Add the event of the end of something that began then, by the clock of the run."""
+        self.append(event)
+
     def status(self, state: WorkflowRunState) -> None:
         """The run changed its status."""
         self.state = state
@@ -289,6 +293,11 @@ class ObservedEventLog(EventLog):
         """A handler raised."""
         super().failed(delivery, details)
         self._set_duration(delivery.began_ns)
+
+    def append_end(self, event: WorkflowEvent[Any], began_ns: int) -> None:
+        """Add the event of the end of something that began then, by the clock of the run."""
+        self.append(event)
+        self._set_duration(began_ns)
 
     def status(self, state: WorkflowRunState) -> None:
         """The run changed its status; the first change starts the run's time, final ones carry it."""

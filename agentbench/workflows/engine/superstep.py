@@ -133,8 +133,10 @@ def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
     for message, reason, targets in drops:
         executor_id = message.source_id.removeprefix("internal:")
         executor = run.graph.executors.get(executor_id)
+        if id(message) in fine or executor is None or getattr(message.data, "may_be_untaken", False):
+            continue
         # Agents and others that send and yield the same may stand at the end of a graph.
-        if id(message) in fine or executor is None or (reason == NO_EDGE and executor.workflow_output_types):
+        if reason == NO_EDGE and executor.workflow_output_types:
             continue
         taken = {i: " | ".join(map(type_name, run.graph.executors[i].input_types)) for i in targets}
         why = ", ".join(f"{i!r} takes {types}" for i, types in taken.items())

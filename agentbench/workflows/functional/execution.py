@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import is_instance_of
 from agentbench.checkpoints.access import load_checkpoint
@@ -34,9 +35,16 @@ class FunctionExecution(Execution):
     """Calls the function once; what a resumed run has done before is remembered, not done again."""
 
     def __init__(
-        self, function: ContextFunction, graph: Graph, run_state: Any, run_input: RunInput, **settings: Any
+        self,
+        function: ContextFunction,
+        graph: Graph,
+        run_state: Any,
+        run_input: RunInput,
+        options: RunOptions,
+        **settings: Any,
     ) -> None:
-        super().__init__(graph, run_state, run_input, RunOptions(), **settings)
+        super().__init__(graph, run_state, run_input, options, **settings)
+        self._clock = options.clock or runtime_defaults().clock
         self._function = function
         self._request_count = 0
         self._saving = asyncio.Lock()
@@ -156,13 +164,13 @@ class FunctionExecution(Execution):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    async def _save(self, source: str, step_name: str | None = None) -> None:
+    async def _save(self, source: str, step_name: str | None = None, began_ns: int | None = None) -> None:
         self.run.state.commit()
         writer, run_state = self.runner.writer, self.run.run_state
         if writer is None:
             return
         async with self._saving:
-            info = await writer.save(source, writers=() if step_name is None else (step_name,))
+            info = await writer.save(source, writers=() if step_name is None else (step_name,), began_ns=began_ns)
             if info is not None:
                 run_state.last_checkpoint_id = info.checkpoint_id
 
@@ -198,6 +206,7 @@ class FunctionExecution(Execution):
             return self._remembered_result(name, key, arguments, context)
         call = isolate_or_same({"args": args, "kwargs": kwargs}) if args or kwargs else None
         self.log.append(WorkflowEvent.executor_invoked(name, call))
+        began_ns = self._clock.perf_ns()
         inner = RunContext(self, f"{key}/")
         task = asyncio.current_task()
         if task is not None:
@@ -206,9 +215,8 @@ class FunctionExecution(Execution):
         try:
             result = await function.call(inner, args, kwargs)
         except Exception as error:
-            self.log.append(
-                WorkflowEvent.executor_failed(name, WorkflowErrorDetails.from_exception(error, executor_id=name))
-            )
+            details = WorkflowErrorDetails.from_exception(error, executor_id=name)
+            self.log.append_end(WorkflowEvent.executor_failed(name, details), began_ns)
             raise
         finally:
             ACTIVE.reset(token)
@@ -218,8 +226,8 @@ class FunctionExecution(Execution):
         self._arguments[key] = arguments
         self._requests[key] = inner.requests
         context.requests += inner.requests
-        self.log.append(WorkflowEvent.executor_completed(name, isolate_or_same(result)))
-        await self._save("step", name)
+        self.log.append_end(WorkflowEvent.executor_completed(name, isolate_or_same(result)), began_ns)
+        await self._save("step", name, began_ns)
         return result
 
     def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:

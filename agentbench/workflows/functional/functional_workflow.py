@@ -27,12 +27,14 @@ from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
-from agentbench.workflows.run.workflow import check_combination
+from agentbench.workflows.run.workflow import check_combination, check_options
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent
+    from agentbench.workflows.executors.options import RunOptions
 
 logger = logging.getLogger("agentbench")
 
@@ -134,6 +136,7 @@ class FunctionalWorkflow(Displayable):
         checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
+        options: RunOptions | None = None,
         **ignored: Any,
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
         """Call the function, or go on with a run that waits for responses.
@@ -146,6 +149,8 @@ class FunctionalWorkflow(Displayable):
             checkpoint_id: Go on from this checkpoint; its id or its info.
             checkpoint_storage: Load from and save to here, in this run only.
             include_status_events: Include `status` events in the result.
+            options: Further options of this run, such as `RunOptions(observe=True)`, whose events say how long each
+                step took; a function has no supersteps to limit.
             ignored: Other keywords of `Workflow.run()` are accepted and ignored, which a logged warning says.
 
         Returns:
@@ -164,8 +169,9 @@ class FunctionalWorkflow(Displayable):
         self._require_free()
         if ignored:
             logger.warning("Workflow function %r ignores the keywords %s.", self.name, ", ".join(ignored))
-        defaults = runtime_defaults()
-        run_id = defaults.ids.new_id("run")
+        options, defaults = check_options(options), runtime_defaults()
+        run_id = (options.ids or defaults.ids).new_id("run")
+        observe = defaults.observe if options.observe is None else options.observe
         execution = FunctionExecution(
             self._function,
             self.graph,
@@ -176,7 +182,8 @@ class FunctionalWorkflow(Displayable):
                 None if checkpoint_id is None else id_of(checkpoint_id),
                 self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage),
             ),
-            log=new_log(run_id, defaults.clock, observe=defaults.observe),
+            options,
+            log=new_log(run_id, options.clock or defaults.clock, observe=observe),
             run_id=run_id,
             traced_as=self.name if is_tracing() else None,
             streaming=stream,
@@ -201,12 +208,13 @@ class FunctionalWorkflow(Displayable):
 
     def as_agent(
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
-    ) -> Any:
+    ) -> FunctionalWorkflowAgent:
         """Return this workflow as an agent, see `FunctionalWorkflowAgent`."""
         agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
-        return agents.FunctionalWorkflowAgent(
+        agent: FunctionalWorkflowAgent = agents.FunctionalWorkflowAgent(
             self, name=name, description=description, context_providers=context_providers, **settings
         )
+        return agent
 
     def _check_input(self, message: Any, responses: object, checkpoint_id: object) -> None:
         if message is not None and self.parameter is None:

@@ -129,7 +129,8 @@ class Execution:
     def _has_room(self) -> bool:
         """Whether messages wait that the limit still allows; further input is one of them."""
         run_state = self.run.run_state
-        self.queue_inbox()
+        if self._inbox:
+            self.queue_inbox()
         if not run_state.messages:
             return False
         if self._used >= self._limit:

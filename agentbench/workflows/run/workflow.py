@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.orchestrations.workflow_agent import WorkflowAgent
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.state import State
     from agentbench.workflows.graph.boundary import BoundaryHook
@@ -202,7 +203,7 @@ class Workflow(WorkflowDefinition):
         message = _data_of(message)
         check_combination(message, responses, checkpoint_id)
         self.require_free()
-        options = _check_options(options)
+        options = check_options(options)
         is_traced = is_tracing()
         defaults = runtime_defaults()
         storage = self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage)
@@ -309,7 +310,7 @@ class Workflow(WorkflowDefinition):
             responses=responses,
             storage=self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage),
         )
-        return WorkflowRun(self, run_input, _check_options(options), keep_state=keep_state)
+        return WorkflowRun(self, run_input, check_options(options), keep_state=keep_state)
 
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
         """Return the notebook panel that steps this workflow; `MissingExtraError` without the notebook extra."""
@@ -317,12 +318,13 @@ class Workflow(WorkflowDefinition):
 
     def as_agent(
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
-    ) -> Any:
+    ) -> WorkflowAgent:
         """Return this workflow as an agent, see `WorkflowAgent`; its start executor has to take `list[Message]`."""
         agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
-        return agents.WorkflowAgent(
+        agent: WorkflowAgent = agents.WorkflowAgent(
             self, name=name, description=description, context_providers=context_providers, **settings
         )
+        return agent
 
     # ---- one at a time ---------------------------------------------------------------------------
 
@@ -415,7 +417,8 @@ def check_combination(message: Any, responses: object, checkpoint_id: object) ->
         raise ValueError(msg)
 
 
-def _check_options(options: object) -> RunOptions:
+def check_options(options: object) -> RunOptions:
+    """Return the options, or the default ones for None; `TypeError` if they are something else."""
     if options is None:
         return _DEFAULT_OPTIONS
     if not isinstance(options, RunOptions):

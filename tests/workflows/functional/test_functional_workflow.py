@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from agentbench import (
+    CountingIds,
     FileCheckpointStorage,
     FunctionalWorkflow,
     FunctionCheckpointError,
     InMemoryCheckpointStorage,
     RunContext,
+    RunOptions,
     StepWrapper,
     WorkflowBusyError,
     WorkflowCheckpointException,
@@ -485,3 +487,25 @@ async def test_an_error_of_a_step_is_an_event_of_it_and_of_the_run():
     types = [(e.type, e.executor_id) for e in stream._execution.log.events()]
     assert ("executor_failed", "fail") in types
     assert types[-2][0] == "failed"
+
+
+async def test_options_of_a_run_reach_it_and_observed_steps_say_how_long_they_took():
+    storage = InMemoryCheckpointStorage()
+
+    @step
+    async def work(text: str) -> str:
+        await asyncio.sleep(0.002)
+        return text.upper()
+
+    @workflow(checkpoint_storage=storage)
+    async def shout(text: str) -> str:
+        return await work(text)
+
+    result = await shout.run("a", options=RunOptions(observe=True, chain="of mine", ids=CountingIds()))
+    (done,) = [event for event in result if event.type == "executor_completed"]
+    assert done.duration_s is not None
+    assert done.duration_s >= 0.002
+    first, *_ = await storage.list_checkpoints(workflow_name="of mine")
+    assert first.checkpoint_id == "cp-0001"
+    with pytest.raises(TypeError, match="expected RunOptions"):
+        await shout.run("a", options={"observe": True})
