@@ -89,8 +89,6 @@ class FormContent:
         changed = edited is not None and edited.touched and edited.text != edited.field.suggestion
         return [line(each.if_changed if changed and each.if_changed else each.label, 60) for each in self.actions]
 
-    # ---- fields -----------------------------------------------------------------------------------------------------
-
     def nodes(self, root: Place) -> list[Node]:
         """Return the fields as the page needs them; a plain group around all needs no frame."""
         places = [root] if root.key else root.children

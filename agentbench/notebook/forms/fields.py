@@ -17,21 +17,8 @@ from agentbench.notebook.forms.questions import Option
 from agentbench.notebook.forms.text_values import FieldError, bytes_of_text, read_json, write_json
 
 __all__ = [
-    "NO_VALUE",
-    "ROOT",
-    "YES_NO",
-    "Field",
-    "NoValue",
-    "Part",
-    "Raw",
-    "help_text",
-    "holds",
-    "input_of",
-    "json_field",
-    "json_of",
-    "text_of",
-    "time_help",
-    "title_of",
+    *("NO_VALUE", "ROOT", "YES_NO", "Field", "Part", "Raw", "help_text", "holds", "input_of", "json_field", "json_of"),
+    *("text_of", "time_help", "title_of"),
 ]
 
 # The path of a form that is one value.
@@ -125,8 +112,6 @@ def json_field(help: str = 'JSON, for example "text", 1, true or {"key": "value"
     """Make the field in which any value is typed as JSON."""
     return Field(kind="json", multiline=True, help=help, **rest)
 
-
-# ---- one text and one value -----------------------------------------------------------------------------------------
 
 _CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
 _ZONE = r" ?([Zz]|[+-]\d{2}:?\d{2}(:\d{2})?)?"
@@ -248,8 +233,6 @@ def holds(field: Field, value: Any) -> bool:
         return kind == "pairs" and isinstance(value, Mapping)
     return all(holds(parts[key], item) if key in parts else field.open_ended for key, item in value.items())
 
-
-# ---- words ----------------------------------------------------------------------------------------------------------
 
 _LIMITS = {
     "minimum": "at least {}",

@@ -376,7 +376,7 @@ class Form:
         waiting = [outcome for outcome in outcomes if inspect.isawaitable(outcome) or isinstance(outcome, Future)]
         if waiting:
             return _bridge.submit(self._await_outcomes(answer, waiting))
-        self._end(answer, None)
+        self._end(answer)
         return None
 
     async def _await_outcomes(self, answer: Any, outcomes: "list[Any]") -> None:
@@ -389,9 +389,9 @@ class Form:
         except Exception as error:  # noqa: BLE001 - as above
             self._end(answer, error)
         else:
-            self._end(answer, None)
+            self._end(answer)
 
-    def _end(self, answer: Any, error: Exception | None) -> None:
+    def _end(self, answer: Any, error: Exception | None = None) -> None:
         """Record whether the answer was accepted; `error` says why not."""
         with self._draft.lock:
             if error is None:
@@ -420,14 +420,15 @@ class Form:
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
-        if self._page is None:
-            try:
-                from agentbench.notebook.forms.page import FormPage
-            except ModuleNotFoundError as error:
-                instead = "form.text says how to answer by code"
-                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-            self._page = FormPage(self, self._draft)
-        return self._page.panel
+        try:
+            from agentbench.notebook.forms.page import FormPage
+        except ModuleNotFoundError as error:
+            instead = "form.text says how to answer by code"
+            raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+        with self._draft.lock:
+            if self._page is None:
+                self._page = FormPage(self, self._draft)
+            return self._page.panel
 
     @property
     def text(self) -> str:

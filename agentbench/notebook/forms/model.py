@@ -89,8 +89,6 @@ class Draft:
         """Whether fields can be changed."""
         return not self.over and self.state is not FormState.SENDING
 
-    # ---- typed texts ------------------------------------------------------------------------------------------------
-
     @property
     def raw(self) -> dict[str, Raw]:
         """The typed texts by path; see `Form.raw`."""
@@ -121,8 +119,6 @@ class Draft:
         if self.state is not FormState.REFUSED:
             self.state = FormState.EDITING
         self.listeners.emit("change", origin)
-
-    # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     def json(self) -> str:
         """Return the content of the form as JSON; raises `JsonError` if two keys of a dict are the same."""
@@ -155,8 +151,6 @@ class Draft:
             self.json_text = None
         self.listeners.emit("change", None)
         return self.json_text is None
-
-    # ---- problems ---------------------------------------------------------------------------------------------------
 
     @property
     def errors(self) -> dict[str, str]:
@@ -192,8 +186,6 @@ class Draft:
             problems = [(root.find(path).key, why) for path, why in self._check(value).items()]
         self._problems = problems
         return None if value is NO_VALUE else value
-
-    # ---- the answer -------------------------------------------------------------------------------------------------
 
     def value(self, sets: Mapping[str, Raw] = {}) -> Any:
         """Return the value of the fields; `sets` replaces texts this time. Raises `FormInvalid` and sets `errors`."""

@@ -66,8 +66,6 @@ class FormPage:
             stop()
         self.panel.close()
 
-    # ---- from the page ----------------------------------------------------------------------------------------------
-
     def _handle(self, message: Message) -> None:
         handle: Callable[[Message], object] | None = {
             "ready": self._greet,
@@ -142,8 +140,6 @@ class FormPage:
         if part in ("prompt", "context"):
             text = esc(getattr(self._content, part), into="text", limit=_FULL_LIMIT)
             self._send("full", message, part=part, text=text)
-
-    # ---- to the page ------------------------------------------------------------------------------------------------
 
     def _send_status(self) -> None:
         self._send("status", **self._status())

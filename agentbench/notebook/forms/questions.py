@@ -27,17 +27,8 @@ from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = [
-    "Option",
-    "Question",
-    "Request",
-    "RequestKind",
-    "default_prompt",
-    "label_options",
-    "read_request",
-    "request_kind",
-    "unwrap_optional",
-]
+__all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
+__all__ += ["request_kind", "unwrap_optional"]
 
 RequestKind = Literal["approval", "choice", "text", "form"]
 

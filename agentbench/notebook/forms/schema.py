@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator
 
@@ -47,7 +47,7 @@ class TypeSchema:
 
 
 class Member:
-    """A member of a union: its value is made before the union could guess."""
+    """A member of a union: its value is made before the union could guess; raises pydantic's `ValidationError`."""
 
     def __init__(self, core: Any, shared: list[Any]) -> None:
         self._core, self._shared = core, shared
@@ -58,16 +58,12 @@ class Member:
         return SchemaValidator({"type": "definitions", "schema": self._core, "definitions": self._shared})
 
     def validate(self, value: Any) -> Any:
-        """Return the value of the input; raises pydantic's `ValidationError`."""
+        """Return the value of the input."""
         return self._validator.validate_python(value, strict=False)
 
     def accepts(self, value: Any) -> bool:
         """Whether a value is of the type, without any conversion."""
-        try:
-            self._validator.validate_python(value, strict=True)
-        except ValidationError:
-            return False
-        return True
+        return self._validator.isinstance_python(value, strict=True)
 
 
 class _Generator(GenerateJsonSchema):
@@ -85,8 +81,6 @@ class _Generator(GenerateJsonSchema):
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
         cls = schema.get("cls")
         return {"type": "string", "format": "password", "x-class": cls} if is_secret_class(cls) else {"x-invalid": True}
-
-    # ---- what JSON does not tell ------------------------------------------------------------------------------------
 
     def enum_schema(self, schema: Any) -> Schema:
         options = tuple(Option(member.name, member) for member in schema["members"])
@@ -121,8 +115,6 @@ class _Generator(GenerateJsonSchema):
         names = [each["name"] for each in arguments]
         return {**super().p_arguments_schema(arguments, var_args_schema), "x-names": names}
 
-    # ---- models -----------------------------------------------------------------------------------------------------
-
     def model_schema(self, schema: Any) -> Schema:
         return {} if schema.get("root_model") else super().model_schema(schema)
 
@@ -143,8 +135,6 @@ class _Generator(GenerateJsonSchema):
         default, factory = schema.get("default", NO_VALUE), schema.get("default_factory")
         default = factory() if factory in _EMPTY else default
         return {**self.generate_inner(schema["schema"]), **({} if default is NO_VALUE else {"default": default})}
-
-    # ---- one of several ---------------------------------------------------------------------------------------------
 
     def union_schema(self, schema: Any) -> Schema:
         members: list[Schema] = []

@@ -13,17 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 from agentbench.notebook.text.redact import mask_secrets
 
 __all__ = [
-    "FILE_LIMIT",
-    "LONGEST",
-    "EditText",
-    "FieldError",
-    "JsonError",
-    "WrittenNumber",
-    "bytes_of_text",
-    "read_json",
-    "text_of",
-    "value_of",
-    "write_json",
+    *("FILE_LIMIT", "LONGEST", "EditText", "FieldError", "JsonError", "WrittenNumber", "bytes_of_text", "read_json"),
+    *("text_of", "value_of", "write_json"),
 ]
 
 # The most that a page may send in one message on a usual server is ten megabytes.
@@ -38,9 +29,6 @@ class FieldError(ValueError):
 
 class JsonError(FieldError):
     """A text is not JSON, or JSON that has no fields in the form."""
-
-
-# ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
 class WrittenNumber(float):
@@ -96,9 +84,6 @@ def write_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-# ---- files --------------------------------------------------------------------------------------------------------
-
-
 def bytes_of_text(text: str) -> bytes:
     """Return the content of a file from its base64 text; raises `FieldError` if it is not base64, or too large."""
     try:
@@ -111,8 +96,6 @@ def bytes_of_text(text: str) -> bytes:
         raise FieldError(msg)
     return content
 
-
-# ---- values of a state ----------------------------------------------------------------------------------------------
 
 _EXPECTED = {int: "a whole number, such as 3", float: "a number, such as 0.5", bool: "true or false"}
 _HELP = {
