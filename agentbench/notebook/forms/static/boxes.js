@@ -67,9 +67,9 @@ function makeOneOf(spec, id, host) {
     ? choices(id, spec.options, "abf-toggles abf-types", pick)
     : dropdown(`${id}-type`, spec.options, pick, named, "");
   return makeBox(spec, id, host, {
-    top: [picker.el],
+    top: picker.els,
     fill: (self, latest) => {
-      picker.put(latest.picked);
+      picker.put({ option: latest.picked });
       fillHolder(self, latest, host);
       for (const child of self.children) child.box.classList.add("abf-member");
     },

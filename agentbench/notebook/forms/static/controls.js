@@ -2,28 +2,20 @@
 const PICKERS = { date: "date", datetime: "datetime-local", time: "time" };
 
 function chooseControl(spec, id, changed, described) {
-  const look = spec.control === "toggle" ? "abf-toggles" : "abf-radios";
-  let other = null;
-  const group = choices(id, spec.options, look, () => changed(true), described);
-  if (spec.other) {
-    const line = node("div", { class: "abf-option" });
-    const input = node("input", { type: "radio", name: `${id}-choice`, id: `${id}-other` });
-    const text = node("input", { type: "text", class: "abf-input", "aria-label": `${spec.label}: another text` });
-    line.append(input, node("label", { for: `${id}-other` }, "Other:"), text);
-    input.addEventListener("change", () => { text.focus(); changed(true); });
-    text.addEventListener("input", () => { input.checked = true; changed(false); });
-    group.el.append(line);
-    other = { input, text };
-  }
+  const group = choices(id, spec.options, spec.control === "toggle" ? "abf-toggles" : "abf-radios", () => changed(true), described);
+  if (!spec.other) return group;
+  const line = node("div", { class: "abf-option" });
+  const input = node("input", { type: "radio", name: `${id}-choice`, id: `${id}-other` });
+  const text = node("input", { type: "text", class: "abf-input", "aria-label": `${spec.label}: another text` });
+  line.append(input, node("label", { for: `${id}-other` }, "Other:"), text);
+  input.addEventListener("change", () => { text.focus(); changed(true); });
+  text.addEventListener("input", () => { input.checked = true; changed(false); });
+  group.main.append(line);
   return {
-    els: [group.el],
-    main: group.el,
-    read: () => (group.at() >= 0 ? { option: group.at() } : { text: other?.input.checked ? other.text.value : "" }),
-    put: (raw) => {
-      group.put(raw.option);
-      if (other) { other.input.checked = Boolean(raw.text); other.text.value = raw.text ?? ""; }
-    },
-    focus: () => (group.inputs.length ? group.focus() : other?.input.focus()),
+    ...group,
+    read: () => (input.checked ? { text: text.value } : group.read()),
+    put: (raw) => { group.put(raw); input.checked = Boolean(raw.text); text.value = raw.text ?? ""; },
+    focus: () => (spec.options.length ? group : input).focus(),
   };
 }
 
@@ -43,14 +35,7 @@ function checkControl(spec, id, changed, described) {
 }
 
 function selectControl(spec, id, changed, described) {
-  const list = dropdown(id, spec.options, () => changed(true), described);
-  return {
-    els: [list.el],
-    main: list.el,
-    read: () => (list.at() < 0 ? { text: "" } : { option: list.at() }),
-    put: (raw) => list.put(raw.option),
-    focus: list.focus,
-  };
+  return dropdown(id, spec.options, () => changed(true), described);
 }
 
 function textControl(spec, id, changed, described) {

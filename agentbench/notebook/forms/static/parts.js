@@ -28,36 +28,38 @@ function arrange(holder, wanted) {
   while (holder.children.length > wanted.length) holder.lastElementChild.remove();
 }
 
-// Options of which one is on; `put(undefined)` puts none on.
+// Options of which one is on, as controls: `put({})` puts none on.
 function choices(id, texts, look, chosen, described = {}) {
-  const wrap = node("div", { role: "radiogroup", class: look, "aria-labelledby": `${id}-label`, ...described });
+  const main = node("div", { role: "radiogroup", class: look, "aria-labelledby": `${id}-label`, ...described });
   const inputs = texts.map((text, at) => {
     const line = node("label", { class: "abf-option" });
     const input = node("input", { type: "radio", name: `${id}-choice`, value: at });
     input.addEventListener("change", () => chosen(at));
     line.append(input, node("span", {}, text));
-    wrap.append(line);
+    main.append(line);
     return input;
   });
+  const on = () => inputs.find((input) => input.checked);
   return {
-    el: wrap,
-    inputs,
-    at: () => inputs.findIndex((input) => input.checked),
-    put: (at) => inputs.forEach((input, each) => { input.checked = each === at; }),
-    focus: () => (inputs.find((input) => input.checked) ?? inputs[0])?.focus(),
+    els: [main],
+    main,
+    read: () => (on() ? { option: Number(on().value) } : { text: "" }),
+    put: (raw) => inputs.forEach((input, at) => { input.checked = at === raw.option; }),
+    focus: () => (on() ?? inputs[0])?.focus(),
   };
 }
 
 function dropdown(id, texts, chosen, described = {}, empty = "Choose…") {
-  const el = node("select", { id, class: "abf-input", ...described });
-  if (empty) el.append(node("option", { value: "" }, empty));
-  texts.forEach((text, at) => el.append(node("option", { value: at }, text)));
-  el.addEventListener("change", () => chosen(Number(el.value)));
+  const main = node("select", { id, class: "abf-input", ...described });
+  if (empty) main.append(node("option", { value: "" }, empty));
+  texts.forEach((text, at) => main.append(node("option", { value: at }, text)));
+  main.addEventListener("change", () => chosen(Number(main.value)));
   return {
-    el,
-    at: () => (el.value === "" ? -1 : Number(el.value)),
-    put: (at) => { el.value = at === undefined || at < 0 ? "" : String(at); },
-    focus: () => el.focus(),
+    els: [main],
+    main,
+    read: () => (main.value === "" ? { text: "" } : { option: Number(main.value) }),
+    put: (raw) => { main.value = String(raw.option ?? ""); },
+    focus: () => main.focus(),
   };
 }
 
