@@ -475,7 +475,6 @@ class Stepper:
             _bridge.wait_sync(future)
 
     def _raise_error(self) -> None:
-        """Raise what a fork, a restore or a plan raised; the run itself has not failed."""
         error, self._session.error = self._session.error, None
         if error is not None:
             raise error

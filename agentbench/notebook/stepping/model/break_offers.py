@@ -13,36 +13,38 @@ from agentbench.workflows.run.break_places import Where
 
 __all__ = ["Offer", "message_types", "offers_of", "where_of"]
 
-_NAME_LIMIT = 80
 _EVERYTHING: tuple[object, ...] = (object, Any)
 _UNIONS: tuple[object, ...] = (Union, type(int | str))
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One sort of breakpoint, with the labels of its options and the executors, types or keys that these stand for."""
+    """One sort of breakpoint, with the executors, types of messages or keys of the state that it may be for."""
 
     sort: str
     label: str
-    options: tuple[str, ...] = ()
     places: tuple[Any, ...] = ()
     asks: Literal["", "number", "text"] = ""  # what is typed besides
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The labels of the places."""
+        return tuple(esc(getattr(each, "__qualname__", each), into="line", limit=80) for each in self.places)
 
 
 def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
     """Return the sorts of breakpoints that a graph has: by executor ids, types of messages and keys of the state."""
     ids, known = tuple(executors), tuple(keys)
-    names, keys_named = tuple(map(_label, ids)), tuple(map(_label, known))
     offers = [
-        Offer("before", "before an executor", names, ids),
-        Offer("after", "after an executor", names, ids),
+        Offer("before", "before an executor", ids),
+        Offer("after", "after an executor", ids),
         Offer("superstep", "before superstep", asks="number"),
-        Offer("message", "before a message of type", tuple(_label(each.__qualname__) for each in types), tuple(types)),
-        *(Offer(sort, f"when a value {words}", keys_named, known, "text") for sort, (words, _, _) in _TESTS.items()),
+        Offer("message", "before a message of type", tuple(types)),
+        *(Offer(sort, f"when a value {words}", known, "text") for sort, (words, _, _) in _TESTS.items()),
         Offer("failure", "at a failure"),
         Offer("request", "when a person is asked"),
     ]
-    return tuple(each for each in offers if each.options or each.sort in ("superstep", "failure", "request"))
+    return tuple(each for each in offers if each.places or each.sort in ("superstep", "failure", "request"))
 
 
 def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
@@ -63,10 +65,16 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
         return value
     if sort in ("failure", "request"):
         return sort
-    place = offer.places[choice]
+    place: Where = offer.places[choice]
     if sort in ("before", "after"):
         return f"{sort}:{place}"
-    return _StateTest(str(place), sort, _read(value)) if sort in _TESTS else place
+    if sort not in _TESTS:
+        return place
+    try:
+        return _StateTest(str(place), sort, json.loads(value if isinstance(value, str) else ""))
+    except ValueError:
+        msg = 'Type a value as JSON, such as 0.5, true or "draft".'
+        raise ValueError(msg) from None
 
 
 def message_types(executors: Mapping[str, Any]) -> list[type]:
@@ -83,18 +91,6 @@ def _classes(declared: Any) -> list[type]:
         return [each for part in get_args(declared) for each in _classes(part)]
     origin = get_origin(declared) or declared
     return [origin] if isinstance(origin, type) and origin is not type(None) else []
-
-
-def _label(name: str) -> str:
-    return esc(name, into="line", limit=_NAME_LIMIT)
-
-
-def _read(value: object) -> Any:
-    try:
-        return json.loads(value if isinstance(value, str) else "")
-    except ValueError:
-        msg = 'Type a value as JSON, such as 0.5, true or "draft".'
-        raise ValueError(msg) from None
 
 
 # A comparison's words, sign and function. Values that do not compare raise an error, which pauses the run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,24 +71,12 @@ class Sources:
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     """Return the content of the tab with that name."""
-    if tab == "messages":
-        content = _messages(model, sources.checkpoint)
-    elif tab == "output":
-        title, displays, entries = outputs_in(model)
-        content = Content(title, ValueTree(entries), displays=tuple(displays))
-    elif tab == "events":
-        content = _events(model, sources.events)
-    elif tab == "node":
-        content = _node(model, sources)
-    elif tab == "diff":
-        content = _diff(model, sources.difference)
-    else:
-        content = _state(model, sources.live_state, sources.checkpoint)
-    return replace(content, checkpoint_id=model.line.displayed_id)
+    made = _MAKERS.get(tab, _state)(model, sources)
+    return replace(made, checkpoint_id=model.line.displayed_id)
 
 
-def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowCheckpoint | None) -> Content:
-    whole = live if checkpoint is None else checkpoint.state
+def _state(model: StepperModel, sources: Sources) -> Content:
+    whole = sources.live_state if sources.checkpoint is None else sources.checkpoint.state
     report = _displayed_report(model)
     updates = [event.data for event in report.events if event.type == "state_updated"] if report is not None else []
     changed = {key for update in updates for key in update}
@@ -98,11 +86,9 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
         for key, value in whole.items()
         if not str(key).startswith("_")
     ]
-    own = whole.get(_EXECUTOR_STATE)
-    if own:
+    if own := whole.get(_EXECUTOR_STATE):
         entries.append(Entry("state of executors", own))
-    where = _where(model)
-    title = f"Shared state {where}" if entries else f"No shared state {where}"
+    title = f"{'Shared' if entries else 'No shared'} state {_where(model)}"
     return Content(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
 
@@ -118,15 +104,13 @@ def _where(model: StepperModel) -> str:
     return "before the first superstep" if number is None else f"after superstep {number}"
 
 
-def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Content:
-    if checkpoint is not None:
+def _messages(model: StepperModel, sources: Sources) -> Content:
+    if sources.checkpoint is not None:
         # In the order in which edits count them.
-        waiting_there = [message for queued in checkpoint.messages.values() for message in queued]
+        queued = [message for each in sources.checkpoint.messages.values() for message in each]
         entries = [
-            Entry(
-                f"{message.source_id} → {message.target_id or 'its targets'}", message.data, path=f"messages[{place}]"
-            )
-            for place, message in enumerate(waiting_there)
+            Entry(f"{each.source_id} → {each.target_id or 'its targets'}", each.data, path=f"messages[{place}]")
+            for place, each in enumerate(queued)
         ]
     else:
         entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
@@ -135,7 +119,13 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
     return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
 
 
-def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Content:
+def _output(model: StepperModel, _sources: Sources) -> Content:
+    title, displays, entries = outputs_in(model)
+    return Content(title, ValueTree(entries), displays=tuple(displays))
+
+
+def _events(model: StepperModel, sources: Sources) -> Content:
+    events = sources.events
     if model.line.viewed is not None:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
@@ -175,8 +165,8 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     return Content(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
 
 
-def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
-    title, rows = _difference(model, difference)
+def _diff(model: StepperModel, sources: Sources) -> Content:
+    title, rows = _difference(model, sources.difference)
     if not model.edits:
         return Content(title, changes=(("", rows),) if rows else ())
     edits = f"{count_text(len(model.edits), 'edit')}, not applied yet"
@@ -185,18 +175,24 @@ def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
     """How the displayed checkpoint differs from the one before: in words, and row by row."""
-    if model.line.displayed is None:
+    at = model.line.displayed
+    if at is None:
         return "No checkpoint yet, so nothing to compare", ()
-    if model.line.displayed == 0:
-        return f"{_label(model, 0)} is the first checkpoint: nothing is before it", ()
-    title = f"{_label(model, model.line.displayed)} against {model.line.displayed}"
+    title = f"Checkpoint {at + 1} ({model.line.past[at].label})"
+    if at == 0:
+        return f"{title} is the first checkpoint: nothing is before it", ()
     if difference is None:
-        return f"{title}: comparing …", ()
+        return f"{title} against {at}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
     rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
     words = count_text(len(changes), "change") if changes else "no difference"
-    return f"{title}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
+    return f"{title} against {at}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
 
 
-def _label(model: StepperModel, index: int) -> str:
-    return f"Checkpoint {index + 1} ({model.line.past[index].label})"
+_MAKERS: dict[str, Callable[[StepperModel, Sources], Content]] = {
+    "messages": _messages,
+    "output": _output,
+    "events": _events,
+    "node": _node,
+    "diff": _diff,
+}
