@@ -42,6 +42,7 @@ NAMES = (
     "09_async_in_notebooks",
     "10_tests_with_nbval",
     "11_agents_offline",
+    "12_agents_in_workflows",
 )
 
 
