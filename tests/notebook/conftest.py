@@ -14,6 +14,11 @@ def own_settings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("AGENTBENCH_RENDERER", raising=False)
         patch.setattr(settings, "_current", settings.Settings())
-        renderers.forget()
+        forget_renderers()
         yield
-        renderers.forget()
+        forget_renderers()
+
+
+def forget_renderers() -> None:
+    for cached in (renderers.automatic, renderers._look_for, renderers._render):
+        cached.cache_clear()

@@ -17,8 +17,6 @@ from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["Definition", "define_executor"]
 
-_NOTHING = object()
-
 
 @dataclass(frozen=True)
 class Definition:
@@ -88,7 +86,7 @@ def define_executor(
         msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"
         raise ValueError(msg)
     (name,) = functions
-    before = namespace.get(name, _NOTHING)
+    before = {name: namespace[name]} if name in namespace else {}
     try:
         filename = f"<executor {name}>"
         # So that tracebacks and inspect.getsource() find the lines without a file.
@@ -96,9 +94,8 @@ def define_executor(
         exec(compile(source, filename, "exec", dont_inherit=True), namespace)
         executor = _as_executor(namespace[name], id, input, output)
     except BaseException:
-        namespace[name] = before
-        if before is _NOTHING:
-            del namespace[name]
+        namespace.pop(name, None)
+        namespace.update(before)
         raise
     namespace[name] = executor
     replaced = workbench().put(executor, f"{source.strip()}\n# {id} {input} {output}")

@@ -21,7 +21,7 @@ from agentbench.exceptions import RendererUnavailable, RenderFailed
 from agentbench.notebook.graph.svg import clean_svg
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Renderer", "automatic", "find_renderer", "forget", "render_dot", "render_svg"]
+__all__ = ["ORDER", "Renderer", "automatic", "find_renderer", "render_dot", "render_svg"]
 
 ORDER = ("pure", "dot", "builtin")
 """Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
@@ -98,13 +98,6 @@ def find_renderer(name: str) -> Renderer:
 def automatic() -> Renderer:
     """Return the renderer that is taken when none is named; decided once per process."""
     return next(found for found in map(_look_for, ORDER) if found is not None)
-
-
-def forget() -> None:
-    """Drop the automatic choice and all cached pictures: the next render looks around anew."""
-    automatic.cache_clear()
-    _look_for.cache_clear()
-    _render.cache_clear()
 
 
 @functools.cache

@@ -84,13 +84,8 @@ class GraphShape:
     hidden: tuple[str, ...] = ()
     note: str = ""
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Shapes are keys of what follows from them, and a large one has thousands of values to hash."""
-        return hash((self.name, self.nodes, self.edges, self.frames, self.hidden, self.note))
+    def __hash__(self) -> int:  # shapes are keys of what follows from them; a large one has thousands of values
+        return hash((self.name, self.nodes[:8], len(self.nodes), len(self.edges), self.note))
 
     @cached_property
     def element_of(self) -> dict[str | tuple[str, str], str]:
