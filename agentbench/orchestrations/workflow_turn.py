@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -43,14 +43,22 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def __init__(self, workflow: WorkflowT, **settings: Any) -> None:
         super().__init__(**settings)
         self.workflow: WorkflowT = workflow
-        #: The clone whose requests are pending.
-        self.waiting: WorkflowT | None = None
+        #: The clones whose requests are pending, by the id of their session; None for the one without.
+        self.waiting: dict[str | None, WorkflowT] = {}
         self._own_history: InMemoryHistoryProvider | None = None
 
     @property
     def pending_requests(self) -> dict[str, WorkflowEvent[Any]]:
         """The requests that the next run has to respond to, by id."""
-        return {} if self.waiting is None else dict(self.waiting.run_state.requests)
+        return {key: one for clone in self.waiting.values() for key, one in clone.run_state.requests.items()}
+
+    def waiting_for(self, session: AgentSession | None, answered: Collection[object]) -> WorkflowT | None:
+        """Return the clone that waits in this session, or for answers with one of these ids."""
+        own = self.waiting.get(None if session is None else session.session_id)
+        if own is not None and own.run_state.requests:
+            return own
+        clones = self.waiting.values()
+        return next((one for one in clones if not _ids_of(one.run_state.requests).isdisjoint(answered)), None)
 
     def input_of(self, messages: list[Message]) -> Any:
         """Return what the workflow gets for messages: themselves."""
@@ -134,8 +142,10 @@ class _Turn:
     async def _prepare(self) -> dict[str, Any]:
         """Call the hooks; return the arguments for the workflow."""
         agent, messages = self._agent, self._input
-        waiting = agent.waiting if agent.pending_requests else None
         arguments = dict(self._arguments)
+        contents = [content for message in messages for content in message.contents]
+        answered = {*arguments.get("responses", ()), *(one.id for one in contents), *(one.call_id for one in contents)}
+        waiting = agent.waiting_for(self._session, answered - {None})
         if waiting is not None and "responses" not in arguments:
             arguments["responses"] = _responses(waiting.run_state.requests, messages)
         self._workflow = waiting or agent.workflow.clone()
@@ -159,10 +169,9 @@ class _Turn:
 
     async def _finish(self) -> None:
         agent, workflow = self._agent, self._workflow
+        agent.waiting = {key: one for key, one in agent.waiting.items() if one is not workflow}
         if workflow.run_state.requests:
-            agent.waiting = workflow
-        elif agent.waiting is workflow:
-            agent.waiting = None
+            agent.waiting[None if self._session is None else self._session.session_id] = workflow
         if self._hooks is not None and self._session is not None:
             self._context._response = self.response  # noqa: SLF001 - read-only for users
             async with SessionTurn(self._session):
@@ -172,6 +181,11 @@ class _Turn:
         if self._hooks is not None and self._session is not None and not isinstance(error, GeneratorExit):
             async with SessionTurn(self._session):
                 await self._hooks.on_error(error)
+
+
+def _ids_of(requests: Mapping[str, WorkflowEvent[Any]]) -> set[str]:
+    """Return the ids by which requests are answered: their own, and those of the agents inside."""
+    return {*requests, *(request_id_of(one.data) for one in requests.values() if isinstance(one.data, Content))}
 
 
 def _responses(requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Message]) -> dict[str, Any]:

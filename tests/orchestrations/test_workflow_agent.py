@@ -10,6 +10,7 @@ from agentbench import (
     AgentInvalidResponseException,
     AgentResponse,
     AgentResponseUpdate,
+    AgentSession,
     Content,
     Executor,
     FunctionTool,
@@ -274,3 +275,16 @@ async def test_a_call_that_a_person_carries_out_inside_takes_the_result_of_the_r
     (request_id,) = team.pending_requests
     result = Content.from_function_result(request_id, result="42")
     assert (await team.run(Message("tool", [result]))).text == "thanks"
+
+
+async def test_each_session_waits_for_its_own_responses():
+    team, one, other = asking(), AgentSession(), AgentSession()
+    (first,) = (await team.run("a", session=one)).user_input_requests
+    (second,) = (await team.run("b", session=other)).user_input_requests
+    assert list(team.pending_requests) == [first.id, second.id]
+    answer = Message("tool", [Content.from_function_result(str(second.id), result=True)])
+    assert (await team.run(answer, session=other)).text == "b: True"
+    assert list(team.pending_requests) == [first.id]
+    answer = Message("tool", [Content.from_function_result(str(first.id), result=True)])
+    assert (await team.run(answer)).text == "a: True"  # found without its session, too
+    assert team.pending_requests == {}
