@@ -219,9 +219,9 @@ class AgentExecutor(AgentNode):
             return
         if not self._pending:
             self._answers = []
-        raised = {key: request for key, request in reply.requests.items() if key not in self._pending}
-        self._pending = {**self._pending, **raised}
-        for request in raised.values():
+        raised = [request for key, request in reply.requests.items() if key not in self._pending]
+        self._pending = reply.requests  # earlier ones hold nothing up: the agent has moved on without their answers
+        for request in raised:
             await ctx.request_info(request, Content)
 
     def _take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
