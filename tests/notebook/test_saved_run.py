@@ -148,6 +148,22 @@ def test_a_run_that_waits_shows_its_question(tmp_path: Path) -> None:
     assert saved.banners[-1] == "ask asks: Question(prompt=Print done?, api_key=•••)"
 
 
+def test_a_question_shows_itself_as_in_a_cell_and_is_open_at_first(tmp_path: Path) -> None:
+    class AskTable(Executor):
+        @handler
+        async def ask(self, rows: int, ctx: WorkflowContext) -> None:
+            await ctx.request_info(pd.DataFrame({"word": ["end"] * rows}), bool)
+
+    run = run_to_end(WorkflowBuilder(start_executor=AskTable(id="ask")).build().start(2))
+    saved = Saved(run.save(tmp_path / "run.html"))
+    assert saved.content["tab"] == "request"
+    assert saved.title(-1, "request") == "1 request"
+    [place] = saved.part(saved.frames[-1]["tabs"]["request"])["displays"]
+    _, caption, media, html = saved.part(place)
+    assert (caption, media) == ("ask asks: DataFrame", "text/html")
+    assert "<table" in html
+
+
 def test_a_run_that_failed_shows_its_error_and_no_way_to_retry(tmp_path: Path) -> None:
     run = flow(broken=True).start(2, checkpoint_storage=InMemoryCheckpointStorage())
     with pytest.raises(ValueError, match="no more paper"):
@@ -177,6 +193,8 @@ def test_without_checkpoints_the_state_is_that_of_the_events(tmp_path: Path) -> 
     assert saved.rows(2, "state")["count"].startswith("{'number': 2")
     assert saved.title(2, "diff") == "No checkpoint yet, so nothing to compare"
     assert "ran" in saved.states(3)
+    element = next(iter(saved.frames[-1]["nodes"]))  # of the first executor, which ran long before
+    assert ["now", "ran before"] in saved.part(saved.frames[-1]["nodes"][element])["facts"]
 
 
 def test_a_run_without_checkpoints_and_observation_says_that_its_state_is_not_known(tmp_path: Path) -> None:
@@ -232,6 +250,34 @@ def test_a_stepper_saves_what_led_to_now_and_nothing_of_the_other_branch(tmp_pat
 def test_secrets_are_not_in_the_file(tmp_path: Path) -> None:
     run = run_to_end(flow().start(0, checkpoint_storage=InMemoryCheckpointStorage()), True)
     assert SECRET not in run.save(tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+class Leak(Executor):
+    """Tells a secret that it was sent in all places where texts are free."""
+
+    @handler
+    async def leak(self, config: dict[str, str], ctx: WorkflowContext[str, pd.DataFrame]) -> None:
+        key = config["api_key"]
+        print(f"calling with {key}")
+        print("then with Authorization: Bearer 77-only-in-the-log")
+        await ctx.yield_output(pd.DataFrame({"user": ["Ada"], "password": ["shown <only> here"]}))
+        await ctx.yield_output(pd.DataFrame({"notes": [f"sent {key}"]}))
+        raise ValueError(f"{key} was refused; token='in-the-error-alone'")
+
+
+def test_secrets_are_masked_in_log_traceback_message_and_html_of_outputs(tmp_path: Path) -> None:
+    key = 'sk-"quoted" & <long>-1234'
+    run = WorkflowBuilder(start_executor=Leak(id="leak")).build().start({"api_key": key})
+    with pytest.raises(ValueError, match="refused"):
+        run_to_end(run)
+    saved = Saved(run.save(tmp_path / "run.html"))
+    assert "••• was refused" in saved.banners[-1]
+    assert ["text", "leak: calling with •••"] in saved.content["log"]
+    displays = [saved.part(each) for each in saved.part(saved.frames[-1]["tabs"]["output"])["displays"]]
+    assert len(displays) == 2
+    assert all("•••" in html for _, _, _, html in displays)
+    for secret in ("quoted", "shown", "77-only", "in-the-error"):
+        assert secret not in json.dumps(saved.content)
 
 
 def test_hostile_texts_stay_within_the_data_of_the_file(tmp_path: Path) -> None:

@@ -93,13 +93,13 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
         if opened:
             parts.append(f"{count_text(len(opened), 'request')} opened")
     lines = [LogLine("step", "; ".join(parts)), *_lines_inside(report)]
-    for event in failures_of(report):
-        what = event.details or WorkflowErrorDetails("error", "")
-        lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))
     lines += [
         LogLine("text", f"output of {_name(event.source_id)}: {line_preview(event.data)}")
         for event in outputs_of(report)
     ]
+    for event in failures_of(report):
+        what = event.details or WorkflowErrorDetails("error", "")
+        lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))
     return lines
 
 

@@ -19,10 +19,12 @@ from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.messages import side_message, view_message
+from agentbench.notebook.stepping.view.outputs import displayed
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
 from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import line_preview
+from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.redact import hide_secrets, line_preview, secrets_in
 from agentbench.notebook.text.value_tree import ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -132,7 +134,8 @@ def _planned(
 class _Parts:
     """Plain data, each different part once."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.secrets = secrets
         self.all: list[Any] = []
         self._places: dict[str, int] = {}
 
@@ -155,9 +158,9 @@ class _Parts:
         for number, row in enumerate(rows):
             here = (*path, number)
             opened = self.place_of_level(tree, here, below) if row.opens and below > 0 else None
-            full = self.place(tree.full_text(here)[:_FULL_LIMIT]) if row.cut else None
-            text = row.text if opened is None else esc(row.text, into="text", limit=_ABOVE_LIMIT)
-            shown = (row.name, row.kind, text, row.note, opened is not None, row.cut, 0)
+            full = self.place(self.hide(tree.full_text(here))[:_FULL_LIMIT]) if row.cut else None
+            text = self.hide(row.text) if opened is None else esc(self.hide(row.text), into="text", limit=_ABOVE_LIMIT)
+            shown = (self.hide(row.name), row.kind, text, row.note, opened is not None, row.cut, 0)
             places.append(self.place((*shown, opened, full)))
         if missing := level.more + len(level.rows) - len(rows):
             places.append(self.place((f"… {missing:,} more are not in this file", "", "", "", False, False, 0)))
@@ -166,18 +169,28 @@ class _Parts:
     def place_of_tab(self, screen: ScreenState, content: Content) -> int:
         """Return the place of the content of a tab."""
         side = side_message(replace(screen, content=content))
-        side["displays"] = [self.place(each) for each in content.displays]
-        return self.place({name: side[name] for name in _OF_SIDE} | {"rows": self.place_of_level(content.tree)})
+        side["displays"] = [self.place(self.hide(each)) for each in content.displays]
+        shown = {name: self.hide(side[name]) for name in _OF_SIDE}
+        return self.place(shown | {"rows": self.place_of_level(content.tree)})
+
+    def hide(self, part: Any) -> Any:
+        """Return a copy of texts in which the secrets of the run are masked."""
+        return hide_secrets(part, self.secrets)
 
 
 def record(course: Course) -> dict[str, Any]:
     """Return what the page of a saved run shows: graph, log, and a frame for each superstep that names `parts`."""
-    parts, picture = _Parts(), draw(course.shape)
+    told: list[object] = [event.data for report in course.reports for event in report.events]
+    told += [request.data for request in course.facts.requests]
+    told += [part for each in course.checkpoints.values() for part in (each.state, each.messages)]
+    parts = _Parts(secrets_in(told))
+    picture = draw(course.shape)
     nodes_drawn = picture.shape.node_of
     history = RunHistory(events=[event for report in course.reports for event in report.events])
     folded = {step.number: step.state for step in history.supersteps}
     is_known = bool(course.checkpoints) or all(event.seq is not None for event in history.events)
     frames: list[dict[str, Any]] = []
+    asks = bool(course.facts.requests) or any(report.requests for report in course.reports)
     log: list[LogLine] = []
     states: dict[Element, str] = {}
     nodes: dict[str, int] = {}
@@ -195,8 +208,11 @@ def record(course: Course) -> dict[str, Any]:
             events=model.reports[-1].events if model.reports else (),
             difference=_difference(model, course),
             times=course.times,
+            states=states,
         )
         tabs = {name: content_of(name, model, sources) for name, _ in TABS}
+        if asks:
+            tabs["request"] = _requests(model)
         if not is_known:
             tabs["state"] = _NOT_KNOWN
         was_busy, busy = busy, {event.source_id for event in sources.events}
@@ -209,7 +225,7 @@ def record(course: Course) -> dict[str, Any]:
         frames.append(
             {
                 "label": screen.header.superstep,
-                "view": parts.place({name: view[name] for name in _OF_VIEW}),
+                "view": parts.place({name: view[name] for name in _OF_VIEW} | {"banner": parts.hide(view["banner"])}),
                 "states": parts.place(painted),
                 "badges": parts.place({key: badges[node.id] for key, node in nodes_drawn.items() if node.id in badges}),
                 "tabs": {name: parts.place_of_tab(screen, content) for name, content in tabs.items()},
@@ -219,10 +235,11 @@ def record(course: Course) -> dict[str, Any]:
         )
     return {
         "graph": _graph(picture),
-        "tabs": TABS,
+        "tabs": [*TABS, ("request", "Request")] if asks else TABS,
+        "tab": "request" if course.facts.requests else "state",
         "parts": parts.all,
         "frames": frames,
-        "log": [(line.kind, line.text) for line in log],
+        "log": [(line.kind, parts.hide(line.text)) for line in log],
     }
 
 
@@ -259,6 +276,14 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
         words = f"{header.superstep}, {header.status}"
         return replace(screen, header=header, status=StepperStatus.RUNNING, announcement=words)
     return screen
+
+
+def _requests(model: StepperModel) -> Content:
+    """The questions that are open, each as its payload displays itself."""
+    requests = model.facts.requests
+    asked = [(f"{esc(each.source_executor_id, into='line', limit=60)} asks", each.data) for each in requests]
+    displays, entries = displayed(asked)
+    return Content(count_text(len(asked), "request") if asked else "No request", ValueTree(entries), displays=displays)
 
 
 def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:

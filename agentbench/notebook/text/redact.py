@@ -1,11 +1,12 @@
 """Copies of values in which secrets are masked, for tables and questions on the page and in saved notebooks."""
 
 import dataclasses
+import html
 import json
 import re
 import reprlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
 
@@ -15,12 +16,21 @@ from agentbench.messages.record import Record
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.phrases import count_text
 
-__all__ = ["fields_of", "line_preview", "mask_secrets", "preview"]
+__all__ = ["fields_of", "hide_secrets", "line_preview", "mask_secrets", "preview", "secrets_in"]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
 _CUT = "…"
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+
+_LEAST_SECRET = 5  # characters: what is shorter is in many words
+# A name and what stands behind it: `name=value`, `name: "value"`, or the cells of a row in HTML.
+_NAMED_VALUE = re.compile(
+    r"""(?<![\w-])([\w-]{2,40})
+        (\\?['"]?\s*[:=]\s*\\?['"]?|</th>\s*<td[^>]*>\s*)
+        ((?:Bearer\s+|Basic\s+)?[^\s'"<>,;&(){}\[\]\\]+)""",
+    re.VERBOSE,
+)
 
 _SHORT = frozenset({int, float, bool, type(None)})
 _SHORT_TEXT = 200
@@ -38,6 +48,26 @@ def mask_secrets(value: object, *, key: object = None) -> object:
     if value is not None and is_secret_name(key):
         return MASK
     return value if type(value) in _PLAIN else _Masker().mask(value, _DEPTH)
+
+
+def secrets_in(values: Iterable[object]) -> list[str]:
+    """Return the texts in some values that `mask_secrets` masks, and those in columns of tables with secret names."""
+    masker = _Masker()
+    for value in values:
+        masker.mask(value, _DEPTH)
+    return sorted((text for text in masker.found if len(text) >= _LEAST_SECRET), key=len, reverse=True)
+
+
+def hide_secrets(part: Any, secrets: Sequence[str]) -> Any:
+    """Return a copy of texts in dictionaries and lists with `secrets` masked, as text or HTML, and named ones too."""
+    if isinstance(part, str):
+        for secret in secrets:
+            if secret in part:
+                part = part.replace(secret, MASK)
+        return _NAMED_VALUE.sub(lambda m: f"{m[1]}{m[2]}{MASK}" if is_secret_name(m[1]) else m[0], part)
+    if isinstance(part, dict):
+        return {name: hide_secrets(item, secrets) for name, item in part.items()}
+    return [hide_secrets(item, secrets) for item in part] if isinstance(part, (list, tuple)) else part
 
 
 def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False) -> str:
@@ -109,11 +139,13 @@ class _Masker:
 
     def __init__(self) -> None:
         self._results: dict[int, object] = {}
+        self.found: set[str] = set()  # secret texts
 
     def mask(self, value: object, depth: int) -> object:
         if type(value) in _PLAIN:
             return value
         if is_secret(value):
+            self._note(value)
             return MASK
         if depth == 0:
             return _CUT
@@ -125,6 +157,9 @@ class _Masker:
     def _inside(self, value: object, depth: int) -> object:
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
+        table: Any = value
+        if type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "columns"):
+            self._note([table[name].tolist() for name in table.columns if is_secret_name(name)])
         names = tuple(value.set_fields()) if isinstance(value, (Record, Content)) else _field_names(value)
         if names is None:
             return self._items(value, depth) if isinstance(value, (list, tuple, deque, Set)) else value
@@ -135,13 +170,27 @@ class _Masker:
         return f"{type(value).__name__}({', '.join(f'{name}={preview(item)}' for name, item in after.items())})"
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
-        changed = {
-            name: MASK if item is not None and is_secret_name(name) else self.mask(item, depth)
-            for name, item in value.items()
-        }
+        changed = dict(value)
+        for name, item in value.items():
+            if item is not None and is_secret_name(name):
+                self._note(item)
+                changed[name] = MASK
+            else:
+                changed[name] = self.mask(item, depth)
         if type(arguments := changed.get("arguments")) is str:
             changed["arguments"] = self._arguments(arguments, depth)
         return changed if any(changed[name] is not item for name, item in value.items()) else value
+
+    def _note(self, secret: Any) -> None:
+        """Add the texts in what is masked to those that were found."""
+        if is_secret(secret):
+            secret = secret.get_secret_value()
+        if isinstance(secret, str):
+            self.found |= {secret, html.escape(secret), html.escape(secret, quote=False)}
+            self.found |= {json.dumps(secret)[1:-1], repr(secret)[1:-1]}
+        elif isinstance(secret, (list, tuple, Mapping)):
+            for item in secret.values() if isinstance(secret, Mapping) else secret:
+                self._note(item)
 
     def _arguments(self, text: str, depth: int) -> str:
         """Mask the arguments of a call, which models write as JSON."""
@@ -149,7 +198,9 @@ class _Masker:
             read = json.loads(text or "{}")
         except (ValueError, RecursionError):
             return _CUT  # a piece of a stream: the name of a secret may be in another one
-        masked = self.mask(read, depth)
+        inside = _Masker()  # what was read is gone soon, and others get its id
+        masked = inside.mask(read, depth)
+        self.found |= inside.found
         return text if masked is read else json.dumps(masked, ensure_ascii=False)
 
     def _items(self, value: "list[object] | tuple[object, ...] | deque[object] | Set[object]", depth: int) -> object:

@@ -141,6 +141,12 @@ class RunStatus(Displayable):
 
         Raises:
             MissingExtraError: The notebook extra is not installed.
+
+        Example:
+            >>> run = workflow.start("a report on rain", checkpoint_storage=InMemoryCheckpointStorage())
+            >>> await run.result()
+            >>> run.save("run.html")  # open it in a browser, or send it
+            PosixPath('run.html')
         """
         written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path)
         return written

@@ -77,8 +77,9 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    const busy = this.parts.get(Object.keys(patch).findLast((id) => /running|waiting/.test(patch[id])));
-    if (busy?.at && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
+    const find = (states) => Object.keys(patch).findLast((id) => states.test(patch[id]) && this.parts.get(id)?.at);
+    const busy = this.parts.get(find(/running|waiting|failed/) ?? find(/done/));
+    if (busy && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
   // Paints what has changed.

@@ -5,7 +5,7 @@ const saved = JSON.parse(document.getElementById("run").textContent);
 const last = saved.frames.length - 1;
 const part = (place) => saved.parts[place];
 let at = last;
-let tab = "state";
+let { tab } = saved;
 let stamp = 0;
 let rows = []; // of the open tab: [name, kind, text, note, opens, cut, editable, rows below, full text]
 
@@ -124,4 +124,5 @@ for (const [name, model] of Object.entries(models)) {
 const width = document.querySelector("#graph svg").getAttribute("width");
 document.getElementById("graph").style.minWidth = `min(${parseFloat(width) + 18}px, 70%)`; // as beside a kernel
 show();
+requestAnimationFrame(showGraph); // once the graph has its size: scrolled to where something happened
 document.querySelector(".abs-log button").click(); // there is room for all lines

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.history.activity import ElementStates
 from agentbench.notebook.history.agent_turns import conversation_of
 from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.run_record import NodeRecord, sent_by
@@ -28,14 +29,16 @@ _NAMED = 4
 Fact = tuple[str, str]
 
 
-def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: bool) -> tuple[Fact, ...]:
+def node_facts(
+    model: StepperModel, shape: GraphShape, executor: str, states: ElementStates | None = None, *, times: bool
+) -> tuple[Fact, ...]:
     """Return the facts about an executor, in short lines; with `times`, durations too."""
     record = model.record.nodes.get(executor, NodeRecord())
     last = record.last_call
     visits = f"{model.activity.visits[executor]:,}"
     facts = [
         ("kind", _kind(shape, executor)),
-        ("now", STATES[model.states.get(executor, "idle")].words),
+        ("now", STATES[(states or model.states).get(executor, "idle")].words),
         ("visits", visits if last is None else f"{visits}, the last in superstep {last.superstep}"),
         ("in", _messages(last.messages if last else [])),
         ("out", _messages(sent_by(last) if last else [])),

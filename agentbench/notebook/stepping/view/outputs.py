@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry
 
-__all__ = ["Display", "outputs_in"]
+__all__ = ["Display", "displayed", "outputs_in"]
 
 #: How many values are above it, a caption, a media type and its data: text, of a PNG in base 64.
 Display = tuple[int, str, str, str]
@@ -16,20 +19,28 @@ Display = tuple[int, str, str, str]
 _MOST_OUTPUTS = 20
 
 
-def outputs_in(model: StepperModel) -> tuple[str, list[Display], list[Entry]]:
+def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entry]]:
     """Return a title, the outputs that have a display of their own, and the others as values; the newest first."""
     found = model.record.outputs
-    displays: list[Display] = []
-    entries: list[Entry] = []
-    for superstep, event in found[: -_MOST_OUTPUTS - 1 : -1]:
-        name = f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}"
-        display = display_of(event.data)
-        if display is None:
-            entries.append(Entry(name, event.data))
-        else:
-            caption = f"{name}: {esc(type(event.data).__name__, into='line', limit=60)}"
-            displays.append((len(entries), caption, *display))
+    newest = [
+        (f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}", event.data)
+        for superstep, event in found[: -_MOST_OUTPUTS - 1 : -1]
+    ]
     title = (
         count_text(len(found), "output") + (", newest first" if len(found) > 1 else "") if found else "No output yet"
     )
-    return title, displays, entries
+    return title, *displayed(newest)
+
+
+def displayed(named: Iterable[tuple[str, Any]]) -> tuple[tuple[Display, ...], list[Entry]]:
+    """Return values with their names: those that have a display of their own, and the others."""
+    displays: list[Display] = []
+    entries: list[Entry] = []
+    for name, value in named:
+        display = display_of(value)
+        if display is None:
+            entries.append(Entry(name, value))
+        else:
+            caption = f"{name}: {esc(type(value).__name__, into='line', limit=60)}"
+            displays.append((len(entries), caption, *display))
+    return tuple(displays), entries

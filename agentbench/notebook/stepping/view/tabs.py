@@ -9,6 +9,7 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.notebook.graph.shape import GraphShape
+from agentbench.notebook.history.activity import ElementStates
 from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
@@ -67,6 +68,7 @@ class Sources:
     selected: str | None = None  # an executor
     difference: CheckpointDiff | None = None  # from the checkpoint before, `None` while that is not known
     times: bool = True
+    states: ElementStates | None = None  # of the graph, where they are not the model's
 
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
@@ -121,7 +123,7 @@ def _messages(model: StepperModel, sources: Sources) -> Content:
 
 def _output(model: StepperModel, _sources: Sources) -> Content:
     title, displays, entries = outputs_in(model)
-    return Content(title, ValueTree(entries), displays=tuple(displays))
+    return Content(title, ValueTree(entries), displays=displays)
 
 
 def _events(model: StepperModel, sources: Sources) -> Content:
@@ -152,7 +154,7 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     executor = sources.selected
     if executor is None:
         return Content("Select a node of the graph to see it here")
-    facts = node_facts(model, sources.shape, executor, times=sources.times)
+    facts = node_facts(model, sources.shape, executor, sources.states, times=sources.times)
     points = [each for each in model.board.all if each.where == executor]
     breaks = {
         "executor": executor,
