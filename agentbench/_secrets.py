@@ -51,7 +51,8 @@ def is_secret_name(name: object) -> bool:
 def _is_secret_text(name: str) -> bool:
     # `passWord` is one word, `clientSecret` are two: both ways of reading count.
     spellings = [separators.sub("_", name).lower() for separators in (_SEPARATORS, _SEPARATORS_AND_HUMPS)]
-    return any(
+    # How many there are is not secret: `input_token_count`.
+    return not spellings[1].endswith("_count") and any(
         any(part in spelling for part in _PARTS) or not _WORDS.isdisjoint(spelling.split("_")) for spelling in spellings
     )
 

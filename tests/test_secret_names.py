@@ -18,7 +18,10 @@ SECRET = (
     *("Password", "passWord", "PASSWORD1", "db-password", "passwd", "pwd", "passphrase", "passcode"),
     *("credential", "credentials", "cookie", "set-cookie", "bearer", "jwt", "auth"),
 )
-PLAIN = ("max_tokens", "tokensIn", "header", "author", "tokenizer", "key", "secretary", "passwords_changed", "", 3)
+PLAIN = (
+    *("max_tokens", "tokensIn", "input_token_count", "header", "author", "tokenizer", "key", "secretary"),
+    *("passwords_changed", "", 3),
+)
 
 
 def test_names_are_secret_by_their_words() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
-from agentbench.notebook import configure, stepper, usage_frame
+from agentbench.notebook import configure, events_frame, stepper, timeline_frame, usage_frame
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.testing import Call, ScriptedChatClient
@@ -109,5 +109,11 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     assert list(usage_frame(stepped).index) == [(0, "house/office/writer", 1), (0, "house/office/critic", 1)]
     inside = [entry.name for entry in node_tab(stepped, "house/office").tree.entries if "inside" in entry.name]
     assert inside == ["inside, superstep 0", "inside, superstep 1"]
+    events = events_frame(stepped)
+    assert list(events[events["type"] == "model_usage"]["executor"]) == ["house/office/writer", "house/office/critic"]
+    assert "'input_token_count': 22" in events[events["type"] == "model_usage"]["preview"].iloc[1]
+    assert list(timeline_frame(stepped).loc[0].index)[:3] == ["house", "house/office", "house/office/writer"]
+    outputs = [line.text for line in screen.log if line.text.startswith("output")]
+    assert outputs == ["output of house: A draft about <b>rain</b>.", "output of house: It rained 3 mm."]
     assert "36 tok" in screen.header.line
     stepped.close()

@@ -8,7 +8,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.forms.questions import request_kind
 from agentbench.notebook.frames.columns import Column, Kind, build_frame
 from agentbench.notebook.history.requests import calls_with_waits, requests_of
-from agentbench.notebook.history.run_history import Event, RunHistory
+from agentbench.notebook.history.run_history import Event, RunHistory, opened
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_infos, read_runs, time_ns
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime import settings
@@ -40,6 +40,7 @@ def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit
         `duration_ms` float64, `attempt` Int64 (from 1, of calls of an executor with retries), `span_id`,
         `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
         that were not observed `seq` and `superstep` follow the order of the events, times and attempts are missing.
+        What happened in a sub-workflow has `outer/inner` as its executor, and the superstep of the run around it.
 
     Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
 
@@ -53,7 +54,7 @@ def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit
     if since is not None:
         rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
     rows = chosen.last(rows)
-    events = [event for event, _, _, _ in rows]
+    events = [opened(event) for event, _, _, _ in rows]
     return build_frame(
         "events",
         {

@@ -41,7 +41,7 @@ class PersonRequest:
 
 
 def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
-    """Return what executors did, with the times that their requests waited, as far as checkpoints store the answers."""
+    """Return what executors did, also in sub-workflows, with the times that requests waited, as checkpoints tell."""
     asking = [call for call in run.calls if call.requests]
     if asking and run.storage is not None:
         read = read_checkpoints(run, Chosen())
@@ -54,7 +54,7 @@ def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
                 if event.time_ns is not None and (answered := answered_ns.get(event.request_id)) is not None
             ]
             call.wait_ns = max(waits, default=None)
-    return run.calls
+    return run.all_calls
 
 
 def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None) -> list[PersonRequest]:

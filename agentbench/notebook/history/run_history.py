@@ -44,7 +44,7 @@ _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
 
 
 def opened(event: Event) -> Event:
-    """Return an event; of a `sub_workflow` event the one inside, whose executor is `outer/inner` as in graphs."""
+    """Return an event; of one in a sub-workflow the one inside, with `outer/inner` as its executor, as in graphs."""
     if event.type != "sub_workflow":
         return event
     inside: Event = copy.copy(event.data)
@@ -52,8 +52,8 @@ def opened(event: Event) -> Event:
     if inside.type == "request_info":
         source = f"{path}/{inside.source_id}"
         inside._request = (inside.request_id, source, inside.request_type, inside.response_type)  # noqa: SLF001 - a copy
-    elif inside.executor_id is not None:
-        inside.executor_id = f"{path}/{inside.executor_id}"
+    else:
+        inside.executor_id = path if inside.executor_id is None else f"{path}/{inside.executor_id}"
     return inside
 
 
@@ -61,8 +61,10 @@ def join_updates(outputs: Iterable[Event]) -> list[Event]:
     """Return outputs with the streamed updates of an agent's answer as one: the response that they make."""
     found: dict[Any, list[Event]] = {}
     for place, event in enumerate(outputs):
-        is_update = isinstance(event.data, AgentResponseUpdate)
-        found.setdefault((event.executor_id, event.type, event.task_id) if is_update else place, []).append(event)
+        key: Any = place
+        if isinstance(event.data, AgentResponseUpdate):
+            key = (event.executor_id, event.type, event.task_id, event.data.agent_id)
+        found.setdefault(key, []).append(event)
     joined = []
     for key, events in found.items():
         one = events[0]
