@@ -99,7 +99,7 @@ def panel(wire: Wire) -> Iterator[Stepper]:
 
 
 def page_of(panel: Stepper) -> Any:
-    return panel._screen._page
+    return panel._screen.page
 
 
 def say(panel: Stepper, kind: str, **more: Any) -> None:

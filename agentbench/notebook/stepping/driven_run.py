@@ -158,9 +158,8 @@ class DrivenRun:
         return branch
 
 
-async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> list[CheckpointInfo]:
+async def line_to(storage: CheckpointStorage, checkpoint_id: str) -> list[CheckpointInfo]:
     """Return the checkpoints that lead to one, oldest first, itself included; as far back as the storage has them."""
-    checkpoint_id = base if isinstance(base, str) else base.checkpoint_id
     last = CheckpointInfo.of(await storage.load(checkpoint_id))
     if not isinstance(storage, SupportsCheckpointInfos):
         return [last]

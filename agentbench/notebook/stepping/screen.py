@@ -42,7 +42,7 @@ class StepperScreen:
         self._stand_in = stand_in
         self._workflow = workflow
         self._options = options
-        self._page: StepperPage | None = None
+        self.page: StepperPage | None = None  # once the panel was displayed
         self._display: Any = None
         self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
@@ -57,7 +57,7 @@ class StepperScreen:
                 model,
                 tab=self._tabs.open,
                 content=self._tabs.content,
-                drafts=() if self._page is None else self._page.drafts,
+                drafts=() if self.page is None else self.page.drafts,
                 times=not settings.current().deterministic,
                 older=older_code(self._workflow),
             )
@@ -100,25 +100,20 @@ class StepperScreen:
         return replace(picture, shown_in=self._shown_in)
 
     @property
-    def displayed(self) -> bool:
-        """Whether a panel was made."""
-        return self._page is not None
-
-    @property
     def widget(self) -> Any:
         """The panel. The same one at each reading.
 
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is not installed, or live panels are off.
         """
-        if self._page is None:
+        if self.page is None:
             if not settings.current().live_graph:
                 raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
             try:
                 from agentbench.notebook.stepping.page import StepperPage
             except ModuleNotFoundError as error:
                 raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
-            self._page = StepperPage(
+            self.page = StepperPage(
                 self._session,
                 self._tabs,
                 self._workflow,
@@ -127,23 +122,23 @@ class StepperScreen:
                 redraw=self.touch,
             )
             self._pacer.touch()
-        return self._page.widget
+        return self.page.widget
 
     def touch(self) -> None:
         """Draw again soon, since something has changed. From any thread; returns at once."""
-        if self._page is not None:
+        if self.page is not None:
             self._pacer.touch(_SHORT_STEP_S if self._session.model.status in IN_FLIGHT else 0.0)
 
     def _draw(self) -> None:
         """Draw on the loop of the runs, where reading a run races with nothing."""
-        if self._page is not None:
-            self._page.draw()
+        if self.page is not None:
+            self.page.draw()
             if self._session.model.status not in IN_FLIGHT:
                 self._stand_in.touch()
 
     def close(self) -> None:
         """Take everything off the page. May be called twice."""
-        page, self._page = self._page, None
+        page, self.page = self.page, None
         self._pacer.close()
         self._stand_in.close()
         if page is not None:

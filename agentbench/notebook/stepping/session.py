@@ -217,11 +217,6 @@ class StepperSession:
             self.start(self.carry_out(instruction))
         self._moved.set()
 
-    async def state_at(self, checkpoint_id: str) -> dict[str, Any]:
-        """The shared state in a checkpoint, without the engine's own keys."""
-        held = await self.storage.load(checkpoint_id)
-        return {key: value for key, value in held.state.items() if not key.startswith("_")}
-
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
         """Check an edit of a checkpoint, `None` for the displayed one, and stage it; raises as `Stepper.edit`."""
         with self._lock:

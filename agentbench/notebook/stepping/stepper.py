@@ -154,11 +154,12 @@ class Stepper:
     @property
     def state(self) -> dict[str, Any]:
         """The displayed shared state: the current one, or that of the checkpoint being viewed."""
-        with self._session.reading() as model:
-            viewed = model.line.viewed
+        viewed = self._session.model.line.viewed
         if viewed is None:
             return self.handle.state
-        return self._wait("state", lambda: self._session.start(self._session.state_at(viewed.checkpoint_id)))
+        load = self._session.storage.load
+        checkpoint = self._wait("state", lambda: self._session.start(load(viewed.checkpoint_id)))
+        return {key: value for key, value in checkpoint.state.items() if not key.startswith("_")}
 
     @property
     def pending(self) -> list[WorkflowEvent[Any]]:
@@ -241,13 +242,13 @@ class Stepper:
         return self.status
 
     def _show_question(self) -> None:
-        if self.status is StepperStatus.WAITING and not self._screen.displayed:
+        if self.status is StepperStatus.WAITING and self._screen.page is None:
             self.show()
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
         await wait(self._begin_run(until, speed, through=True))
-        if self._options.autosave and self._screen.displayed and not self._stand_in.update():
+        if self._options.autosave and self._screen.page is not None and not self._stand_in.update():
             self.snapshot()
         return self.status
 

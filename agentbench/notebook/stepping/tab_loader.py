@@ -19,7 +19,7 @@ from agentbench.notebook.text.escape import esc
 __all__ = ["StepperTabs"]
 
 _MOST_LOADED = 4  # loaded checkpoints
-_MOST_CONTENTS = 4  # a page's message may cross with the next content sent to it
+_MOST_CONTENTS = 8  # a message of a page may cross with the next contents sent to it
 
 
 class StepperTabs:

@@ -103,7 +103,8 @@ class StepperModel:
     @property
     def goes_on_after_answer(self) -> bool:
         """Whether the run waits for a person now and goes on by itself afterwards."""
-        return self.status is _S.WAITING and self._goal is not None and self._goal.through
+        goal = self._goal
+        return self.status is _S.WAITING and goal is not None and goal.through and goal.until != "request"
 
     @property
     def pausing(self) -> bool:
@@ -400,13 +401,12 @@ class StepperModel:
         self._learn(facts, at_rest=not in_flight)
         if in_flight or self.status is _S.CLOSED:
             return None
-        goal = self._goal
-        self.status = self._status_at_rest()
-        if goal is not None and goal.through and goal.left > 0 and self.line.viewing is None:
-            self.status = _S.RUNNING
-            return self._next_step()
-        self._goal = None
-        return None
+        goal, self.status = self._goal, self._status_at_rest()
+        if goal is None or not goal.through or goal.left <= 0 or self.line.viewed is not None:
+            self._goal = None
+            return None
+        self.status = _S.RUNNING
+        return self._next_step()
 
     def take_fork(self, fork: Fork, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
         """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
@@ -447,9 +447,7 @@ class StepperModel:
         self.status = self._status_at_rest()
         if self.facts.pause_reason is not None:
             self.note = f"Paused: {self.facts.pause_reason}"
-        goal = self._goal
-        waits = self.status is _S.WAITING and goal is not None and goal.through and goal.until != "request"
-        if stays or not waits:
+        if stays or not self.goes_on_after_answer:
             self._goal = None
         self.stop_wanted = False
         return None
