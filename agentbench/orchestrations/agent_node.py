@@ -132,7 +132,7 @@ class AgentNode(Executor):
             }
             await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=self.id))
         requests.update(_by_id(response.user_input_requests))
-        return AgentReply(response, requests)
+        return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
 
     def _add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the answer to a request; return the message of all answers, once this is the last one."""
@@ -221,6 +221,13 @@ class AgentNode(Executor):
 def request_id_of(request: Content) -> str:
     """Return the id by which an answer finds its request."""
     return request.id or request.call_id or ""
+
+
+def _repeats(request: Content, requests: Mapping[str, Content]) -> bool:
+    """Whether a request of a workflow that is an agent passes on one of an agent inside, which is there as well."""
+    call = request.function_call
+    data = None if call is None else (call.parse_arguments() or {}).get("data")
+    return isinstance(data, Content) and data is not request and request_id_of(data) in requests
 
 
 def _by_id(requests: Sequence[Content]) -> dict[str, Content]:

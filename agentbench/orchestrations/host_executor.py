@@ -259,7 +259,8 @@ def _open_requests(reply: AgentReply) -> dict[str, Content]:
     """Return what has to be answered before the agent goes on: requests to a person, and calls without a result."""
     contents = [content for message in reply.response.messages for content in message.contents]
     closed = {content.call_id for content in contents if content.type == "function_result"}
-    closed |= {request.function_call.call_id for request in reply.requests.values() if request.function_call}
+    requests = (*reply.requests.values(), *reply.response.user_input_requests)
+    closed |= {request.function_call.call_id for request in requests if request.function_call}
     return reply.requests | {
         request_id_of(one): one
         for one in contents

@@ -227,7 +227,7 @@ async def test_agents_of_a_workflow_inside_another_ask_and_go_on_in_another_inst
     storage = InMemoryCheckpointStorage()
 
     def nested() -> Any:
-        first, clerk, inner = office()
+        inner = office()[2]
         node = WorkflowExecutor(inner, "office", allow_direct_output=True, propagate_request=True)
         return first, clerk, WorkflowBuilder(start_executor=node, name="house", checkpoint_storage=storage).build()
 
@@ -356,3 +356,16 @@ async def test_a_message_while_requests_are_open_does_not_repeat_what_the_agent_
     await workflow.run("Wait.")
     assert [text for text in asked(first)[-1] if text] == ["Invite them.", "Wait."]
     assert [text for text in asked(clerk)[0] if text] == ["Invite them.", "Wait.", "Later, then."]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_workflow_that_is_the_agent_of_a_node_asks_each_question_once(stream):
+    inner = office()[2]
+    workflow = WorkflowBuilder(inner.as_agent(name="team")).build()
+    waiting = await ask(workflow, "Invite them.", stream=stream)
+    events = waiting.get_request_info_events()
+    assert [event.data.function_call.name for event in events] == ["send", "send"]
+    done = await workflow.run(responses={event: approve(event) for event in events})
+    assert done.get_final_state() is WorkflowRunState.IDLE
+    assert SENT == ["Ada", "Bob"]
+    assert [message.text for output in done.outputs for message in output.messages] == ["all sent", "CLERK"]
