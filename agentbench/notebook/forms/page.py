@@ -42,7 +42,9 @@ _LINES = 1000
 class FormPanel(MessageWidget):
     """The widget of a form: messages both ways."""
 
-    _esm = "\n".join([read_script("dom.js"), *(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)])
+    _esm = "\n".join(
+        [read_script("dom.js", "display.js"), *(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)]
+    )
     _css = _STATIC.joinpath("form.css").read_text(encoding="utf-8")
 
 

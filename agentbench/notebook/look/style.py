@@ -33,10 +33,6 @@ _PAGE = {
     "text": ("--jp-ui-font-color1", "--vscode-foreground"),
 }
 
-# Pages that say their theme themselves; elsewhere the browser's preference counts.
-_LIGHT = "[data-jp-theme-light=true],.vscode-light"
-_DARK = "[data-jp-theme-light=false],.vscode-dark"
-
 
 def static_style(theme: str, *, states: bool = True) -> str:
     """Return the style of a standalone picture, where no style of the page reaches.
@@ -54,14 +50,12 @@ def static_style(theme: str, *, states: bool = True) -> str:
 @functools.cache
 def live_style() -> str:
     """Return the style of a graph panel. It follows the page's theme: JupyterLab's, VS Code's, or the browser's."""
-    light, dark = _variables("light", own=True), _variables("dark", own=True)
-    page = "".join(f"--ab-{name}:var({lab},var({code},var(--ab-{name}-own)));" for name, (lab, code) in _PAGE.items())
-    colours = (
-        f".ab_panel{{{light}}}@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}"
-        f":is({_DARK}) .ab_panel{{{dark}}}.ab_panel{{{page}}}"
-    )
+    light, dark = _colours("light", _lines("light")), _colours("dark", _lines("dark"))
+    colours = {name: f"light-dark({light[name]},{dark[name]})" for name in light}
+    colours |= {name: f"var({lab},var({code},{colours[name]}))" for name, (lab, code) in _PAGE.items()}
     rules = read_static("graph.css") + _fills() + read_static("graph_states.css") + read_static("graph_panel.css")
-    return (colours + rules).replace(": ", ":").replace(";}", "}")
+    panel = ".ab_panel{" + "".join(f"--ab-{name}:{colour};" for name, colour in colours.items()) + "}"
+    return (read_static("theme.css") + panel + rules).replace(": ", ":").replace(";}", "}")
 
 
 @functools.cache
@@ -72,22 +66,28 @@ def read_static(name: str) -> str:
 
 
 def read_script(*names: str) -> str:
-    """Return this layer's own files as they are, one after another."""
+    """Return some of this layer's own files as they are, one after the other: scripts are one module for a page."""
     return "\n".join((Path(__file__).parent / "static" / name).read_text(encoding="utf-8") for name in names)
 
 
-def css_variables(scheme: Scheme, colours: Mapping[str, str]) -> str:
-    """Return the declarations of the colours of a scheme, as CSS variables; `colours` are further ones."""
-    fills = {name: state.light if scheme == "light" else state.dark for name, state in STATES.items() if state.light}
-    every = {**PALETTE[scheme], **colours, **fills, "ink": INK[scheme]}
-    return "".join(f"--{name}:{colour};" for name, colour in every.items())
+def css_variables(scheme: Scheme, more: Mapping[str, str]) -> str:
+    """Return the declarations of the colours of a scheme, and of `more`, as CSS variables."""
+    return "".join(f"--{name}:{colour};" for name, colour in _colours(scheme, more).items())
 
 
-def _variables(scheme: Scheme, *, own: bool = False) -> str:
-    """Return the colours as variables that begin with `ab`; with `own` those that pages have too end with that."""
-    lines = {f"{name}-line": line_colour(state, scheme) for name, state in STATES.items() if state.light}
-    text = css_variables(scheme, lines).replace("--", "--ab-")
-    return re.sub(rf"--ab-({'|'.join(_PAGE)}):", r"--ab-\1-own:", text) if own else text
+def _colours(scheme: Scheme, more: Mapping[str, str]) -> dict[str, str]:
+    filled = [state for state in STATES.values() if state.light]
+    fills = {state.name: str(state.light if scheme == "light" else state.dark) for state in filled}
+    return {**PALETTE[scheme], **more, **fills, "ink": INK[scheme]}
+
+
+def _lines(scheme: Scheme) -> dict[str, str]:
+    return {f"{name}-line": line_colour(state, scheme) for name, state in STATES.items() if state.light}
+
+
+def _variables(scheme: Scheme) -> str:
+    """Return the colours of graphs as variables that begin with `ab`."""
+    return css_variables(scheme, _lines(scheme)).replace("--", "--ab-")
 
 
 def _fills() -> str:

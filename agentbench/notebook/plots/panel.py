@@ -26,7 +26,7 @@ class PlotPanel(anywidget.AnyWidget):
         label: Its name for screen readers.
     """
 
-    _esm = read_script("svg.js", "plot.js")
+    _esm = read_script("dom.js", "svg.js", "plot.js")
 
     svg = traitlets.Unicode("").tag(sync=True)
     choices = traitlets.List(traitlets.Unicode()).tag(sync=True)

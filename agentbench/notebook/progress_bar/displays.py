@@ -66,7 +66,7 @@ class Widget:
         self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; its last checkpoint continues it")
         self._button.add_class("abp-stop")
         self._button.on_click(lambda _: self._press(stop))
-        style = ipywidgets.HTML(f"<style>{read_static('progress.css')}</style>")
+        style = ipywidgets.HTML(f"<style>{read_static('theme.css')}{read_static('progress.css')}</style>")
         for hidden in (self._status, style):
             hidden.add_class("abp-side")
         self._box = ipywidgets.HBox([self._bars, self._button, self._status, style])

@@ -50,8 +50,10 @@ _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
 #: The parts. One module, as a page without a bundler wants it; in several files, as a reader does.
-SCRIPT = "\n".join([read_script("dom.js"), *((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)])
-STYLE = (_STATIC / "stepper.css").read_text(encoding="utf-8")
+SCRIPT = "\n".join(
+    [read_script("dom.js", "display.js"), *((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)]
+)
+STYLE = read_script("theme.css") + (_STATIC / "stepper.css").read_text(encoding="utf-8")
 
 _PARTS: dict[Layout, tuple[str, ...]] = {"minimal": ("top",), "graph": ("top", "log")}
 _AROUND_PICTURE = 18  # pixels on both sides together
@@ -130,17 +132,17 @@ class StepperPage:
         self.widget = self._lay_out(options.layout)
 
     def _lay_out(self, layout: Layout) -> Any:
-        rows: list[Any] = [self._parts["top"], self._requests.box]
-        if self.panel is not None:
+        rows: list[Any] = [self._parts["top"]]
+        if self.panel is None:
+            rows.append(self._requests.box)
+        else:
             self.panel.add_class("abs-graph")
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
             found = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
             width = int(found.group(1)) if found else 0
             self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 70%)"
-            main = [self.panel]
-            if "side" in self._parts:
-                main.append(_box([self._parts["side"]], "abs-side-box"))
-            rows.append(_box(main, "abs-main"))
+            side = [self._requests.box, *filter(None, [self._parts.get("side")])]
+            rows.append(_box([self.panel, _box(side, "abs-side-box")], "abs-main"))
         if "log" in self._parts:
             rows.append(self._parts["log"])
         # The frame measures the page. The body keeps its height, except for the forms of questions: they come in whole.

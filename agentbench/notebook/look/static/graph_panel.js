@@ -1,4 +1,4 @@
-// A graph that is sent once and painted often. Text meets the page as text nodes; the SVG is checked.
+// A graph that is sent once and painted often.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
@@ -21,21 +21,20 @@ class Graph {
   constructor(model, el) {
     this.model = model;
     el.classList.add("ab_panel");
-    const tools = document.createElement("div");
-    tools.className = "ab_tools";
+    const build = (tag, facts) => Object.assign(document.createElement(tag), facts);
+    const tools = build("div", { className: "ab_tools" });
     for (const [textContent, [name, key]] of Object.entries(BUTTONS)) {
       const title = `${name} (${key})`;
       const facts = { type: "button", textContent, title, ariaLabel: title, onclick: () => this.onview(key) };
-      tools.append(keepKeys(Object.assign(document.createElement("button"), facts)));
+      tools.append(keepKeys(build("button", facts)));
     }
-    tools.append((this.note = document.createElement("span")));
-    this.port = document.createElement("div");
-    this.port.className = "ab_port";
-    this.port.role = "application";
+    tools.append((this.note = build("span")));
+    this.port = build("div", { className: "ab_port", role: "application" });
     for (const kind of ["keydown", "click", "focusin", "pointerdown", "wheel"]) {
       this.port.addEventListener(kind, (event) => this[kind](event));
     }
     el.append(tools, this.port);
+    new ResizeObserver(() => this.follow(this.states)).observe(this.port);
     this.el = el;
     this.layout();
   }
@@ -46,7 +45,7 @@ class Graph {
     this.port.ariaLabel = this.get("label");
     this.port.style.maxHeight = `${this.get("height")}px`;
     this.note.textContent = this.get("note");
-    const svg = (this.svg = checked(this.get("svg")));
+    const svg = (this.svg = readSvg(this.get("svg")));
     this.parts = new Map();
     [this.edges, this.states, this.painted, this.first, this.focused] = [[], {}, {}];
     if (!svg) return (this.port.textContent = "The picture could not be read.");
@@ -77,8 +76,13 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    const find = (states) => Object.keys(patch).findLast((id) => states.test(patch[id]) && this.parts.get(id)?.at);
-    const busy = this.parts.get(find(/running|waiting|failed/) ?? find(/done/));
+    this.follow(patch);
+  }
+
+  // To where things happen, unless a person looks at something.
+  follow(states) {
+    const last = (wanted) => Object.keys(states).findLast((id) => wanted.test(states[id]) && this.parts.get(id)?.at);
+    const busy = this.parts.get(last(/running|waiting|failed/) ?? last(/done/));
     if (busy && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
@@ -185,8 +189,8 @@ class Graph {
     else if (key === "Home") this.focus(this.first);
     else if ((key === "Enter" || key === " ") && this.idOf(event.target)) this.pick(id);
     else if (key === "b" && id) {
-      const others = this.get("breakpoints").filter((each) => each !== id);
-      this.set("breakpoints", others.length < this.get("breakpoints").length ? others : [...others, id]);
+      const stops = this.get("breakpoints");
+      this.set("breakpoints", stops.includes(id) ? stops.filter((each) => each !== id) : [...stops, id]);
     } else if ("+=-0".includes(key)) this.onview(key);
     else return;
     event.preventDefault();
@@ -232,8 +236,8 @@ class Graph {
 
   // All of the graph, or of its shorter side where all would be a sliver.
   onview(key) {
-    const sides = [this.fit, Math.min(1, (this.get("height") - 16) / this.size[1])].sort();
-    this.zoom({ 0: (sides[0] < 0.15 ? sides[1] : sides[0]) / this.scale, "-": 0.8 }[key] ?? 1.25);
+    const [less, more] = [this.fit, Math.min(1, (this.get("height") - 16) / this.size[1])].sort();
+    this.zoom({ 0: (less < 0.15 ? more : less) / this.scale, "-": 0.8 }[key] ?? 1.25);
   }
 
   get fit() {
@@ -269,17 +273,13 @@ class Graph {
 
 function render({ model, el }) {
   const graph = new Graph(model, el);
-  const sync = () => graph.sync();
   const listen = {
     "change:svg": () => graph.layout(),
     "change:stamp": () => graph.apply(model.get("patch")),
-    "change:badges": sync,
-    "change:selected": sync,
-    "change:breakpoints": sync,
     "msg:custom": ({ kind, states, view }) => (kind === "full" ? graph.apply(states) : graph.showView(view)),
   };
+  for (const name of ["badges", "selected", "breakpoints"]) listen[`change:${name}`] = () => graph.sync();
   for (const [name, fn] of Object.entries(listen)) model.on(name, fn);
-
   model.send({ kind: "ready", stamp: model.get("stamp") });
   return () => {
     for (const [name, fn] of Object.entries(listen)) model.off(name, fn);

@@ -1,15 +1,13 @@
-// Parses SVG as XML and drops whatever could act, whoever made it.
-function checked(text) {
+// Parses SVG as XML and drops whatever could act or fetch; styles too, unless they stay inside.
+function readSvg(text, styled = false) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.localName !== "svg" || root.querySelector("parsererror")) return null;
-  for (const node of [root, ...root.querySelectorAll("*")]) {
-    const acts = /^(script|foreignobject|iframe|object|embed|image|use|animate.*|set)$/i.test(node.localName);
-    if (acts || (node.localName === "style" && /@import|url\s*\(|expression/i.test(node.textContent))) {
-      node.remove();
-      continue;
-    }
-    for (const { name, value } of [...node.attributes]) {
-      if (/^on|(^|:)href$/i.test(name) || name === "style" || /url\s*\(\s*[^#\s]/i.test(value)) node.removeAttribute(name);
+  for (const each of [root, ...root.querySelectorAll("*")]) {
+    const acts = /^(script|foreignobject|iframe|object|embed|image|use|animate.*|set)$/i.test(each.localName);
+    const styles = each.localName === "style" && (!styled || /@import|url\s*\(/i.test(each.textContent));
+    if (acts || styles) each.remove();
+    for (const { name, value } of [...each.attributes]) {
+      if (/^on|(^|:)href$|^style$/i.test(name) || /url\s*\(\s*[^#\s]/i.test(value)) each.removeAttribute(name);
     }
   }
   return document.importNode(root, true);

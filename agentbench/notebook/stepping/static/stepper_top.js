@@ -2,7 +2,7 @@
 
 const SAY_EVERY_MS = 1000;
 const MOST_STOPS = 500;
-const MOST_DOTS = 60;
+const MOST_DOTS = 30;
 
 const MORE_KEYS = [
   ["← →", "on the line of checkpoints: earlier, later"], ["arrows", "on the graph: along the edges; Home: the start"],

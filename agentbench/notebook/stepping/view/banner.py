@@ -79,7 +79,7 @@ def _of_present(model: StepperModel) -> Banner:
         askers = list(dict.fromkeys(request.source_executor_id for request in model.facts.requests))
         then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
         verb = "is" if len(askers) == 1 else "are"
-        return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer, below. Then {then}.")
+        return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer. Then {then}.")
     if model.status is _S.DONE:
         return _result(model)
     if model.status is _S.CANCELLED:
