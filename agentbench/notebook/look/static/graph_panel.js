@@ -34,7 +34,7 @@ class Graph {
       this.port.addEventListener(kind, (event) => this[kind](event));
     }
     el.append(tools, this.port);
-    new ResizeObserver(() => this.follow(this.states)).observe(this.port);
+    new ResizeObserver(() => this.follow(this.states, ":focus-within")).observe(this.port);
     this.el = el;
     this.layout();
   }
@@ -79,11 +79,11 @@ class Graph {
     this.follow(patch);
   }
 
-  // To where things happen, unless a person looks at something.
-  follow(states) {
+  // To where things happen, unless a person looks at something; a pointer may come to lie above what moves.
+  follow(states, looked = ":hover,:focus-within") {
     const last = (wanted) => Object.keys(states).findLast((id) => wanted.test(states[id]) && this.parts.get(id)?.at);
     const busy = this.parts.get(last(/running|waiting|failed/) ?? last(/done/));
-    if (busy && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
+    if (busy && !this.port.matches(looked)) this.reveal(busy);
   }
 
   // Paints what has changed.
