@@ -63,9 +63,8 @@ def test_who_asks_and_the_whole_form_are_in_sight(lab: Any, open_notebook: Any, 
     expect(page.panel.locator(".abs-requests").get_by_role("button", name="Approve")).to_be_visible()
     asks = page.panel.locator(".ab_node[aria-label^='review, waiting']")
     expect(asks).to_be_visible()
-    page.settle()
-    assert asks.evaluate(OUTSIDE) == 0
-    assert page.panel.locator(".abs-requests .abf").evaluate(OUTSIDE) == 0
+    for selector in (".ab_node[aria-label^='review']", ".abs-requests .abf"):
+        page.page.wait_for_function(f"selector => ({OUTSIDE})(document.querySelector(selector)) === 0", arg=selector)
     page.shot(f"question-{width}")
 
 

@@ -9,7 +9,7 @@ function displayOf(caption, media, data) {
     :is(td,th){padding:2px 8px;text-align:right;border:0}`;
   // In the colour of the page, and as high as it is; its ground is clear where its scheme is that of the frame.
   const paint = () => { frame.contentDocument.body.style.color = getComputedStyle(frame).color; };
-  const fit = ([{ target }]) => { frame.style.height = `${target.offsetHeight + 4}px`; };
+  const fit = ([{ target }]) => requestAnimationFrame(() => { frame.style.height = `${target.offsetHeight + 4}px`; });
   const onload = () => {
     paint();
     new ResizeObserver(fit).observe(frame.contentDocument.documentElement);
