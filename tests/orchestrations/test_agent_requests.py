@@ -227,7 +227,7 @@ async def test_agents_of_a_workflow_inside_another_ask_and_go_on_in_another_inst
     storage = InMemoryCheckpointStorage()
 
     def nested() -> Any:
-        inner = office()[2]
+        first, clerk, inner = office()
         node = WorkflowExecutor(inner, "office", allow_direct_output=True, propagate_request=True)
         return first, clerk, WorkflowBuilder(start_executor=node, name="house", checkpoint_storage=storage).build()
 
