@@ -15,7 +15,7 @@ from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.graph_panel.live import LOOKS, panel_note
 from agentbench.notebook.history.activity import Activity, Element, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_report
-from agentbench.notebook.history.run_history import RunHistory
+from agentbench.notebook.history.run_history import BEGINNINGS, RunHistory
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.messages import side_message, view_message
@@ -43,25 +43,15 @@ _NOT_KNOWN = Content("The state is not known: this run saved no checkpoints", Va
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """The supersteps that led to the current state of a run.
+    """The supersteps that led to the current state of a run, and the run as it is now."""
 
-    Attributes:
-        name: Of the workflow.
-        shape: Its graph.
-        reports: The supersteps.
-        line: The checkpoints that led to the first of them.
-        facts: The run as it is now.
-        checkpoints: By id; one that cannot be loaded is missing.
-        times: Whether durations are shown.
-    """
-
-    name: str
+    name: str  # of the workflow
     shape: GraphShape
     reports: Sequence[StepReport]
-    line: Sequence[CheckpointInfo]
+    line: Sequence[CheckpointInfo]  # that led to the first of them
     facts: RunFacts
-    checkpoints: Mapping[str, WorkflowCheckpoint]
-    times: bool
+    checkpoints: Mapping[str, WorkflowCheckpoint]  # by id; one that cannot be loaded is missing
+    times: bool  # whether durations are shown
 
 
 def reports_of(history: RunHistory) -> list[StepReport]:
@@ -72,7 +62,7 @@ def reports_of(history: RunHistory) -> list[StepReport]:
         if has_begun and event.type in ("started", "superstep_started"):
             found.append([])
             has_begun = False
-        has_begun = has_begun or event.type in ("superstep_started", "executor_invoked")
+        has_begun = has_begun or event.type in BEGINNINGS
         found[-1].append(place)
     begun = found if has_begun else found[:-1]
     return [StepReport(history.numbers[each[-1]], [history.events[place] for place in each], None) for each in begun]
