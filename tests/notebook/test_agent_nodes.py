@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
-from agentbench.notebook import configure, events_frame, stepper, timeline_frame, usage_frame
+from agentbench.notebook import configure, draw, events_frame, stepper, timeline_frame, usage_frame
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.testing import Call, ScriptedChatClient
@@ -66,6 +66,18 @@ def test_an_agent_node_shows_its_conversation_its_tool_calls_and_what_it_used(fi
     assert "<b>rain" not in html
 
 
+def test_only_an_agent_with_a_call_to_approve_is_drawn_as_one_that_asks() -> None:
+    @tool(approval_mode="always_require")
+    def publish(title: str) -> str:
+        """Print it."""
+        return title
+
+    asking = Agent(ScriptedChatClient([]), "Publish.", name="printer", tools=[publish])
+    shown = draw(desk(asking)).text.splitlines()[1:]
+    assert shown == ["writer (start, output) -> printer", "printer (output, asks a person)"]
+    assert "asks a person" not in draw(desk()).text
+
+
 def test_a_node_has_a_cost_once_its_model_has_a_price(finished: Any) -> None:
     assert "cost" not in dict(node_tab(finished, "critic").facts)
     configure(prices={"scripted": (1000, 10_000)})
@@ -103,7 +115,7 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     assert screen.states["house/office/critic"] == "done"
     assert screen.badges["house/office/critic"] == "28 tok"
     facts = dict(node_tab(stepped, "house/office/critic").facts)
-    assert facts["kind"] == "AgentExecutor (output, asks a person)"
+    assert facts["kind"] == "AgentExecutor (output)"
     assert (facts["visits"], facts["tokens"]) == ("1, the last in superstep 0", "22 in, 6 out")
     assert "in house/office, superstep 1: critic got 1 message" in [line.text for line in screen.log]
     assert list(usage_frame(stepped).index) == [(0, "house/office/writer", 1), (0, "house/office/critic", 1)]
