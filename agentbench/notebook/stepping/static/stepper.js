@@ -29,7 +29,7 @@ function render({ model, el }) {
   model.on("msg:custom", hear);
   model.on("comm_live_update", check);
   say({ kind: "ready" });
-  return () => { part.stop(); model.off("msg:custom", hear); model.off("comm_live_update", check); };
+  return () => { part.stop?.(); model.off("msg:custom", hear); model.off("comm_live_update", check); };
 }
 
 export default { render };

@@ -1,21 +1,20 @@
 // Below everything: what happened, the newest line in the open.
 
 function makeLog() {
-  const root = node("section", { class: "abs abs-log", "aria-label": "Log" });
   const last = node("span", { class: "abs-last" });
-  const toggle = makeSmallButton("Expand", { "aria-expanded": "false" });
   const lines = node("ol", { class: "abs-lines", hidden: true, tabindex: "0", "aria-label": "Log lines" });
-  root.append(node("div", { class: "abs-log-head" }, node("b", {}, "Log"), last, toggle), lines);
-  toggle.addEventListener("click", () => {
+  const turn = () => {
     lines.hidden = !lines.hidden;
     toggle.textContent = lines.hidden ? "Expand" : "Fold";
     toggle.setAttribute("aria-expanded", String(!lines.hidden));
     lines.scrollTop = lines.scrollHeight;
-  });
+  };
+  const toggle = makeSmallButton("Expand", turn, { "aria-expanded": "false" });
+  const head = node("div", { class: "abs-log-head" }, node("b", {}, "Log"), last, toggle);
+  const root = node("section", { class: "abs abs-log", "aria-label": "Log" }, head, lines);
   let total = 0;
   return {
     root,
-    stop: () => {},
     log: (told) => {
       if (told.total < total) { // a saved run went back
         lines.replaceChildren();

@@ -3,35 +3,33 @@
 // A field in place of a value. What is typed is told to Python at every pause, and comes back with the page.
 function makeEditor(name, told, { draft, type, stage, drop }) {
   const id = `abs-${Math.random().toString(36).slice(2)}`;
-  const area = node("textarea", { id, rows: 1, spellcheck: "false", "aria-describedby": `${id}-help ${id}-problem` });
-  const problem = node("span", { class: "abs-problem", id: `${id}-problem`, role: "alert" });
-  const keep = makeSmallButton("Save edit", { title: "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)" });
-  const leave = makeSmallButton("Cancel");
-  const help = node("span", { class: "abs-kind", id: `${id}-help` }, told.help);
-  const el = node("div", { class: "abs-field" },
-    node("label", { for: id, "aria-label": `New value of ${name}` }, node("span", { class: "abs-key" }, name)), area,
-    node("div", { class: "abs-field-row" }, keep, leave, help), problem);
-  let timer = null;
-  const grow = () => { area.style.height = "auto"; area.style.height = `${Math.min(area.scrollHeight + 2, 240)}px`; };
+  let timer;
+  const later = () => { timer = setTimeout(flush, 300); };
+  const flush = () => { clearTimeout(timer); type(area.value); };
   const send = () => stage(area.value);
+  const grow = () => { area.style.height = "auto"; area.style.height = `${Math.min(area.scrollHeight + 2, 240)}px`; };
+  const onkeydown = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { take(event); send(); }
+    if (event.key === "Escape") { take(event); leave.focus(); }
+  };
+  const oninput = () => { grow(); clearTimeout(timer); later(); };
+  const area = node("textarea", {
+    id, rows: 1, spellcheck: "false", "aria-describedby": `${id}-help ${id}-problem`, oninput, onblur: flush, onkeydown,
+  });
+  const hint = { title: "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)" };
+  const leave = makeSmallButton("Cancel", () => { clearTimeout(timer); drop(); });
+  const problem = node("span", { class: "abs-problem", id: `${id}-problem`, role: "alert" });
+  const help = node("span", { class: "abs-kind", id: `${id}-help` }, told.help);
+  const about = { for: id, "aria-label": `New value of ${name}` };
+  const label = node("label", about, node("span", { class: "abs-key" }, name));
+  const buttons = node("div", { class: "abs-field-row" }, makeSmallButton("Save edit", send, hint), leave, help);
+  const el = node("div", { class: "abs-field" }, label, area, buttons, problem);
   area.value = draft ?? told.text;
-  area.addEventListener("input", () => {
-    grow();
-    clearTimeout(timer);
-    timer = setTimeout(() => type(area.value), 300);
-  });
-  area.addEventListener("blur", () => { clearTimeout(timer); type(area.value); });
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); event.stopPropagation(); send(); }
-    if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave.focus(); }
-  });
-  keep.addEventListener("click", send);
-  leave.addEventListener("click", () => { clearTimeout(timer); drop(); });
   requestAnimationFrame(grow);
   return {
     el,
     area,
-    flush: () => { clearTimeout(timer); type(area.value); },
+    flush,
     refuse: (words) => {
       problem.textContent = words;
       area.setAttribute("aria-invalid", "true");
@@ -41,31 +39,25 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
 }
 
 function makeTabs(say) {
-  const el = node("div", { class: "abs-tabs", role: "tablist", "aria-label": "Details" });
   const made = new Map();
-  let current = null;
   const choose = (name) => say({ kind: "tab", name });
-  el.addEventListener("keydown", (event) => {
-    const names = [...made.keys()];
-    const at = names.indexOf(current);
-    const to = { ArrowRight: (at + 1) % names.length, ArrowLeft: (at - 1 + names.length) % names.length, Home: 0, End: names.length - 1 }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    made.get(names[to]).focus();
-    choose(names[to]);
-  });
+  const onkeydown = (event) => {
+    const next = itemAt(event.key, [...made.values()], event.target);
+    if (!next || event.key.endsWith("Up") || event.key.endsWith("Down")) return;
+    take(event);
+    next.focus();
+    next.click();
+  };
+  const el = node("div", { class: "abs-tabs", role: "tablist", "aria-label": "Details", onkeydown });
   return {
     el,
     update: (tabs, name) => {
       for (const [each, label] of tabs) {
         if (made.has(each)) continue;
-        const tab = node("button", { type: "button", class: "abs-tab", role: "tab" }, label);
-        tab.addEventListener("click", () => choose(each));
+        const tab = makeLink(label, () => choose(each), { class: "abs-tab", role: "tab" });
         made.set(each, tab);
         el.append(tab);
       }
-      current = name;
       for (const [each, tab] of made) {
         tab.setAttribute("aria-selected", String(each === name));
         tab.tabIndex = each === name ? 0 : -1;
@@ -74,20 +66,24 @@ function makeTabs(say) {
   };
 }
 
+function makeLink(text, onclick, attributes = {}) {
+  return node("button", { type: "button", class: "abs-link", onclick, ...attributes }, text);
+}
+
 // A text in pieces, those that differ marked: [marked, text].
 function marked(pieces, tag) {
   return pieces.map(([differs, text]) => (differs ? node(tag, {}, text) : text));
 }
 
 function makeChange([sign, words, path, before, after, command], say) {
-  const head = node("div", { class: "abs-row" }, node("span", { class: "abs-sign", title: words, "aria-label": words, role: "img" }, sign), node("span", { class: "abs-key" }, path));
+  const mark = node("span", { class: "abs-sign", title: words, "aria-label": words, role: "img" }, sign);
+  const head = node("div", { class: "abs-row" }, mark, node("span", { class: "abs-key" }, path));
   const li = node("li", { class: "abs-change", "data-sign": sign }, head);
   if (before.length) li.append(node("div", { class: "abs-before" }, ...marked(before, "del")));
   if (after.length) li.append(node("div", { class: "abs-after" }, ...marked(after, "ins")));
   if (command) {
-    const drop = makeSmallButton("Discard", { "aria-label": `Discard the edit of ${path}` });
-    drop.addEventListener("click", () => say({ kind: "discard", path: command }));
-    head.append(drop);
+    const label = { "aria-label": `Discard the edit of ${path}` };
+    head.append(makeSmallButton("Discard", () => say({ kind: "discard", path: command }), label));
   }
   return li;
 }
@@ -97,20 +93,17 @@ function makeFacts(facts, breaks, say) {
   for (const [label, text] of facts) list.append(node("div", {}, node("dt", {}, label), node("dd", {}, text)));
   if (!breaks) return [list];
   const checks = [["before", "break before"], ["after", "break after"]].map(([when, label]) => {
-    const box = node("input", { type: "checkbox" });
-    box.checked = breaks[when];
-    box.disabled = !breaks.enabled;
-    box.addEventListener("change", () => say({ kind: "break_node", when, on: box.checked }));
+    const onchange = ({ target }) => say({ kind: "break_node", when, on: target.checked });
+    const box = node("input", { type: "checkbox", checked: breaks[when], disabled: !breaks.enabled, onchange });
     return node("label", { class: "abs-check" }, box, label);
   });
   return [list, node("div", { class: "abs-checks" }, ...checks)];
 }
 
 function makeSide(say) {
-  const root = node("section", { class: "abs abs-side", "aria-label": "Values" });
   const tabs = makeTabs(say);
   const page = node("div", { class: "abs-page", role: "tabpanel", tabindex: "0" });
-  root.append(tabs.el, page);
+  const root = node("section", { class: "abs abs-side", "aria-label": "Values" }, tabs.el, page);
   const opened = new Set(); // levels that a person has opened, by the names that lead there
   const editing = new Map(); // open editors, by checkpoint and those names: what is typed, undefined while nothing was
   const editors = new Map(); // those on the page now, by path
@@ -172,74 +165,75 @@ function makeSide(say) {
       const row = node("div", { class: "abs-row" });
       if (opens) row.classList.add("abs-more");
       if (text.length < 48 && !text.includes("\n")) row.classList.add("abs-short");
-      const fold = opens ? node("button", { type: "button", class: "abs-fold", "aria-expanded": "false", "aria-label": `Open ${name}` }, "▸") : node("span", { class: "abs-leaf" });
+      const open = () => {
+        const inner = node("ul", { class: "abs-rows" });
+        li.append(inner);
+        lists.set(String(here), { inner, names: [...names, name] });
+        tell({ kind: "level", path: here, start: 0 });
+        turn(true);
+      };
+      const turn = (on) => {
+        row.classList.toggle("abs-opened", on);
+        fold.textContent = on ? "▾" : "▸";
+        fold.setAttribute("aria-expanded", String(on));
+      };
+      const toggle = () => {
+        if (!opened.delete(known)) { opened.add(known); open(); return; }
+        li.lastChild.remove();
+        turn(false);
+      };
+      const fold = opens
+        ? makeLink("", toggle, { class: "abs-fold", "aria-label": `Open ${name}` })
+        : node("span", { class: "abs-leaf" });
       row.append(fold, node("span", { class: "abs-key" }, name));
+      if (opens) turn(false);
       if (note) row.append(node("span", { class: "abs-note", "data-note": note }, note));
       if (kind) row.append(node("span", { class: "abs-kind" }, kind));
       if (editable) {
-        const change = node("button", { type: "button", class: "abs-link abs-edit", "aria-label": `Edit ${name}` }, "Edit");
         const begun = `${checkpoint}\u0000${known}`;
-        change.addEventListener("click", () => edit(row, here, name, begun, true));
-        row.append(change);
+        const onclick = () => edit(row, here, name, begun, true);
+        row.append(makeLink("Edit", onclick, { class: "abs-link abs-edit", "aria-label": `Edit ${name}` }));
         if (editing.has(begun) || editable === 2) queueMicrotask(() => edit(row, here, name, begun, false));
       }
       row.append(node("span", { class: "abs-value" }, text));
       if (cut) {
-        const more = node("button", { type: "button", class: "abs-link" }, "Copy full text");
-        more.addEventListener("click", () => { lists.set(`full ${here}`, { more, row }); tell({ kind: "full", path: here }); });
-        row.append(more);
-      }
-      li.append(row);
-      if (opens) {
-        const open = () => {
-          const inner = node("ul", { class: "abs-rows" });
-          li.append(inner);
-          row.classList.add("abs-opened");
-          fold.textContent = "▾";
-          fold.setAttribute("aria-expanded", "true");
-          lists.set(String(here), { inner, names: [...names, name] });
-          tell({ kind: "level", path: here, start: 0 });
-        };
-        fold.addEventListener("click", () => {
-          if (!opened.has(known)) { opened.add(known); open(); return; }
-          opened.delete(known);
-          li.lastChild.remove();
-          row.classList.remove("abs-opened");
-          fold.textContent = "▸";
-          fold.setAttribute("aria-expanded", "false");
+        const copy = makeLink("Copy full text", () => {
+          lists.set(`full ${here}`, { more: copy, row });
+          tell({ kind: "full", path: here });
         });
-        if (opened.has(known)) queueMicrotask(open);
+        row.append(copy);
       }
+      if (opened.has(known) && opens) queueMicrotask(open);
+      li.append(row);
       return li;
     });
     if (level.more > 0) {
-      const more = node("button", { type: "button", class: "abs-link" }, `${level.more.toLocaleString("en")} more`);
-      const li = node("li", {}, more);
-      more.addEventListener("click", () => { li.remove(); tell({ kind: "level", path, start: level.start + level.rows.length }); });
+      const li = node("li");
+      const next = { kind: "level", path, start: level.start + level.rows.length };
+      li.append(makeLink(`${level.more.toLocaleString("en")} more`, () => { li.remove(); tell(next); }));
       items.push(li);
     }
     return items;
   };
 
+  const nameOf = (each) => each.getAttribute("aria-label") ?? each.closest("label")?.textContent;
   // Where the focus is, in words that hold when the page is written anew.
   const focusNow = () => {
     const at = document.activeElement;
     if (!page.contains(at) || at === page) return null;
     const editor = [...editors.values()].find((each) => each.area === at);
     if (editor) return { known: editor.known, from: at.selectionStart, to: at.selectionEnd };
-    const label = at.getAttribute("aria-label") ?? at.closest("label")?.textContent;
-    return label ? { label } : null;
+    return nameOf(at) ? { label: nameOf(at) } : null;
   };
   const refocus = () => {
     if (!back?.label) return;
-    const same = [...page.querySelectorAll("button, input")].find((each) => (each.getAttribute("aria-label") ?? each.closest("label")?.textContent) === back.label);
+    const same = [...page.querySelectorAll("button, input")].find((each) => nameOf(each) === back.label);
     (same ?? page).focus({ preventScroll: true });
     back = null;
   };
 
   return {
     root,
-    stop: () => {},
     side: (told) => {
       tabs.update(told.tabs, told.tab);
       page.setAttribute("aria-label", told.title);
@@ -261,7 +255,7 @@ function makeSide(say) {
       }
       told.displays.forEach(([above, caption, ...display], before) => {
         const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
-        figure.append(displayOf(caption, ...display, root));
+        figure.append(displayOf(caption, ...display));
         list.insertBefore(node("li", {}, figure), list.children[above + before] ?? null);
       });
       page.replaceChildren(...parts, list);

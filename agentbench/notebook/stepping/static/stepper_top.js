@@ -14,7 +14,8 @@ const MORE_KEYS = [
 function listenForKeys(frame, act) {
   const hear = (event) => {
     const at = event.target;
-    const typing = at.matches?.("input:not([type=range]):not([type=radio]):not([type=checkbox]), textarea, select") || at.isContentEditable;
+    const field = "input:not([type=range], [type=radio], [type=checkbox]), textarea, select";
+    const typing = at.matches?.(field) || at.isContentEditable;
     const modified = event.ctrlKey || event.metaKey || event.altKey;
     if (modified || (event.shiftKey && event.key === "Enter")) return;
     event.stopPropagation(); // in command mode the notebook would cut cells and change their type
@@ -29,7 +30,7 @@ function listenForKeys(frame, act) {
 function makeVoice() {
   const el = node("div", { class: "abs-quiet", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   let nextAt = null;
-  let timer = null;
+  let timer;
   const speak = (message) => {
     clearTimeout(timer);
     if (nextAt === null) { nextAt = 0; return; }
@@ -43,22 +44,16 @@ function makeVoice() {
 }
 
 function makeHeader() {
-  const el = node("div", { class: "abs-header" });
-  const parts = {};
-  for (const name of ["name", "run", "superstep", "status", "figures"]) {
-    parts[name] = node("span", { class: `abs-${name}` });
-    el.append(parts[name]);
-  }
+  const names = ["name", "run", "superstep", "status", "figures"];
+  const parts = Object.fromEntries(names.map((name) => [name, node("span", { class: `abs-${name}` })]));
   const sign = node("span", { "aria-hidden": "true" }, node("span"));
   const words = node("span");
   parts.status.append(sign, " ", words);
   return {
-    el,
+    el: node("div", { class: "abs-header" }, ...Object.values(parts)),
     update: (head, status) => {
-      write(parts.name, head.name);
-      write(parts.run, head.run);
+      for (const name of ["name", "run", "superstep"]) write(parts[name], head[name]);
       parts.run.title = head.run;
-      write(parts.superstep, head.superstep);
       parts.status.dataset.status = status;
       sign.classList.toggle("abs-bars", status === "waiting");
       write(sign.firstChild, head.sign);
@@ -70,8 +65,12 @@ function makeHeader() {
 
 // The line of checkpoints: a slider with a dot for each, or a number where there are very many.
 function makeScrubber(say) {
-  const slider = node("input", { type: "range", min: 0, step: 1, "aria-label": "Checkpoint" });
-  const number = node("input", { type: "number", min: 1, step: 1, "aria-label": "Checkpoint number" });
+  const slider = node("input", {
+    type: "range", min: 0, step: 1, "aria-label": "Checkpoint", oninput: () => goto(Number(slider.value)),
+  });
+  const number = node("input", {
+    type: "number", min: 1, step: 1, "aria-label": "Checkpoint number", onchange: () => goto(Number(number.value) - 1),
+  });
   const place = node("span", { class: "abs-place" });
   let stops = [];
   let shownAt = 0;
@@ -84,8 +83,6 @@ function makeScrubber(say) {
     wantedUntil = performance.now() + SAY_EVERY_MS;
     say({ kind: "goto", id: stops[index][1] });
   };
-  slider.addEventListener("input", () => goto(Number(slider.value)));
-  number.addEventListener("change", () => goto(Number(number.value) - 1));
   return {
     els: [slider, number],
     place,
@@ -115,28 +112,20 @@ function makeScrubber(say) {
 
 // What the run says, with what can be done about it.
 function makeBanner(press) {
-  const el = node("div", { class: "abs-banner" });
   const text = node("span", { class: "abs-banner-text" });
   const actions = node("span", { class: "abs-actions" });
   const trace = node("pre", { tabindex: "0", "aria-label": "Details" });
-  const details = node("details", {}, node("summary", {}, "details"), trace);
-  details.addEventListener("toggle", () => { trace.scrollTop = trace.scrollHeight; }); // the person's own code comes last
-  el.append(text, actions, details);
-  let signature = "";
+  const ontoggle = () => { trace.scrollTop = trace.scrollHeight; }; // the person's own code comes last
+  const details = node("details", { ontoggle }, node("summary", {}, "details"), trace);
+  const el = node("div", { class: "abs-banner" }, text, actions, details);
+  const changed = makeWatch();
   return {
     el,
     update: (news) => {
       el.dataset.tone = news.tone;
       write(text, news.text);
-      const now = JSON.stringify(news.actions);
-      if (now !== signature) {
-        signature = now;
-        actions.replaceChildren(...news.actions.map(([command, label]) => {
-          const made = makeSmallButton(label);
-          made.addEventListener("click", () => press(command));
-          return made;
-        }));
-      }
+      const make = ([command, label]) => makeSmallButton(label, () => press(command));
+      if (changed(news.actions)) actions.replaceChildren(...news.actions.map(make));
       details.hidden = !news.details;
       if (!news.details) details.open = false;
       write(trace, news.details);
@@ -145,10 +134,9 @@ function makeBanner(press) {
 }
 
 function makeHelp(anchor) {
-  const help = makePopover(anchor, { role: "dialog", "aria-label": "Keys", class: "abs-help" });
   const list = node("dl");
-  help.box.tabIndex = 0; // it may scroll
-  help.box.append(node("b", {}, "Keys, while the focus is in this panel"), list);
+  const about = { role: "dialog", "aria-label": "Keys", class: "abs-help", tabindex: "0" }; // it may scroll
+  const help = makePopover(anchor, about, node("b", {}, "Keys, while the focus is in this panel"), list);
   const open = () => { help.show(true); help.box.focus(); };
   // Closed by its key, it gives the focus back to where it came from.
   let from = null;
@@ -165,41 +153,46 @@ function makeHelp(anchor) {
 
 // One question for a number, such as how many supersteps.
 function makeAsk(anchor, say) {
-  const ask = makePopover(anchor, { role: "dialog", class: "abs-ask" });
   const count = node("input", { type: "number", min: 1, step: 1, value: 5, class: "abs-entry" });
-  const words = node("label", {}, "Supersteps: ", count);
-  const go = makeButton("Run");
-  const form = node("form", {}, words, go);
-  go.type = "submit";
-  ask.box.setAttribute("aria-label", "How many supersteps");
-  ask.box.append(form);
-  form.addEventListener("submit", (event) => {
+  const onsubmit = (event) => {
     event.preventDefault();
     if (!count.value || !count.checkValidity()) return;
     say({ kind: "press", name: "run_steps", value: Number(count.value) });
     ask.show(false);
     anchor.focus();
-  });
+  };
+  const label = node("label", {}, "Supersteps: ", count);
+  const form = node("form", { onsubmit }, label, makeButton("Run", null, { type: "submit" }));
+  const ask = makePopover(anchor, { role: "dialog", "aria-label": "How many supersteps", class: "abs-ask" }, form);
   return { box: ask.box, open: () => { ask.show(true); count.focus(); count.select(); } };
 }
 
 // The breakpoints there are, and the means to add one: a kind, then what the graph has of it.
 function makeBreakpoints(anchor, say) {
-  const { box, show, isOpen, place } = makePopover(anchor, { role: "dialog", "aria-label": "Breakpoints", class: "abs-breaks" });
   const none = node("p", { class: "abs-none" }, "None yet. A run pauses before the superstep that reaches one.");
   const list = node("ul", { class: "abs-rows" });
-  const kind = node("select", { class: "abs-entry", "aria-label": "Pause" });
+  const onchange = () => { suit(); choice.value = "0"; problem.textContent = ""; };
+  const kind = node("select", { class: "abs-entry", "aria-label": "Pause", onchange });
   const choice = node("select", { class: "abs-entry", "aria-label": "Where" });
-  const number = node("input", { type: "number", min: 0, step: 1, value: 1, class: "abs-entry", "aria-label": "Superstep" });
-  const text = node("input", { type: "text", class: "abs-entry", "aria-label": "Value, as JSON", placeholder: "value, as JSON" });
+  const entry = { class: "abs-entry", "aria-label": "Superstep" };
+  const number = node("input", { type: "number", min: 0, step: 1, value: 1, ...entry });
+  const text = node("input", { class: "abs-entry", "aria-label": "Value, as JSON", placeholder: "value, as JSON" });
   const once = node("input", { type: "checkbox" });
-  const add = makeButton("Add");
   const problem = node("p", { class: "abs-problem", role: "alert" });
-  const form = node("form", {}, kind, choice, number, text, node("label", { class: "abs-check" }, once, "once"), add);
-  add.type = "submit";
-  box.append(node("b", {}, "Breakpoints"), none, list, form, problem);
+  const onsubmit = (event) => {
+    event.preventDefault();
+    const [name, , , asks] = offered();
+    const value = { number: Number(number.value), text: text.value }[asks] ?? null;
+    problem.textContent = "";
+    say({ kind: "break", sort: name, choice: Number(choice.value) || 0, value, once: once.checked });
+  };
+  const check = node("label", { class: "abs-check" }, once, "once");
+  const form = node("form", { onsubmit }, kind, choice, number, text, check, makeButton("Add", null, { type: "submit" }));
+  const about = { role: "dialog", "aria-label": "Breakpoints", class: "abs-breaks" };
+  const parts = [node("b", {}, "Breakpoints"), none, list, form, problem];
+  const { box, show, isOpen, place } = makePopover(anchor, about, ...parts);
+  const changed = makeWatch();
   let offers = [];
-  let signature = "";
   const offered = () => offers.find(([name]) => name === kind.value) ?? ["", "", [], ""];
   const suit = () => {
     const [, , options, asks] = offered();
@@ -210,14 +203,6 @@ function makeBreakpoints(anchor, say) {
     number.hidden = asks !== "number";
     text.hidden = asks !== "text";
   };
-  kind.addEventListener("change", () => { suit(); choice.value = "0"; problem.textContent = ""; });
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const [name, , , asks] = offered();
-    const value = asks === "number" ? Number(number.value) : asks === "text" ? text.value : null;
-    problem.textContent = "";
-    say({ kind: "break", sort: name, choice: Number(choice.value) || 0, value, once: once.checked });
-  });
   return {
     box,
     open: () => { say({ kind: "offers" }); show(true); kind.focus(); },
@@ -231,16 +216,15 @@ function makeBreakpoints(anchor, say) {
       if (isOpen()) place();
     },
     update: (all) => {
-      const now = JSON.stringify(all);
-      if (now === signature) return;
-      signature = now;
+      if (!changed(all)) return;
       none.hidden = all.length > 0;
       const at = [...list.querySelectorAll("button")].indexOf(document.activeElement);
       list.replaceChildren(...all.map(([id, words, reached]) => {
-        const remove = makeSmallButton("Remove", { "aria-label": `Remove the breakpoint ${words}` });
-        remove.addEventListener("click", () => say({ kind: "unbreak", id }));
+        const label = { "aria-label": `Remove the breakpoint ${words}` };
+        const remove = makeSmallButton("Remove", () => say({ kind: "unbreak", id }), label);
         const sign = node("span", { class: "abs-dot", "aria-hidden": "true" }, "●");
-        return node("li", { "data-reached": reached }, sign, node("span", {}, words), reached ? node("span", { class: "abs-note" }, "reached") : "", remove);
+        const note = reached ? node("span", { class: "abs-note" }, "reached") : "";
+        return node("li", { "data-reached": reached }, sign, node("span", {}, words), note, remove);
       }));
       if (at >= 0) (list.querySelectorAll("button")[Math.min(at, all.length - 1)] ?? kind).focus();
       if (isOpen()) place();
@@ -249,23 +233,15 @@ function makeBreakpoints(anchor, say) {
 }
 
 function makeTop(say, el, height) {
-  const root = node("section", { class: "abs abs-top" });
-  const buttons = new Map();
-  const button = (name) => {
-    const made = makeButton("");
-    made.dataset.command = name;
-    made.addEventListener("click", () => press(name));
-    buttons.set(name, made);
-    return made;
-  };
-  const [step, run, pause, stop, back, forward, fork, edit] = ["step", "run", "pause", "stop", "back", "forward", "fork", "edit"].map(button);
-  step.classList.add("abs-first");
-  const how = makeButton("▾", { "aria-label": "Ways to run", title: "Ways to run" });
-  const more = makeButton("⋯", { "aria-label": "More", title: "More" });
-  how.classList.add("abs-how");
-  more.classList.add("abs-icon");
-  const points = makeButton("", { hidden: true });
-  points.classList.add("abs-points");
+  const names = ["step", "run", "pause", "stop", "back", "forward", "fork", "edit"];
+  const buttons = new Map(names.map((name) => {
+    const about = { "data-command": name, look: name === "step" ? "abs-first" : "" };
+    return [name, makeButton("", () => press(name), about)];
+  }));
+  const [step, run, pause, stop, back, forward, fork, edit] = buttons.values();
+  const how = makeButton("▾", null, { "aria-label": "Ways to run", title: "Ways to run", look: "abs-how" });
+  const more = makeButton("⋯", null, { "aria-label": "More", title: "More", look: "abs-icon" });
+  const points = makeButton("", () => breaks.open(), { hidden: true, look: "abs-points" });
 
   const header = makeHeader();
   const voice = makeVoice();
@@ -301,14 +277,14 @@ function makeTop(say, el, height) {
   const breaks = makeBreakpoints(more, say);
   const runMenu = makeMenu(how, "Ways to run", press);
   const moreMenu = makeMenu(more, "More", press);
-  points.addEventListener("click", () => breaks.open());
 
   const group = (name, ...made) => node("span", { class: `abs-group ${name}` }, ...made);
   const tools = node("div", { class: "abs-tools", role: "toolbar", "aria-label": "Controls" },
     group("abs-go", step, group("abs-split", run, how), pause, stop),
     group("abs-line", back, ...scrubber.els, forward, scrubber.place),
     group("abs-else", fork, edit, points, more));
-  root.append(header.el, voice.el, tools, banner.el, runMenu.box, ask.box, moreMenu.box, help.box, breaks.box);
+  const windows = [runMenu.box, ask.box, moreMenu.box, help.box, breaks.box];
+  const root = node("section", { class: "abs abs-top" }, header.el, voice.el, tools, banner.el, ...windows);
 
   const commandOf = new Map(); // by its key
   const act = (key) => {
@@ -368,9 +344,10 @@ function makeTop(say, el, height) {
       const withKeys = [...view.buttons, ...view.moreMenu].filter(([name, , , , key]) => name && key);
       for (const [name, , , , key] of withKeys) commandOf.set(key, name);
       help.update(withKeys);
-      for (const [made, list] of [[how, view.runMenu], [more, view.moreMenu]]) made.setAttribute("aria-disabled", String(!list.length));
-      runMenu.update(view.runMenu);
-      moreMenu.update(view.moreMenu);
+      for (const [made, menu, list] of [[how, runMenu, view.runMenu], [more, moreMenu, view.moreMenu]]) {
+        made.setAttribute("aria-disabled", String(!list.length));
+        menu.update(list);
+      }
       scrubber.update(view);
       points.hidden = !view.breakpoints.length;
       write(points, `● ${view.breakpoints.length}`);
