@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from agentbench._bridge import threads_available
@@ -11,7 +12,7 @@ from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
 __all__ = ["StandIn"]
 
-_CALM_S = 1.0
+_CALM_S = 2.0  # a picture takes up to 0.1 s, which nobody who clicks should wait for
 _WIDGET = ".jp-OutputArea-output.lm-Panel"
 _MARKED = ".jp-OutputArea-child:has(> * > style.ab_stand_in)"
 # JupyterLab shows an error for a widget without a kernel, whatever else its output holds, so the picture is an output
@@ -37,6 +38,7 @@ class StandIn:
         self._ids: list[str] = []
         self._shown: dict[str, Any] | None = None
         self._timer: threading.Timer | None = None
+        self._due_s = 0.0
 
     def bundle(self, widget: Any, include: object = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the bundle and the metadata of the panel's widget; a notebook displays the picture before it.
@@ -54,12 +56,22 @@ class StandIn:
 
     def touch(self) -> None:
         """Draw the picture anew when nothing has changed for a moment. Returns at once."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._shown is not None and threads_available():
-            self._timer = threading.Timer(_CALM_S, self.update)
-            self._timer.daemon = True
-            self._timer.start()
+        self._due_s = monotonic() + _CALM_S
+        if self._shown is not None and self._timer is None and threads_available():
+            self._wait()
+
+    def _wait(self) -> None:
+        self._timer = threading.Timer(max(self._due_s - monotonic(), 0), self._update_when_calm)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _update_when_calm(self) -> None:
+        # One timer at a time, however often something changes: a thread for each change would cost every click.
+        if monotonic() < self._due_s:
+            self._wait()
+        else:
+            self._timer = None
+            self.update()
 
     def update(self) -> bool:
         """Draw the picture anew; `False` where outputs, to be compared, never change after their cell."""

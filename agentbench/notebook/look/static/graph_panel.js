@@ -76,7 +76,8 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    this.follow(patch);
+    // With the frame: until then more of the page changes, and its layout is computed once.
+    requestAnimationFrame(() => this.follow(patch));
   }
 
   // To where things happen, unless a person looks at something; a pointer may come to lie above what moves.
