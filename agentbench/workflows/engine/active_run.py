@@ -21,6 +21,7 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.graph import Graph
 
 if TYPE_CHECKING:
+    from agentbench.workflows.engine.inner_steps import InnerSteps
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.graph.boundary import PauseReason
 
@@ -38,6 +39,7 @@ class ActiveRun:
         pause: why the boundary hook wants the run to pause.
         around: wraps the call of a handler for tracing and captured text.
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
+        inner_steps: where runs inside nodes wait, if somebody steps through this run.
         gates: semaphores of executors with a concurrency limit, made at first use.
         reported_state: the values of shared state that observers know.
         max_messages: how many messages one superstep may queue for the next.
@@ -72,6 +74,7 @@ class ActiveRun:
         self.around: Around | None = None
         self.on_send: Callable[[Delivery, WorkflowMessage], None] | None = None
         self.on_yield: Callable[[Delivery, Any], None] | None = None
+        self.inner_steps: InnerSteps | None = None
         self.gates: dict[str, asyncio.Semaphore] = {}
         self.reported_state: dict[str, Any] = {}
         if log.observed:

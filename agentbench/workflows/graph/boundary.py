@@ -17,7 +17,9 @@ FailurePolicy = Literal["cancel", "finish"]
 
 @dataclass(frozen=True, slots=True)
 class PauseReason:
-    """Why a run paused: the text, its kind (`user`, `predicate`, `hook`, `error`), and what a predicate raised, if any.
+    """Why a run paused: the text, its kind, and what a predicate raised, if any.
+
+    The kind is `user`, `predicate`, `hook`, `error`, or `inside`: amid a superstep, see `WorkflowRun.step`.
 
     Example:
         >>> BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))

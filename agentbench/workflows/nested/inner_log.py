@@ -36,9 +36,9 @@ class _ObservedInnerLog(ObservedEventLog):
         self._forward = forward
         outer = run.log
         self.root: EventLog = outer
-        self.path: tuple[str, ...] = (node_id,)
+        self.path = path_inside(run, node_id)
         if isinstance(outer, _ObservedInnerLog):
-            self.root, self.path = outer.root, (*outer.path, node_id)
+            self.root = outer.root
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
         super().append(event, delivery)
@@ -51,3 +51,8 @@ class _ObservedInnerLog(ObservedEventLog):
 def inner_log(run: ActiveRun, node_id: str, forward: Forward) -> EventLog:
     """Return the log of a run inside the node of `run`, observed if that is."""
     return _ObservedInnerLog(forward, run, node_id) if run.log.observed else _InnerLog(forward)
+
+
+def path_inside(run: ActiveRun, node_id: str) -> tuple[str, ...]:
+    """Return the ids of the nodes around a run inside the node of `run`, outermost first."""
+    return (*(run.log.path if isinstance(run.log, _ObservedInnerLog) else ()), node_id)

@@ -21,7 +21,7 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.nested.inner_log import inner_log
+from agentbench.workflows.nested.inner_log import inner_log, path_inside
 from agentbench.workflows.nested.messages import SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import Execution, RunInput
@@ -251,7 +251,13 @@ class WorkflowExecutor(Executor):
             raise WorkflowBusyError(msg)
         self._is_running = True
         try:
-            await self._execution(inner, ctx, arguments).run_to_end()
+            execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
+            if inner_steps is None:
+                await execution.run_to_end()
+            else:
+                execution.run.inner_steps, path = inner_steps, path_inside(ctx._run, self.id)  # noqa: SLF001
+                while await execution.advance():
+                    await inner_steps.wait(path, execution.run.run_state.superstep)
         finally:
             self._is_running = False
         inner.responses.clear()

@@ -15,6 +15,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.observability import is_tracing
 from agentbench.workflows.engine.event_log import new_log
+from agentbench.workflows.engine.inner_steps import InnerSteps
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.events.listeners import Listener, Listeners
@@ -73,6 +74,7 @@ class WorkflowRun(RunStatus):
         self._keeps_state = keep_state
         self._storage = run_input.storage
         self._log = new_log(self.run_id, options.clock or defaults.clock, observe=options.observe is not False)
+        self._inner_steps = InnerSteps(self._log.wake)
         self._inbox: list[WorkflowMessage] = []
         self._responses: dict[str, Any] = {}
         self._mark = 0
@@ -102,6 +104,7 @@ class WorkflowRun(RunStatus):
             pausing=True,
             inbox=self._inbox,
         )
+        self._execution.run.inner_steps = self._inner_steps
         self._steps = LiveSteps(self._execution)
 
     def _acquire(self) -> None:
@@ -127,6 +130,7 @@ class WorkflowRun(RunStatus):
         May be called again after more input, answers, a pause or a restore.
         """
         await self._prepare()
+        self._inner_steps.go_on(one=False)
         while True:
             events = await self._next_events()
             for event in events or ():
@@ -136,10 +140,16 @@ class WorkflowRun(RunStatus):
                 if self._execution.ended or report.pause_reason is not None:
                     return
 
-    async def step(self) -> StepReport:
+    async def step(self, *, inside: bool = False) -> StepReport:
         """Run exactly one superstep, its checkpoint included.
 
         The first call of a fresh run is superstep 0; where that leaves nothing to do, the end belongs to it too.
+
+        Args:
+            inside: Also stop after each superstep of a workflow inside a node, at any depth. The superstep around it
+                is not over then: the report holds what has happened since the last stop, and its `pause_reason`, of
+                the kind `inside`, names the nodes around and the superstep. The next call goes on from there, without
+                `inside` to the end of the superstep around. Limits of time of the nodes around do not stop meanwhile.
 
         Raises:
             WorkflowRunnerException: the run is over, or waits for answers with nothing queued.
@@ -149,9 +159,17 @@ class WorkflowRun(RunStatus):
         if self._execution.ended:
             msg = f"Nothing to step: the run is {self.status}. Send a message or an answer, or start another run."
             raise WorkflowRunnerException(msg)
-        while await self._next_events() is not None:
+        self._inner_steps.go_on(one=inside)
+        while not self._inner_steps.waiting and await self._next_events() is not None:
             pass
-        return await self._settle()
+        if not self._inner_steps.waiting:
+            return await self._settle()
+        self._notify_listeners()
+        path, superstep = next(iter(self._inner_steps.waiting.values()))
+        self._superstep = self._state.superstep
+        self._pause_reason = PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside")
+        report = self._last_report = self._report(self._pause_reason)
+        return report
 
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
         try:
@@ -159,14 +177,14 @@ class WorkflowRun(RunStatus):
         except BaseException:
             begun = [e.iteration for e in self._log.events(self._mark) if e.type == "superstep_started"]
             self._last_report = replace(self._report(None), superstep=(begun and begun[-1]) or self._superstep)
-            self._notify_listeners_of_end()
+            self._notify_listeners()
             raise
         if events:
             self._listeners.notify(events)
         return events
 
-    def _notify_listeners_of_end(self) -> None:
-        """Let the listeners have the events that nobody is going to read: those of a failure or of `cancel()`."""
+    def _notify_listeners(self) -> None:
+        """Let the listeners have the events that nobody is going to read, such as those of a failure."""
         if self._listeners and (events := self._log.take()):
             self._listeners.notify(events)
 
@@ -190,7 +208,7 @@ class WorkflowRun(RunStatus):
         """
         if not self._execution.begun and self._input.starts_fresh:
             return self.plan_without_conditions()
-        if self._read_only or (self._execution.ended and not self._has_work):
+        if self._read_only or self._steps.running or (self._execution.ended and not self._has_work):
             return []
         await self._execution.prepare()
         await self._flush()
@@ -214,7 +232,7 @@ class WorkflowRun(RunStatus):
         self._pause_requested, self._pause_reason = False, None
         self._execution.run.pause = None
         self._mark = self._log.position
-        if self._execution.begun:
+        if self._execution.begun and not self._steps.running:  # else a run inside a node has paused
             await self._flush()
         if self._execution.ended and self._has_work and self.status not in _OVER:
             self._execute(RunInput(fresh=False, storage=self._storage))
@@ -306,7 +324,7 @@ class WorkflowRun(RunStatus):
         """Break off the current superstep and release the instance."""
         self._execution.run.stop_requested = True
         await await_on(self._loop, self._steps.cancel())
-        self._notify_listeners_of_end()
+        self._notify_listeners()
         self._inbox.clear()
         self._responses = {}
         if self.status in _IDLE and not self._read_only:
@@ -334,13 +352,16 @@ class WorkflowRun(RunStatus):
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
 
         """
-        self._steps.require_none("restore")
+        if not self._inner_steps.waiting:
+            self._steps.require_none("restore")
         if self._storage is None:
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)
         self._acquire()
         checkpoint = await load_checkpoint(self._storage, info)
         require_fitting(self._graph, checkpoint)  # before anything of this run is given up
+        if self._inner_steps.waiting:
+            await self._steps.cancel()
         self._execution.runner.abandon()
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=self._storage))

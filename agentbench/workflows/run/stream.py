@@ -43,7 +43,8 @@ class LiveSteps:
         log, may_start = self._execution.log, True
         while True:
             events = log.take()
-            if events:
+            inner_steps = self._execution.run.inner_steps
+            if events or (self._task is not None and inner_steps is not None and inner_steps.waiting):
                 return events
             if self._task is None:
                 if self._execution.ended or not may_start:

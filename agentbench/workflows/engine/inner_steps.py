@@ -1,0 +1,39 @@
+"""Where the runs inside nodes wait between their supersteps, while somebody steps through them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class InnerSteps:
+    """The runs inside the nodes of one run that wait after a superstep; `wake` tells the driver of the run."""
+
+    __slots__ = ("_wake", "holds", "waiting")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        #: Whether runs inside wait; else they run to their end.
+        self.holds = False
+        #: The ids of the nodes around each waiting run, outermost first, and the superstep that it has completed.
+        self.waiting: dict[asyncio.Future[None], tuple[tuple[str, ...], int]] = {}
+
+    async def wait(self, path: tuple[str, ...], superstep: int) -> None:
+        """Wait after a superstep of the run inside these nodes, if runs inside wait."""
+        if not self.holds:
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self.waiting[turn] = path, superstep
+        self._wake()
+        try:
+            await turn
+        finally:
+            self.waiting.pop(turn, None)
+
+    def go_on(self, *, one: bool) -> None:
+        """Let the run go on that has waited longest, for one superstep; or all of them, to their ends."""
+        self.holds = one
+        for turn in list(self.waiting)[: 1 if one else None]:
+            del self.waiting[turn]
+            if not turn.done():
+                turn.set_result(None)
