@@ -40,6 +40,7 @@ class DrivenRun:
         self._is_new = True  # no superstep has run since the start or the last restore
         self._answered: dict[str, str] = {}  # request id -> when
         self._unsaved_answers: dict[str, Any] = {}
+        self._begun: list[WorkflowEvent[Any]] = []  # of the superstep in flight, while it waits inside a sub-workflow
         handle.listen(lambda events: [on_event(event) for event in events])
 
     async def facts(self, *, planned: Sequence[PlannedDelivery] | None = None) -> RunFacts:
@@ -89,12 +90,13 @@ class DrivenRun:
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value
 
-    async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded:
+    async def step(self, until: Callable[[StepReport], object] | None, *, inside: bool) -> StepEnded | RunFacts:
         """Run a superstep; `until` is the caller's own condition for an end, called with the report.
 
+        With `inside` it may stop after one of a sub-workflow; then only the facts of the run are returned.
         An exception is one that was raised beside the run, which has not failed.
         """
-        before, error = self.handle.last_report, await self._step()
+        before, error = self.handle.last_report, await self._step(inside)
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             raise error
@@ -105,6 +107,10 @@ class DrivenRun:
         report = self.handle.last_report
         if report is None or report is before:  # it was stopped before the superstep began
             report = StepReport(self.handle.superstep, [], self.handle.status)
+        if error is None and facts.pause_reason is not None and facts.pause_reason.kind == "inside":
+            self._begun += report.events
+            return facts
+        report, self._begun = replace(report, events=[*self._begun, *report.events]), []
         hits = self.hits(self._breakpoints(), report, facts)
         if hits and facts.status.startswith("IN_PROGRESS"):
             report = replace(report, pause_reason=pause_reason(hits))
@@ -115,9 +121,9 @@ class DrivenRun:
             reached = raised
         return StepEnded(report, facts, reached, hits)
 
-    async def _step(self) -> BaseException | None:
+    async def _step(self, inside: bool) -> BaseException | None:
         self._is_new = False
-        task = asyncio.ensure_future(self.handle.step())
+        task = asyncio.ensure_future(self.handle.step(inside=inside))
         try:
             await asyncio.wait((task,))
         except asyncio.CancelledError:
@@ -133,6 +139,7 @@ class DrivenRun:
 
     async def restore(self, info: CheckpointInfo | None) -> RunFacts:
         """Restore the same run to a checkpoint, `None` for its input."""
+        self._begun = []
         if info is None:
             await self.handle.retry()
         else:
@@ -150,6 +157,8 @@ class DrivenRun:
         """Fork on the same workflow instance, with the responses sent since; this run can only be read afterwards."""
         answers = dict(self._unsaved_answers) if info == self.handle.last_checkpoint else {}
         handle = await self.fork(info, edits)
+        if self._begun:
+            await self.handle.cancel()
         branch = DrivenRun(handle, self._storage, info.iteration, self._breakpoints, self._on_event)
         await handle.plan()  # restores the checkpoint, and with it the requests
         for request in list(handle.pending_requests):

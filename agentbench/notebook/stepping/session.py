@@ -28,6 +28,7 @@ from agentbench.notebook.stepping.model.messages import (
     Fork,
     Instruction,
     Restore,
+    StepEnded,
     StepperStatus,
     TakeStep,
     Wait,
@@ -271,7 +272,9 @@ class StepperSession:
         async with self._turn:
             try:
                 if isinstance(instruction, TakeStep):
-                    outcome = await run.step(instruction.until)
+                    outcome = await run.step(instruction.until, inside=instruction.inside)
+                    if not isinstance(outcome, StepEnded):
+                        return self.dispatch(lambda model: model.pause_inside(outcome))
                     self._on_event("step", outcome.report)
                     return self.dispatch(lambda model: model.end_step(outcome))
                 if isinstance(instruction, CheckBreakpoints):

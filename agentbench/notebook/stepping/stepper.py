@@ -88,9 +88,10 @@ class Stepper:
         self.workflow = workflow
         self._options = options
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
+        nests = any("subworkflow" in node.kinds for node in shape.nodes)
         self._listeners = Listeners(lambda line: self._session.note_down(line))
         self._session = StepperSession(
-            StepperModel(self.name, activity, options.limit),
+            StepperModel(self.name, activity, options.limit, nests=nests),
             storage,
             loop=options.loop,
             on_change=lambda: self._screen.touch(),
@@ -204,8 +205,10 @@ class Stepper:
 
     # ---- stepping and running ----------------------------------------------------------------------------------------
 
-    def step(self, n: int = 1) -> StepReport:
+    def step(self, n: int = 1, *, inside: bool = False) -> StepReport:
         """Take one superstep, with all of its executors; or `n`, or fewer if the run ends before.
+
+        With `inside` it also stops after a superstep of a sub-workflow; the next step goes on from there.
 
         While an earlier checkpoint is displayed, a new run goes on from there; the old one stays stored. After a
         failure the superstep is taken again from the last checkpoint.
@@ -214,13 +217,13 @@ class Stepper:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
         """
         taken = len(self._session.model.reports)
-        self._wait("step", lambda: self._begin_steps(n), twin="stepper.astep")
+        self._wait("step", lambda: self._begin_steps(n, inside), twin="stepper.astep")
         return self._last_report(taken)
 
-    async def astep(self, n: int = 1) -> StepReport:
+    async def astep(self, n: int = 1, *, inside: bool = False) -> StepReport:
         """As `step`, for cells that await."""
         taken = len(self._session.model.reports)
-        await wait(self._begin_steps(n))
+        await wait(self._begin_steps(n, inside))
         return self._last_report(taken)
 
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
@@ -480,8 +483,8 @@ class Stepper:
         if error is not None:
             raise error
 
-    def _begin_steps(self, count: int) -> EngineFuture[None]:
-        return self._session.begin(lambda model: model.step(count, confirmed=True))
+    def _begin_steps(self, count: int, inside: bool) -> EngineFuture[None]:
+        return self._session.begin(lambda model: model.step(count, inside=inside, confirmed=True))
 
     def _begin_run(self, until: Until | None, speed: float | None, *, through: bool = False) -> EngineFuture[None]:
         return self._session.begin(
@@ -491,7 +494,9 @@ class Stepper:
     def _last_report(self, taken: int) -> StepReport:
         """The report of the superstep just taken; `taken` is the number of reports before it."""
         self._raise_error()
-        reports = self._session.model.reports
+        reports, handle = self._session.model.reports, self.handle
+        if self._session.model.is_inside and handle.last_report is not None:
+            return handle.last_report
         if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")

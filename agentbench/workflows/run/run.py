@@ -166,9 +166,8 @@ class WorkflowRun(RunStatus):
             return await self._settle()
         self._notify_listeners()
         path, superstep = next(iter(self._inner_steps.waiting.values()))
-        self._superstep = self._state.superstep
-        self._pause_reason = PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside")
-        report = self._last_report = self._report(self._pause_reason)
+        reason = self._pause_reason = PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside")
+        report = self._last_report = replace(self._report(reason), superstep=self._state.superstep)
         return report
 
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
@@ -352,8 +351,7 @@ class WorkflowRun(RunStatus):
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
 
         """
-        if not self._inner_steps.waiting:
-            self._steps.require_none("restore")
+        self._steps.require_none("restore")
         if self._storage is None:
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)

@@ -29,9 +29,17 @@ class LiveSteps:
         """A superstep is being executed."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def _waits_inside(self) -> bool:
+        inner_steps = self._execution.run.inner_steps
+        return inner_steps is not None and bool(inner_steps.waiting)
+
     def require_none(self, what: str) -> None:
-        """Raise RuntimeError while a superstep is being executed; `what` is to be done after it."""
-        if self.running:
+        """Raise RuntimeError while a superstep is being executed; `what` is to be done after it.
+
+        One that waits inside a node is not: it can be broken off.
+        """
+        if self.running and not self._waits_inside:
             msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
             raise RuntimeError(msg)
 
@@ -43,8 +51,7 @@ class LiveSteps:
         log, may_start = self._execution.log, True
         while True:
             events = log.take()
-            inner_steps = self._execution.run.inner_steps
-            if events or (self._task is not None and inner_steps is not None and inner_steps.waiting):
+            if events or (self._task is not None and self._waits_inside):
                 return events
             if self._task is None:
                 if self._execution.ended or not may_start:

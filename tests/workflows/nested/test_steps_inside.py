@@ -159,7 +159,8 @@ async def test_runs_inside_several_nodes_take_turns():
 
 
 async def test_listeners_have_the_events_where_a_step_ends():
-    run, heard = nested().start("a"), []
+    run = nested().start("a")
+    heard: list[str] = []
     run.listen(lambda events: heard.extend(event.type for event in events))
     report = await run.step(inside=True)
     assert heard == [event.type for event in report.events]

@@ -103,6 +103,7 @@ class Goal:
     """A step or a run that a person has requested, and what is left of it."""
 
     left: int = 1  # supersteps that may still be taken
+    inside: bool = False  # each superstep of a sub-workflow is a stop, too
     runs: bool = False  # to its end, and not a counted number of steps
     until: Until | None = None
     speed: float | None = None  # supersteps a second, `None` for as fast as possible
@@ -139,9 +140,13 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Take one superstep; `until` is the caller's own condition for an end, called with the report."""
+    """Take one superstep; `until` is the caller's own condition for an end, called with the report.
+
+    With `inside` stop after a superstep of a sub-workflow, too.
+    """
 
     until: Callable[[StepReport], object] | None = None
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,17 @@ _ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 
 
 class StepperModel:
-    """One stepper. `activity`: the graph whose elements are watched; `limit`: most supersteps of a run."""
+    """One stepper. `activity`: the graph whose elements are watched; `limit`: most supersteps of a run.
 
-    def __init__(self, name: str, activity: Activity, limit: int = 1000) -> None:
+    `nests` tells whether the workflow has sub-workflows.
+    """
+
+    def __init__(self, name: str, activity: Activity, limit: int = 1000, *, nests: bool = False) -> None:
         self.name = name
         self.activity = activity
         self.limit = limit
+        self.nests = nests
+        self.is_inside = False  # the superstep in flight waits, after one of a sub-workflow
         self.revision = 0  # grows with every change but those by single events
         self.status = _S.READY
         self.facts = RunFacts(run_id="")
@@ -151,9 +156,9 @@ class StepperModel:
         self.log.extend(lines)
         self.log_total += len(lines)
 
-    def step(self, count: int = 1, *, confirmed: bool = False) -> Instruction | None:
-        """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
-        goal = Goal(check_count(count, "n", "1 or more supersteps; back() shows earlier ones"))
+    def step(self, count: int = 1, *, inside: bool = False, confirmed: bool = False) -> Instruction | None:
+        """Take `count` supersteps, or one `inside`. `confirmed`: the person agrees to a fork, if it takes one."""
+        goal = Goal(check_count(count, "n", "1 or more supersteps; back() shows earlier ones"), inside)
         self.require("step")
         return self._set_out(goal, confirmed=confirmed)
 
@@ -213,9 +218,11 @@ class StepperModel:
         return Fork(info, self.desk.of(info.checkpoint_id))
 
     def _next_step(self) -> TakeStep:
-        self.activity.begin()
-        until = None if self._goal is None else self._goal.until
-        return TakeStep(until if callable(until) else None)
+        goal = self._goal or Goal()
+        if not self.is_inside:
+            self.activity.begin()
+        self.is_inside = False
+        return TakeStep(goal.until if callable(goal.until) else None, goal.inside)
 
     def _wait(self, speed: float) -> Wait:
         self._waits += 1
@@ -338,6 +345,12 @@ class StepperModel:
         self.tokens += tokens_of(event)
         self.note_down(lines_of_event(event))
 
+    def pause_inside(self, facts: RunFacts) -> None:
+        """A superstep of a sub-workflow is over, the one around it is not."""
+        self.facts, self.is_inside = facts, True
+        if self.status is not _S.CLOSED:
+            self._arrive(stays=True)
+
     def end_step(self, outcome: StepEnded) -> Instruction | None:
         """A superstep is over."""
         self.reports.append(outcome.report)
@@ -421,6 +434,7 @@ class StepperModel:
     def take_restore(self, facts: RunFacts) -> Instruction | None:
         """The run is back at a checkpoint: its last good one, or that of a fork."""
         self.activity.reset()
+        self.is_inside = False
         self.board.move_on(checked=True)
         self._learn(facts)
         if self.status is _S.CLOSED or self.stop_wanted:
@@ -437,6 +451,7 @@ class StepperModel:
     def rest(self, facts: RunFacts, note: str | None = None) -> None:
         """Whatever was going on is over: the run was stopped or interrupted, or what `note` names was raised."""
         self._learn(facts)
+        self.is_inside = False
         self._goal = self.playing = None
         self.stop_wanted = False
         if self.status is not _S.CLOSED:
