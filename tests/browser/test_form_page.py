@@ -54,7 +54,7 @@ CONTRAST = """
   };
   let behind = element;
   const ground = () => getComputedStyle(behind).backgroundColor;
-  while (ground().match(/^rgba.*, 0\\)$/)) behind = behind.parentElement;
+  while (ground().match(/^rgba.*, 0\\)$/)) behind = behind.parentElement ?? frameElement;
   const [a, b] = [light(getComputedStyle(element).color), light(ground())].sort((x, y) => y - x);
   return (a + 0.05) / (b + 0.05);
 }
