@@ -48,3 +48,40 @@ def test_a_sub_workflow_is_opened_and_its_agents_are_read_and_answered(lab: Any,
     node(shown, "editor").click()
     expect(talk.locator("body")).to_contain_text("3 x Rain")
     expect(talk.locator("body")).to_contain_text("It is printed.")
+
+
+INSIDE = """
+from agentbench import WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor
+from agentbench.notebook import *
+
+@executor(id='draft')
+async def draft(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message(text)
+
+@executor(id='check')
+async def check(text: str, ctx: WorkflowContext[str, str]) -> None:
+    await ctx.yield_output(f'{text}, checked')
+
+desk = WorkflowBuilder(name='desk', start_executor=draft).add_edge(draft, check).build()
+office = WorkflowExecutor(desk, 'office', allow_direct_output=True)
+panel = stepper(WorkflowBuilder(name='house', start_executor=office).build(), 'rain', height=320)
+panel
+"""
+
+
+def test_a_person_steps_inside_a_sub_workflow(lab: Any, open_notebook: Any) -> None:
+    lab.write("inside", [INSIDE])
+    shown = open_notebook("inside")
+    shown.run_all()
+    expect(header(shown)).to_contain_text("ready")
+    node(shown, "office").dblclick()
+    shown.button("Step").focus()
+    shown.page.keyboard.press("i")
+    expect(header(shown)).to_contain_text("paused")
+    expect(banner(shown)).to_contain_text("inside office, after its superstep 0")
+    expect(node(shown, "draft")).to_have_attribute("aria-label", "draft, done")
+    expect(node(shown, "check")).not_to_have_attribute("aria-label", "check, done")
+    shown.shot("stepper-inside")
+    shown.page.keyboard.press("i")
+    expect(banner(shown)).to_contain_text("Finished. Output")
+    expect(node(shown, "check")).to_have_attribute("aria-label", "check, done")

@@ -208,10 +208,9 @@ class Stepper:
     def step(self, n: int = 1, *, inside: bool = False) -> StepReport:
         """Take one superstep, with all of its executors; or `n`, or fewer if the run ends before.
 
-        With `inside` it also stops after a superstep of a sub-workflow; the next step goes on from there.
-
-        While an earlier checkpoint is displayed, a new run goes on from there; the old one stays stored. After a
-        failure the superstep is taken again from the last checkpoint.
+        With `inside` it also stops after a superstep of a sub-workflow; the next step goes on from there. While an
+        earlier checkpoint is displayed, a new run goes on from it; the old one stays stored. After a failure the
+        superstep is taken again from the last checkpoint.
 
         Returns:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
@@ -296,13 +295,10 @@ class Stepper:
         self._session.dispatch(lambda model: model.go_to(id_of(checkpoint)))
 
     def show_again(self, *, speed: float = 2.0) -> None:
-        """Show the stored checkpoints one after the other, from the displayed one to the present; nothing is executed.
+        """Show the stored checkpoints one after the other, `speed` a second, from the displayed one to the present.
 
-        In the present it begins with the first checkpoint. `pause()` ends it where it is, and so does any other call.
-        To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
-
-        Args:
-            speed: Checkpoints a second.
+        Nothing is executed. In the present it begins with the first checkpoint. `pause()` ends it where it is, and so
+        does any other call. To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
         """
         self._wait("show_again", lambda: self._session.begin(lambda model: model.show_again(speed)))
 
@@ -487,16 +483,15 @@ class Stepper:
         return self._session.begin(lambda model: model.step(count, inside=inside, confirmed=True))
 
     def _begin_run(self, until: Until | None, speed: float | None, *, through: bool = False) -> EngineFuture[None]:
-        return self._session.begin(
-            lambda model: model.run(until, speed=speed, through=through, confirmed=True), through=through
-        )
+        change = partial(StepperModel.run, until=until, speed=speed, through=through, confirmed=True)
+        return self._session.begin(change, through=through)
 
     def _last_report(self, taken: int) -> StepReport:
         """The report of the superstep just taken; `taken` is the number of reports before it."""
         self._raise_error()
-        reports, handle = self._session.model.reports, self.handle
-        if self._session.model.is_inside and handle.last_report is not None:
-            return handle.last_report
+        reports, report = self._session.model.reports, self.handle.last_report
+        if self._session.model.is_inside and report is not None:
+            return report
         if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")

@@ -341,9 +341,9 @@ function makeTop(say, el, height) {
         made.title = key ? `${hint} (${key})` : hint;
         made.setAttribute("aria-disabled", String(!on));
       }
-      const withKeys = [...view.buttons, ...view.moreMenu].filter(([name, , , , key]) => name && key);
+      const withKeys = [...view.runMenu, ...view.moreMenu, ...view.buttons].filter(([name, , , , key]) => name && key);
       for (const [name, , , , key] of withKeys) commandOf.set(key, name);
-      help.update(withKeys);
+      help.update(withKeys.filter(([name], at) => withKeys.findLastIndex((each) => each[0] === name) === at));
       for (const [made, menu, list] of [[how, runMenu, view.runMenu], [more, moreMenu, view.moreMenu]]) {
         made.setAttribute("aria-disabled", String(!list.length));
         menu.update(list);
