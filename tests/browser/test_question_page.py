@@ -68,6 +68,18 @@ def test_who_asks_and_the_whole_form_are_in_sight(lab: Any, open_notebook: Any, 
     page.shot(f"question-{width}")
 
 
+@pytest.mark.parametrize("width", [600, 1200])
+def test_who_asks_is_in_sight_below_a_long_cell_too(lab: Any, open_notebook: Any, width: int) -> None:
+    lab.write("below", [SETUP + "# more code\n" * 4, "panel = stepper(build(), 'cats')\npanel"])
+    page = open_notebook("below", width=width, height=900)
+    page.run_all()
+    page.panel.locator(".jp-WindowedPanel-outer").evaluate("(each) => { each.scrollTop = 0; }")
+    page.button("Run").click()
+    expect(page.panel.locator(".abs-requests").get_by_role("button", name="Approve")).to_be_visible()
+    for selector in (".ab_node[aria-label^='review, waiting']", ".abs-requests .abf"):
+        page.page.wait_for_function(f"selector => ({OUTSIDE})(document.querySelector(selector)) === 0", arg=selector)
+
+
 def test_a_table_is_as_high_as_it_is_and_has_the_colours_of_the_theme(lab: Any, open_notebook: Any) -> None:
     lab.write("colours", [SETUP, TABLE, "panel.run()\npanel.respond(panel.pending[0], Approval(True))\npanel.run()"])
     page = open_notebook("colours")

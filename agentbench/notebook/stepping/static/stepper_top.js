@@ -314,7 +314,9 @@ function makeTop(say, el, height) {
       const field = form.querySelector(".abf-field:not([hidden]) :is(input, select, textarea):not(:disabled)");
       if (!field) form.tabIndex = -1;
       (field ?? form).focus({ preventScroll: true });
-      form.scrollIntoView({ block: "nearest" });
+      // First who asks; the form comes last, in case that both are too high for the page.
+      const asking = frameOf().querySelector(".ab_node.ab_s_waiting");
+      for (const each of [asking, form]) each?.scrollIntoView({ block: "nearest", inline: "nearest" });
       return true;
     },
     gone: () => {
