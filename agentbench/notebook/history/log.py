@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentbench.notebook.history.run_history import BEGINNINGS, join_updates
+from agentbench.messages.joined_updates import join_updates
+from agentbench.notebook.history.run_history import BEGINNINGS
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.notebook.text.redact import line_preview

@@ -7,19 +7,17 @@ kind of event is read there, and every view has it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "join_updates", "opened"]
+__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "opened"]
 
 Event = WorkflowEvent[Any]
 
@@ -55,24 +53,6 @@ def opened(event: Event) -> Event:
     else:
         inside.executor_id = path if inside.executor_id is None else f"{path}/{inside.executor_id}"
     return inside
-
-
-def join_updates(outputs: Iterable[Event]) -> list[Event]:
-    """Return outputs with the streamed updates of an agent's answer as one: the response that they make."""
-    found: dict[Any, list[Event]] = {}
-    for place, event in enumerate(outputs):
-        key: Any = place
-        if isinstance(event.data, AgentResponseUpdate):
-            key = (event.executor_id, event.type, event.task_id, event.data.agent_id)
-        found.setdefault(key, []).append(event)
-    joined = []
-    for key, events in found.items():
-        one = events[0]
-        if isinstance(key, tuple):
-            one = copy.copy(one)
-            one.data = AgentResponse.from_updates([event.data for event in events])
-        joined.append(one)
-    return joined
 
 
 @dataclass(slots=True)

@@ -6,10 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentbench.messages.joined_updates import join_updates
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.agent_turns import conversation_of, tool_calls_in
 from agentbench.notebook.history.log import number_of
-from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep, join_updates
+from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["NodeRecord", "RunRecord", "sent_by"]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep, join_updates
+from agentbench.messages.joined_updates import join_updates
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview

@@ -79,10 +79,13 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False)
     """
     if isinstance(value, str):
         return MASK if is_secret(value) else value
+    return _text_of(value) or _Previewer(limit, in_line=in_line).repr(value)
+
+
+def _text_of(value: object) -> str:
+    """Return what a message, its content or an agent's answer says; empty for other values."""
     said = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
-    if isinstance(said, Record) and (text := getattr(said, "text", "")):
-        return str(text)
-    return _Previewer(limit, in_line=in_line).repr(value)
+    return str(getattr(said, "text", None) or "") if isinstance(said, (Record, Content)) else ""
 
 
 def line_preview(value: object, limit: int = 120) -> str:
@@ -226,6 +229,9 @@ class _Previewer(reprlib.Repr):
     def repr1(self, x: object, level: int) -> str:
         if is_secret(x):
             return MASK
+        if text := _text_of(x):
+            role = getattr(x, "role", None)
+            return f"{role}: {self.repr_str(text, level)}" if role else self.repr_str(text, level)
         if isinstance(x, Mapping) and type(x) is not dict:
             return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"
         return super().repr1(x, level)

@@ -98,10 +98,13 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return self.get_final_state()
 
     def __repr__(self) -> str:
+        from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415 - plain runs need no messages
+
+        outputs = [event.data for event in join_updates(self) if event.type == "output"]
         state = self._status[-1].state if self._status else "no status"
         carried = f", carried over: {self.carried_over}" if self.carried_over is not None else ""
         warned = f", warnings={self.warnings!r}" if self.warnings else ""
-        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r}{warned}{carried})"
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={outputs!r}{warned}{carried})"
 
 
 class _UnreadRunResult(WorkflowRunResult):

@@ -157,3 +157,8 @@ def test_an_answer_is_what_it_says():
     node = AgentExecutorResponse("writer", response, full_conversation=[message])
     assert {line_preview(each) for each in (message, response, node)} == {"54 mm fell."}
     assert line_preview(AgentResponseUpdate(contents=[Content.from_text("54 mm")])) == "54 mm"
+
+
+def test_messages_in_a_list_are_who_speaks_and_what_is_said():
+    messages = [Message("user", "Go"), Message("assistant", [Content.from_text("Gone")])]
+    assert preview(messages) == "[user: 'Go', assistant: 'Gone']"

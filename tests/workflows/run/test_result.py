@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock
+from agentbench.messages.update import AgentResponseUpdate
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
@@ -94,6 +95,16 @@ def test_a_result_prints_its_state_and_outputs():
         == "WorkflowRunResult(IDLE, 1 events, outputs=[1])"
     )
     assert repr(WorkflowRunResult()) == "WorkflowRunResult(no status, 0 events, outputs=[])"
+
+
+def test_a_result_prints_the_streamed_answers_of_two_agents_as_two_answers():
+    pieces = [("a", "It "), ("b", "Good "), ("a", "rains."), ("b", "news.")]
+    updates = [AgentResponseUpdate(text=text, agent_id=agent) for agent, text in pieces]
+    events = [WorkflowEvent("output", each, executor_id=each.agent_id) for each in updates]
+    text = repr(WorkflowRunResult(events, [IDLE]))
+    assert "It rains." in text
+    assert "Good news." in text
+    assert "Update" not in text
 
 
 # ---- of a run ------------------------------------------------------------------------------------
