@@ -19,6 +19,12 @@ def rain(city: str) -> str:
     return f"3 mm in {city}"
 
 
+@tool(approval_mode="always_require")
+def pay(amount: int, api_key: str) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
 def a_critic() -> Agent:
     script = [Call("rain", {"city": "Bergen"}), "It rained 3 mm."]
     return Agent(ScriptedChatClient(script), "Check.", name="critic", tools=[rain])
@@ -128,4 +134,20 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     outputs = [line.text for line in screen.log if line.text.startswith("output")]
     assert outputs == ["output of house: A draft about <b>rain</b>.", "output of house: It rained 3 mm."]
     assert "36 tok" in screen.header.line
+    stepped.close()
+
+
+def test_a_request_for_approval_is_told_in_words_without_secrets() -> None:
+    script = [Call("pay", {"amount": 5, "api_key": "sk-hidden-1234"}), "Paid."]
+    payer = Agent(ScriptedChatClient(script), name="payer", tools=[pay])
+    stepped = stepper(WorkflowBuilder(name="till", start_executor=payer).build(), "Pay")
+    stepped.run()
+    assert "payer asks to call pay with " in stepped.text
+    assert "Content(" not in stepped.text
+    assert "•••" in stepped.text
+    assert "sk-hidden-1234" not in stepped.text
+    request = stepped.pending[0]
+    stepped.respond(request, request.data.to_function_approval_response(True))
+    stepped.run()
+    assert "output of payer: Paid." in [line.text for line in stepped._screen.state.log]
     stepped.close()

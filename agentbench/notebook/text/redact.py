@@ -12,7 +12,9 @@ from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
 from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
 from agentbench.messages.record import Record
+from agentbench.messages.response import AgentResponse
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.phrases import count_text
 
@@ -85,7 +87,26 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False)
 def _text_of(value: object) -> str:
     """Return what a message, its content or an agent's answer says; empty for other values."""
     said = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
-    return str(getattr(said, "text", None) or "") if isinstance(said, (Record, Content)) else ""
+    if not isinstance(said, (Record, Content)):
+        return ""
+    text = getattr(said, "text", None)
+    if text or not isinstance(said, (AgentResponse, Message, Content)):
+        return str(text or "")
+    if isinstance(said, Content):
+        contents = [said]
+    else:
+        messages = said.messages if isinstance(said, AgentResponse) else [said]
+        contents = [content for message in messages for content in message.contents]
+    calls = [part for part in contents if (part.function_call or part).type == "function_call"]
+    return ", ".join(map(_call_text, calls))
+
+
+def _call_text(content: Content) -> str:
+    """Return the call that a content makes, or asks a person to approve, secrets masked."""
+    call = content.function_call or content
+    given = mask_secrets({"arguments": call.arguments or {}})["arguments"]  # type: ignore[index]  # a mapping stays one
+    verb = "calls" if content is call else "to call"
+    return f"{verb} {call.name} with {given if isinstance(given, str) else _Previewer(400, in_line=True).repr(given)}"
 
 
 def line_preview(value: object, limit: int = 120) -> str:
