@@ -28,6 +28,7 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 from agentbench.workflows.run.workflow import Workflow
 
 WAIT_S = 20.0  # only a bound for a test that hangs
@@ -546,3 +547,20 @@ def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == ["doctor", "progress", "stepper", "function"]
+
+
+def test_the_end_of_a_run_says_what_it_warned_of():
+    class Asks(Executor):
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info("Really?", bool)
+
+        @response_handler
+        async def answered(self, request: str, answer: bool, ctx: WorkflowContext[str]) -> None:
+            await ctx.yield_output("taken")
+
+    inner = WorkflowBuilder(start_executor=Asks(id="asks")).build()
+    outer = WorkflowBuilder(start_executor=WorkflowExecutor(inner, id="inner", propagate_request=False)).build()
+    panel = stepper(outer, "hi")
+    panel.run()
+    assert "Warning: The workflow inside 'inner' raised a request that no executor takes" in panel.text

@@ -49,6 +49,7 @@ class RunRecord:
     def __init__(self) -> None:
         self.nodes: defaultdict[str, NodeRecord] = defaultdict(NodeRecord)
         self.outputs: list[tuple[int, Event]] = []  # of the workflow, with their supersteps
+        self.warnings: list[str] = []
 
     def add(self, report: StepReport) -> None:
         """Read a superstep that is over; the one that follows start executors which send nothing is in its report."""
@@ -72,6 +73,7 @@ class RunRecord:
                 self.nodes[call.executor].add(call)
             for event in part.warnings:
                 self.nodes[event.source_id or ""].latest["last warning"] = (step.number, event.data)
+                self.warnings.append(str(event.data))
             outputs = [event for event in join_updates(part.outputs) if event.type == "output"]
             for event in outputs:
                 self.nodes[event.source_id or ""].outputs.append(event.data)
