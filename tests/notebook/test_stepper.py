@@ -556,7 +556,7 @@ def test_the_end_of_a_run_says_what_it_warned_of():
             await ctx.request_info("Really?", bool)
 
         @response_handler
-        async def answered(self, request: str, answer: bool, ctx: WorkflowContext[str]) -> None:
+        async def answered(self, request: str, answer: bool, ctx: WorkflowContext[str, str]) -> None:
             await ctx.yield_output("taken")
 
     inner = WorkflowBuilder(start_executor=Asks(id="asks")).build()

@@ -293,6 +293,28 @@ def test_outputs_are_displayed_as_they_display_themselves_and_else_as_values(wir
     panel.close()
 
 
+def test_an_earlier_checkpoint_shows_what_was_done_until_then(wire: Wire) -> None:
+    class Twice(Executor):
+        @handler
+        async def count(self, number: int, ctx: WorkflowContext[int, str]) -> None:
+            await ctx.yield_output(f"pass {number}")
+            if number < 2:
+                await ctx.send_message(number + 1)
+
+    twice = Twice(id="twice")
+    panel = stepper(WorkflowBuilder(start_executor=twice, name="twice").add_edge(twice, twice).build(), 1)
+    _ = panel._screen.widget
+    panel.run()
+    say(panel, "press", name="see_output")
+    assert wire.last("side", "side", lambda m: m["tab"] == "output")["title"] == "2 outputs, newest first"
+    panel.back()
+    assert wire.last("side", "side", lambda m: m["tab"] == "output" and m["title"] == "1 output")["level"]["rows"]
+    page_of(panel).panel.select("twice")
+    facts = dict(wire.last("side", "side", lambda m: m["tab"] == "node" and m["facts"])["facts"])
+    assert facts["visits"] == "1, the last in superstep 0"
+    panel.close()
+
+
 # --- breakpoints ------------------------------------------------------------------------------------------------------
 
 

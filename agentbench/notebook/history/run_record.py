@@ -25,6 +25,7 @@ class NodeRecord:
     latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # superstep and value, by what it is
     outputs: list[Any] = field(default_factory=list)
     usages: list[Event] = field(default_factory=list)
+    visits: int = 0
     tool_calls: int = 0
     keys_written: dict[str, None] = field(default_factory=dict)
     inside: list[Superstep] = field(default_factory=list)  # of the workflow in it, when that ran last
@@ -40,6 +41,7 @@ class NodeRecord:
         self.latest |= {name: (call.superstep, value) for name, values in found.items() for value in values}
         self.last_call = call if call.messages else self.last_call
         self.last_turn = call if conversation_of(call) else self.last_turn
+        self.visits += len(call.messages)
         self.tool_calls += tool_calls_in(call)
 
 

@@ -122,6 +122,17 @@ class StepperModel:
         return number == self._waits and (moves or self.playing is not None)
 
     @property
+    def displayed_record(self) -> RunRecord:
+        """What was done until the displayed checkpoint."""
+        viewed = self.line.viewed
+        if viewed is None:
+            return self.record
+        record, known = RunRecord(), [report.checkpoint for report in self.reports]
+        for report in self.reports[: known.index(viewed) + 1] if viewed in known else ():  # else of the run before
+            record.add(report)
+        return record
+
+    @property
     def edits(self) -> tuple[Edit, ...]:
         """The staged edits of the displayed checkpoint, in the order in which they are applied."""
         return self.desk.of(self.line.displayed_id)

@@ -33,9 +33,10 @@ def node_facts(
     model: StepperModel, shape: GraphShape, executor: str, states: ElementStates | None = None, *, times: bool
 ) -> tuple[Fact, ...]:
     """Return the facts about an executor, in short lines; with `times`, durations too."""
-    record = model.record.nodes.get(executor, NodeRecord())
+    record = model.displayed_record.nodes.get(executor, NodeRecord())
     last = record.last_call
-    visits = f"{model.activity.visits[executor]:,}"
+    count = model.activity.visits[executor] if model.line.viewed is None else record.visits
+    visits = f"{count:,}"
     facts = [
         ("kind", _kind(shape, executor)),
         ("now", STATES[(states or model.states).get(executor, "idle")].words),
@@ -71,7 +72,7 @@ def _agent_facts(record: NodeRecord, *, times: bool) -> list[Fact]:
 
 def node_displays(model: StepperModel, executor: str) -> list[Display]:
     """The conversation of an agent up to its last turn, and what it streamed."""
-    call = model.record.nodes.get(executor, NodeRecord()).last_turn
+    call = model.displayed_record.nodes.get(executor, NodeRecord()).last_turn
     if call is None:
         return []
     bundle = Transcript(tuple(conversation_of(call)))
@@ -80,8 +81,9 @@ def node_displays(model: StepperModel, executor: str) -> list[Display]:
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
     """The values behind those lines: messages in and out, requests, outputs, and messages that wait for it."""
-    record = model.record.nodes.get(executor, NodeRecord())
-    waiting = [planned.message for planned in model.facts.planned if planned.target == executor]
+    record = model.displayed_record.nodes.get(executor, NodeRecord())
+    planned = model.facts.planned if model.line.viewed is None else ()
+    waiting = [delivery.message for delivery in planned if delivery.target == executor]
     entries = [Entry("waits for it", waiting)] if waiting else []
     entries += [Entry(name, value, f"superstep {number}") for name, (number, value) in record.latest.items()]
     entries += [Entry("outputs", record.outputs)] if record.outputs else []

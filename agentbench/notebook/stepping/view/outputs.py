@@ -21,7 +21,7 @@ _MOST_OUTPUTS = 20
 
 def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entry]]:
     """Return a title, the outputs that have a display of their own, and the others as values; the newest first."""
-    found = model.record.outputs
+    found = model.displayed_record.outputs
     newest = [
         (f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}", event.data)
         for superstep, event in found[: -_MOST_OUTPUTS - 1 : -1]
