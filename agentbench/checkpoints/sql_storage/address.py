@@ -79,6 +79,6 @@ def _of_file(url: URL) -> URL:
 
 def readable_url(url: URL, file: Path | None) -> URL:
     """Return the URL to open a file of SQLite by; where its folder is for reading only, one that needs nothing else."""
-    if file is None or os.access(file.parent, os.W_OK) or not file.exists() or Path(f"{file}-wal").exists():
+    if file is None or not file.exists() or os.access(file.parent, os.W_OK) or Path(f"{file}-wal").exists():
         return url
     return url.set(database=file.absolute().as_uri(), query={**url.query, "immutable": "1", "uri": "true"})

@@ -37,6 +37,8 @@ _PATIENCE_S: Final = 5.0
 #: Connections that are never closed here: those of the process that this one was forked from, and those to files that
 #: were replaced. Closing one would remove the log of the database that others are using.
 _ABANDONED: Final[list[Connection]] = []
+#: Closing a file gives up all locks that the process has on it, those of SQLite in other threads too.
+_CREATING: Final = threading.Lock()
 
 
 class Session:
@@ -110,9 +112,10 @@ def _inode(file: str) -> tuple[int, int] | None:
 
 def create_file(file: Path) -> None:
     """Create the file of a database for its owner only, as SQLite then makes its others, and the folders it is in."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        os.close(open_private(str(file), os.O_RDWR | os.O_CREAT))
+    with _CREATING:
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(open_private(str(file), os.O_RDWR | os.O_CREAT))
 
 
 def set_up_sqlite(cursor: Any, patience_s: float) -> None:
