@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +99,12 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return self.get_final_state()
 
     def __repr__(self) -> str:
-        from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415 - plain runs need no messages
+        events: list[WorkflowEvent[Any]] = [event for event in self if event.type == "output"]
+        if "agentbench.messages.update" in sys.modules:  # else no output is one; a plain run does not load messages
+            from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415
 
-        outputs = [event.data for event in join_updates(self) if event.type == "output"]
+            events = join_updates(events)
+        outputs = [event.data for event in events]
         state = self._status[-1].state if self._status else "no status"
         carried = f", carried over: {self.carried_over}" if self.carried_over is not None else ""
         warned = f", warnings={self.warnings!r}" if self.warnings else ""
