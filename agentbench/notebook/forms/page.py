@@ -45,7 +45,7 @@ class FormPanel(MessageWidget):
     _esm = "\n".join(
         [read_script("dom.js", "display.js"), *(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)]
     )
-    _css = _STATIC.joinpath("form.css").read_text(encoding="utf-8")
+    _css = read_script("theme.css") + _STATIC.joinpath("form.css").read_text(encoding="utf-8")
 
 
 class FormPage:
