@@ -43,7 +43,7 @@ OUTSIDE = """
 }
 """
 COLOUR = "(frame) => getComputedStyle(frame.contentDocument.body).color"
-UNSEEN = "(frame) => frame.contentDocument.documentElement.scrollHeight - frame.clientHeight"
+UNSEEN = "(frame) => frame ? frame.contentDocument.documentElement.scrollHeight - frame.clientHeight : NaN"
 
 
 def expect(what: Any) -> Any:
