@@ -97,8 +97,10 @@ def _text_of(value: object) -> str:
     else:
         messages = said.messages if isinstance(said, AgentResponse) else [said]
         contents = [content for message in messages for content in message.contents]
-    calls = [part for part in contents if (part.function_call or part).type == "function_call"]
-    return ", ".join(map(_call_text, calls))
+    # A call and the request to approve it are told once, as the request, which comes later.
+    pairs = [(part.function_call or part, part) for part in contents]
+    calls = {call.call_id: part for call, part in pairs if call.type == "function_call"}
+    return ", ".join(map(_call_text, calls.values()))
 
 
 def _call_text(content: Content) -> str:

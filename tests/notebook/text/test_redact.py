@@ -136,6 +136,8 @@ def test_the_arguments_of_a_models_calls_are_masked_inside_their_json():
         assert "•••" in text
     harmless = Content.from_function_call("c", "send", arguments='{"to":  "Ada"}')
     assert preview(harmless) == 'calls send with {"to":  "Ada"}'
+    asked = Content.from_function_approval_request("c", harmless)
+    assert preview(Message("assistant", [harmless, asked])) == 'to call send with {"to":  "Ada"}'
 
 
 def test_a_piece_of_streamed_arguments_is_not_shown():
