@@ -22,6 +22,7 @@ from agentbench.workflows.executors.state import State
 if TYPE_CHECKING:
     from typing_extensions import Never, TypeVar
 
+    from agentbench.workflows.executors.options import RunOptions
     from agentbench.workflows.executors.runner_context import RunnerContext
 
     OutT = TypeVar("OutT", default=Never)
@@ -155,6 +156,11 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     def stop_requested(self) -> bool:
         """Whether a stop of this run was requested. Safe to poll from a worker thread."""
         return self._run.stop_requested
+
+    @property
+    def options(self) -> RunOptions:
+        """The options of this run."""
+        return self._run.options
 
     def get_sent_messages(self) -> list[Any]:
         """What this call has sent."""

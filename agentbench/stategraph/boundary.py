@@ -1,0 +1,300 @@
+"""What a state graph does between two supersteps: merge what the nodes returned, choose the next ones, or pause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentbench._copying import isolate
+from agentbench.exceptions import ExecutorTimeoutError, GraphError, NodeError, NodeTimeoutError
+from agentbench.stategraph.calls import CallRecord, GraphOptions
+from agentbench.stategraph.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
+from agentbench.stategraph.inputs import read_input
+from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
+from agentbench.stategraph.node_state import node_state
+from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.routing import Activation, Waiting, route
+from agentbench.stategraph.state import END, START, AgentState, ExecutionState
+from agentbench.stategraph.updates import MergedState, TaskWrites, merge
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.delivery import DeliveryView
+from agentbench.workflows.graph.boundary import (
+    BoundaryCheckpoint,
+    BoundaryOutcome,
+    FailurePolicy,
+    PauseReason,
+    SuperstepView,
+)
+
+Frontier = Sequence[tuple[str, Activation]]
+
+
+class GraphHook:
+    """Drives the engine for one state graph. Between supersteps everything is in shared state, nothing in here."""
+
+    failure_policy: FailurePolicy = "finish"
+    reachability = False
+
+    def __init__(self, plan: GraphPlan) -> None:
+        self.plan = plan
+
+    def signature(self) -> dict[str, Any]:
+        """Return what a saved thread depends on: nodes, edges, joins and deferred nodes."""
+        plan = self.plan
+        return {
+            "nodes": [*plan.nodes],
+            "joins": [join.key for join in plan.joins],
+            "deferred": [name for name, node in plan.nodes.items() if node.defer],
+        }
+
+    async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
+        """Merge what the tasks returned, and route; or keep what is there, and fail or wait for answers."""
+        if not view.deliveries:
+            return BoundaryOutcome()
+        call = _Call(self.plan, view)
+        if view.deliveries[0].executor_id == START:
+            return await call.take_input(view.deliveries[0].data)
+        return await call.end_superstep(view.deliveries)
+
+    async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
+        """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
+        return await _Call(self.plan, view).take_answers(answers)
+
+
+class _Call:
+    """A graph at one boundary of a run: what it reads of shared state, and the outcome."""
+
+    def __init__(self, plan: GraphPlan, view: SuperstepView) -> None:
+        self.plan = plan
+        self.view = view
+        options = view.options
+        self.config: Mapping[str, Any] = options.config if isinstance(options, GraphOptions) else {}
+        self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
+        state = view.state
+        self.values: Mapping[str, Any] = state.get(VALUES) or {}
+        self.meta: dict[str, Any] = {**(state.get(META) or {})}
+        self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
+        self.waiting: Waiting = state.get(WAITING) or Waiting()
+        self.updates: dict[str, Any] = {}
+        self.events: list[WorkflowEvent[Any]] = []
+
+    # ---- input -------------------------------------------------------------------------------------------------------
+
+    async def take_input(self, data: Any) -> BoundaryOutcome:
+        """Begin a run of the thread with an input."""
+        fields = self.plan.fields
+        if not self.values:
+            self.values = fields.initial(self.plan.template)
+        self.meta = {"step": 0, "status": "running", "current_node": START}
+        self.meta.update({key: self.config[key] for key in ("thread_id", "run_id") if key in self.config})
+        self.pending, self.waiting = [], Waiting()
+        try:
+            writes, messages = read_input(data, fields, self.values.get("context", []))
+            merged = merge(fields, self.values, [writes])
+            fields.require_all(merged.values)
+        except GraphError as error:
+            return self._fail(error, [], "input")
+        self.record.messages += messages
+        return await self._go_on(merged, [writes], "input", [])
+
+    # ---- a superstep -------------------------------------------------------------------------------------------------
+
+    async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
+        """Merge the results of the tasks, if all of them have one."""
+        results = [*self.pending, *(each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded)]
+        results.sort(key=lambda result: result.activation.order)
+        finished = [result for result in results if not result.interrupts]
+        failed = sorted((each for each in deliveries if each.error is not None), key=lambda each: each.data.order)
+        if failed:
+            self.pending = finished
+            again = [(each.executor_id, each.data) for each in failed]
+            again += [(result.writes.node, result.activation) for result in results if result.interrupts]
+            errors = [_node_error(each, self.meta) for each in failed]
+            if isinstance(errors[0], NodeError):
+                errors[0].errors = errors[1:]
+            return self._fail(errors[0], again)
+        if len(finished) < len(results):
+            return self._ask(results, finished)
+        for result in finished:
+            self._warn(result.warnings)
+        tasks = [result.writes for result in finished]
+        try:
+            merged = merge(self.plan.fields, self.values, tasks, last_wins=self.plan.last_wins)
+            return await self._go_on(merged, tasks, "step", finished)
+        except GraphError as error:
+            error.step = self.meta["step"] + 1
+            at_fault = [result for result in finished if error.node in (None, result.writes.node)]
+            self.pending = [result for result in finished if result not in at_fault]
+            return self._fail(error, [(result.writes.node, result.activation) for result in at_fault])
+
+    async def _go_on(
+        self, merged: MergedState, tasks: Sequence[TaskWrites], source: str, finished: Sequence[TaskResult]
+    ) -> BoundaryOutcome:
+        """Route, and pause if there is a breakpoint or a stop; without anything to do next the run is completed."""
+        plan, meta = self.plan, self.meta
+        meta["step"] += source == "step"
+        self._warn(merged.warnings)
+        state = _read_only(plan, merged.values, meta)
+        routed = await route(plan, tasks, self.waiting, state, self.config, meta["step"] + 1)
+        self._warn(routed.warnings)
+        self._note_messages(merged, source)
+        frontier = routed.frontier
+        meta.pop("error_message", None)
+        meta["current_node"] = frontier[0][0] if frontier else END
+        meta["current_nodes"] = tuple(node for node, _ in frontier)
+        self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
+        metadata = {"writers": {name: nodes for name, nodes in merged.writers.items()}}
+        if not frontier:
+            meta["status"] = "completed"
+            return self._outcome(source, outputs=[(None, merged.values)], metadata=metadata)
+        breakpoint_ = self._breakpoint([task.node for task in tasks], frontier, [*merged.writers], merged)
+        if breakpoint_ is not None and source != "answer":
+            return self._pause(breakpoint_, frontier, source, metadata)
+        return self._outcome(source, messages=frontier, metadata=metadata)
+
+    def _note_messages(self, merged: MergedState, source: str) -> None:
+        before, after = self.values.get("context") or [], merged.values.get("context") or []
+        if source == "step" and after is not before:
+            new = after[len(before) :] if after[: len(before)] == before else [m for m in after if m not in before]
+            self.record.messages += new
+
+    # ---- pauses ------------------------------------------------------------------------------------------------------
+
+    def _breakpoint(
+        self, ran: Sequence[str], frontier: Frontier, changed: Sequence[str], merged: MergedState
+    ) -> Breakpoint | None:
+        after = _names(self.config.get("interrupt_after"), self.plan.interrupt_after)
+        before = _names(self.config.get("interrupt_before"), self.plan.interrupt_before)
+        ended = [node for node in ran if node != START and (node in after or "*" in after)]
+        begin = [node for node, _ in frontier if node in before or "*" in before]
+        if not ended and not begin:
+            return None
+        reasons = [f"interrupt_after: {node}" for node in ended] + [f"interrupt_before: {node}" for node in begin]
+        following = tuple(node for node, _ in frontier)
+        return Breakpoint(
+            tuple(reasons), ended[0] if ended else begin[0], "after" if ended else "before", following, tuple(changed)
+        )
+
+    def _pause(
+        self, breakpoint_: Breakpoint, frontier: Frontier, source: str, metadata: Mapping[str, Any]
+    ) -> BoundaryOutcome:
+        self.meta.update(
+            status="interrupted", interrupt_node=breakpoint_.node, interrupt_reason="; ".join(breakpoint_.reasons),
+            interrupt_when=breakpoint_.when,
+        )  # fmt: skip
+        request = WorkflowEvent.request_info(
+            f"{self.meta['step']}:breakpoint", breakpoint_.node, breakpoint_, Continue
+        )
+        return self._outcome(
+            source, messages=frontier, requests=[request], pause=PauseReason(self.meta["interrupt_reason"], "hook"),
+            metadata=metadata,
+        )  # fmt: skip
+
+    def _ask(self, results: Sequence[TaskResult], finished: Sequence[TaskResult]) -> BoundaryOutcome:
+        """Keep what is finished, and ask the questions of the others."""
+        asking = [result for result in results if result.interrupts]
+        first = asking[0].interrupts[0]
+        self.meta.update(
+            status="interrupted", interrupt_node=first.node, interrupt_reason="interrupt", interrupt_when="during",
+            interrupt_data={"message": first.message, "reason": first.reason},
+        )  # fmt: skip
+        self.updates = {PENDING: [*finished, *asking]}
+        requests = [
+            WorkflowEvent.request_info(each.id, each.node, each, _answer_type(each))
+            for result in asking
+            for each in result.interrupts
+        ]
+        return self._outcome("interrupt", requests=requests)
+
+    async def take_answers(self, answers: Mapping[str, Any]) -> BoundaryOutcome:
+        """Store the answers; when all are there, let the tasks that asked run again."""
+        resume: dict[str, dict[str, Any]] = {**(self.view.state.get(RESUME) or {})}
+        asked = {each.id: each for result in self.pending for each in result.interrupts}
+        update = None
+        for request_id, answer in answers.items():
+            question = asked.get(request_id)
+            if question is None:
+                update = answer.update
+            else:
+                resume[question.task_id] = {**resume.get(question.task_id, {}), question.key: answer}
+        self.updates = {RESUME: resume}
+        if update is not None:
+            writes, messages = read_input(update, self.plan.fields, self.values.get("context", []))
+            self.updates[VALUES] = merge(self.plan.fields, self.values, [writes]).values
+            self.record.messages += messages
+        if any(request_id in self.view.pending_requests for request_id in asked):
+            return self._outcome("answer")
+        self.meta["status"] = "running"
+        for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data"):
+            self.meta.pop(name, None)
+        asking = [result for result in self.pending if result.interrupts]
+        self.updates[PENDING] = [result for result in self.pending if not result.interrupts]
+        return self._outcome("answer", messages=[(result.writes.node, result.activation) for result in asking])
+
+    # ---- the end of a boundary ---------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException, again: Frontier, source: str = "error") -> BoundaryOutcome:
+        """Keep the state as it was and the results of the tasks that ended well; `again` runs at a retry."""
+        self.meta.update(status="error", error_message=str(error))
+        self.updates = {PENDING: self.pending}
+        return self._outcome(source, messages=again, error=error)
+
+    def _warn(self, texts: Sequence[str]) -> None:
+        self.record.warnings += texts
+        self.events += [WorkflowEvent.warning(text) for text in texts]
+
+    def _outcome(
+        self,
+        source: str,
+        *,
+        messages: Frontier = (),
+        requests: Sequence[WorkflowEvent[Any]] = (),
+        outputs: Sequence[tuple[str | None, Any]] = (),
+        pause: PauseReason | None = None,
+        error: BaseException | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> BoundaryOutcome:
+        self.record.values = self.updates.get(VALUES, self.values)
+        self.record.meta = self.meta
+        return BoundaryOutcome(
+            state_updates={**self.updates, META: self.meta}, messages=messages, requests=requests, outputs=outputs,
+            events=self.events, checkpoint=BoundaryCheckpoint(source, metadata or {}), pause=pause, error=error,
+        )  # fmt: skip
+
+
+def _read_only(plan: GraphPlan, values: Mapping[str, Any], meta: Mapping[str, Any]) -> AgentState:
+    """Return the state for conditions: their changes of it change nothing else."""
+    return node_state(
+        plan.fields.cls, lambda name: ExecutionState(**meta) if name == "execution_meta" else isolate(values[name])
+    )
+
+
+def _names(of_call: Any, of_graph: frozenset[str]) -> frozenset[str]:
+    if of_call is None:
+        return of_graph
+    return frozenset([of_call] if isinstance(of_call, str) else of_call)
+
+
+def _answer_type(question: Interrupt) -> Any:
+    schema = question.response_schema
+    return object if schema is None or isinstance(schema, Mapping) else schema
+
+
+def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseException:
+    """Return the error of a node, as what `invoke` raises."""
+    error, node = delivery.error, delivery.executor_id
+    assert error is not None
+    if isinstance(error, GraphError):
+        return error
+    facts: dict[str, Any] = {"node": node, "task_id": delivery.data.task_id, "step": meta["step"] + 1}
+    context = {"node_name": node, "error_type": type(error).__name__}
+    if isinstance(error, ExecutorTimeoutError):
+        message = f"Node {node!r} took longer than {error.timeout} s. Give it a longer timeout, or less to do."
+        made: NodeError = NodeTimeoutError(message, context=context, **facts)
+    else:
+        message = f"Node {node!r} failed with {type(error).__name__}: {error}. invoke(None, config) runs it again."
+        made = NodeError(message, context=context, **facts)
+    made.__cause__ = error
+    return made
+
+

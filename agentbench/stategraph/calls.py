@@ -1,0 +1,29 @@
+"""One call of a graph: its configuration, and what it has done so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.workflows.executors.options import RunOptions
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What a call has done so far: the state, the messages that it added, and warnings."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphOptions(RunOptions):
+    """The options of a run of a graph: those of every run, the configuration of the call, and its record."""
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    store: Any = None
+    record: CallRecord = field(default_factory=CallRecord)

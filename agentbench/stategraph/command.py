@@ -1,0 +1,49 @@
+"""What a node returns to choose the next nodes, or gives to `invoke` to answer an interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Send:
+    """One activation of a node, with a state of its own in which some fields have other values.
+
+    Args:
+        node: Name of the node.
+        arg: Values of fields, as a dictionary or a state. They are for this activation only, and are not written.
+
+    Example:
+        >>> def each_city(state: Trip) -> list[Send]:
+        ...     return [Send("forecast", {"city": city}) for city in state.cities]
+    """
+
+    node: str
+    arg: Any = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """An update of the state together with the nodes that come next, or the answer to an interrupt.
+
+    Args:
+        update: The update, in any form that a node may return.
+        goto: The next nodes: a name, `END`, a `Send`, or a list of them. The node's own edges are not followed.
+        graph: `Command.PARENT` if `goto` names nodes of the graph around this one.
+        state: Values of the whole state, applied before `update`.
+        resume: The answer to an interrupt, for `invoke` and the like.
+
+    Example:
+        >>> def triage(state: Ticket) -> Command:
+        ...     return Command(update={"urgent": True}, goto="on_call")
+    """
+
+    PARENT: ClassVar[str] = "PARENT"
+
+    update: Any = None
+    goto: str | Send | Sequence[str | Send] | None = None
+    graph: str | None = None
+    state: Any = None
+    resume: Any = None

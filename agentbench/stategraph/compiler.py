@@ -1,0 +1,97 @@
+"""From a `StateGraph` to what runs it: the checks, the plan, and the workflow of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agentbench.exceptions import GraphCompileError
+from agentbench.stategraph.boundary import GraphHook
+from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.stategraph.executors import InputExecutor, node_executor
+from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.state import END, START
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from agentbench.stategraph.graph import StateGraph
+
+
+def compile_graph(
+    graph: StateGraph[Any],
+    *,
+    name: str | None,
+    interrupt_before: Sequence[str] | str | None,
+    interrupt_after: Sequence[str] | str | None,
+    last_wins: bool,
+    isolation: Any,
+    durability: Any,
+    debug: bool,
+    node_timeout: float | None,
+    max_concurrency: int | None,
+    **services: Any,
+) -> CompiledGraph:
+    """Check a graph and return what runs it; see `StateGraph.compile`."""
+    plan = GraphPlan(
+        name or graph.name or graph.state_class.__name__,
+        graph.fields,
+        graph.template,
+        {key: replace(node, timeout=node.timeout or node_timeout) for key, node in graph.nodes.items()},
+        {source: tuple(targets) for source, targets in graph.edges.items()},
+        {source: tuple(conditions) for source, conditions in graph.conditions.items()},
+        tuple(graph.joins),
+        _node_names(interrupt_before),
+        _node_names(interrupt_after),
+        last_wins,
+        isolation,
+        durability,
+        debug,
+    )
+    _check(plan)
+    return CompiledGraph(plan, _workflow(plan), **services)
+
+
+def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names or ())
+
+
+def _check(plan: GraphPlan) -> None:
+    begins = {*plan.edges, *plan.conditions, *(source for join in plan.joins for source in join.sources)}
+    ends = {target for targets in plan.edges.values() for target in targets}
+    ends |= {join.target for join in plan.joins}
+    ends |= {target for each in plan.conditions.values() for one in each for target in one.targets or ()}
+    if START not in begins:
+        _refuse("There is no entry. Write: graph.add_edge(START, 'first node').", "GRAPH_002")
+    for name in sorted((begins | ends | plan.interrupt_before | plan.interrupt_after) - {START, END, "*"}):
+        if name not in plan.nodes:
+            _refuse(f"{name!r} is no node; the nodes are: {', '.join(plan.nodes)}.", "GRAPH_004", name)
+    for name in plan.nodes:
+        if name not in begins | ends:
+            _refuse(f"Node {name!r} has no edge, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
+
+
+def _refuse(message: str, code: str, node: str | None = None) -> None:
+    raise GraphCompileError(message, code, node=node)
+
+
+def _workflow(plan: GraphPlan) -> Workflow:
+    executors: dict[str, Any] = {START: InputExecutor(START)}
+    executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
+    builder = WorkflowBuilder(start_executor=executors[START], name=plan.name, output_from=[executors[START]])
+    for executor in executors.values():
+        builder.add_executor(executor)
+    for source, targets in plan.edges.items():
+        for target in targets:
+            if target != END:
+                builder.connect(source, target)
+    for source, conditions in plan.conditions.items():
+        for condition in conditions:
+            known = [target for target in dict.fromkeys(condition.targets or ()) if target != END]
+            if known:
+                builder.fan_out(source, known, condition.function)
+    for join in plan.joins:
+        for source in join.sources if join.target != END else ():
+            builder.connect(source, join.target)
+    return builder.boundary_hook(GraphHook(plan)).build()

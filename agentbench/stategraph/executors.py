@@ -1,0 +1,184 @@
+"""The executors of a compiled graph: one per node, and the one that takes the input."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench._copying import isolate
+from agentbench.exceptions import GraphError
+from agentbench.messages.message import Message
+from agentbench.serialization.plain import are_equal
+from agentbench.stategraph.calls import GraphOptions
+from agentbench.stategraph.command import Command
+from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions
+from agentbench.stategraph.node import NodeFunction, Runtime, collect
+from agentbench.stategraph.node_state import fields_read, node_state
+from agentbench.stategraph.plan import GraphPlan, NodeSpec
+from agentbench.stategraph.routing import Activation
+from agentbench.stategraph.state import START, AgentState, ExecutionState
+from agentbench.stategraph.updates import TaskWrites, read_return
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+
+VALUES, META, PENDING, WAITING, RESUME = (f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume"))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task ended with: its writes, or the questions that it waits for; and warnings."""
+
+    activation: Activation
+    writes: TaskWrites
+    interrupts: tuple[Interrupt, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class InputExecutor(Executor):
+    """Takes the input of a graph, which the boundary after it writes into the state."""
+
+    signature_key = "GraphInput"
+
+    @handler
+    async def take(
+        self,
+        data: dict[str, Any] | AgentState | Command | list[str | Message] | Message | str,
+        ctx: WorkflowContext[Any, Any],
+    ) -> None:
+        """Take an input in any of its forms."""
+
+
+class NodeExecutor(Executor):
+    """A node of a state graph. It holds nothing of a run, so clones of the workflow share it."""
+
+    signature_key = "GraphNode"
+
+    def __init__(self, spec: NodeSpec, plan: GraphPlan) -> None:
+        super().__init__(spec.name, timeout=spec.timeout, retries=spec.retries or None)
+        self.spec = spec
+        self.plan = plan
+        self.function = NodeFunction(spec.name, spec.target, plan.fields.cls)
+
+    @handler
+    async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
+        """Call the function with a state of its own, and keep what it returns for the boundary."""
+        task = _Task(self, activation, ctx)
+        QUESTIONS.set(task.questions)
+        try:
+            value = await collect(self.function.call(task.gets), task.show)
+        except GraphInterrupt:
+            value = None
+        await ctx.yield_output(task.result(value))
+
+
+class ThreadNodeExecutor(NodeExecutor):
+    """A node whose function is not async, which the engine calls in a worker thread."""
+
+    @handler
+    def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:  # type: ignore[override]
+        """Call the function with a state of its own, and keep what it returns for the boundary."""
+        task = _Task(self, activation, ctx)
+        QUESTIONS.set(task.questions)
+        try:
+            value = self.function.call(task.gets)
+            if inspect.isgenerator(value):
+                value = task.collect(value)
+        except GraphInterrupt:
+            value = None
+        ctx.yield_output(task.result(value))  # type: ignore[unused-coroutine]
+
+
+def node_executor(spec: NodeSpec, plan: GraphPlan) -> NodeExecutor:
+    """Return the executor of a node; functions that are not async run in a worker thread."""
+    executor = NodeExecutor(spec, plan)
+    return executor if executor.function.is_async else ThreadNodeExecutor(spec, plan)
+
+
+class _Task:
+    """One activation of a node while it runs: what its parameters get, and what becomes of its result."""
+
+    __slots__ = ("activation", "ctx", "gets", "node", "questions", "state", "values")
+
+    def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
+        self.node, self.activation, self.ctx = node, activation, ctx
+        self.values: Mapping[str, Any] = ctx.get_state(VALUES)
+        if isinstance(activation.arg, AgentState):
+            self.values = {**self.values, **{name: getattr(activation.arg, name) for name in activation.arg.model_fields_set}}
+        elif activation.arg is not None:
+            self.values = {**self.values, **activation.arg}
+        answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
+        self.questions = TaskQuestions(node.id, activation.task_id, answers)
+        self.state: AgentState | None = None
+        self.gets: Mapping[str, Callable[[], Any]] = {
+            "state": self._state, "config": self._config, "runtime": self._runtime, "emit": lambda: self._emit,
+            "store": lambda: self._options.store, "ctx": lambda: self.ctx,
+        }  # fmt: skip
+
+    @property
+    def _options(self) -> GraphOptions:
+        options = self.ctx.options
+        return options if isinstance(options, GraphOptions) else GraphOptions()
+
+    def _state(self) -> AgentState:
+        copy: Callable[[Any], Any] = isolate if self.node.plan.isolation == "deep" else _shallow
+
+        def read_field(name: str) -> Any:
+            if name == "execution_meta":
+                return ExecutionState(**{**self.ctx.get_state(META), "current_node": self.node.id})
+            return copy(self.values[name])
+
+        ctx = self.ctx
+        self.state = node_state(self.node.plan.fields.cls, read_field, lambda: ctx.stop_requested)
+        return self.state
+
+    def _config(self) -> dict[str, Any]:
+        step = self.ctx.get_state(META)["step"] + 1
+        return {**self._options.config, "node": self.node.id, "task_id": self.activation.task_id, "step": step}
+
+    def _runtime(self) -> Runtime:
+        options, step, ctx = self._options, self.ctx.get_state(META)["step"] + 1, self.ctx
+        limit = options.config.get("recursion_limit", 0)
+        return Runtime(
+            step, max(limit - step, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
+            self._emit, lambda: ctx.stop_requested,
+        )  # fmt: skip
+
+    def _emit(self, data: Any) -> None:
+        self.ctx.add_event(WorkflowEvent("custom", data, executor_id=self.node.id))
+
+    async def show(self, part: Any) -> None:
+        """Show a piece that the node yields."""
+        await self.ctx.add_event(WorkflowEvent("custom", part, executor_id=self.node.id))
+
+    def result(self, value: Any) -> TaskResult:
+        """Return the result of the task, with a warning if the node changed its state without returning it."""
+        questions, node = self.questions, self.node.id
+        if questions.open:
+            if value is not None:
+                message = (
+                    f"Node {node!r} caught the GraphInterrupt of its interrupt() and returned. Let it pass: no bare "
+                    "`except:` and no `except BaseException:` around interrupt()."
+                )
+                raise GraphError(message, "GRAPH_010", node=node, task_id=self.activation.task_id)
+            return TaskResult(self.activation, TaskWrites(node, self.activation.task_id), tuple(questions.open))
+        writes = read_return(value, self.node.plan.fields, node, self.activation.task_id, self.values)
+        return TaskResult(self.activation, writes, (), self._unreturned_changes(value, writes))
+
+    def _unreturned_changes(self, value: Any, writes: TaskWrites) -> tuple[str, ...]:
+        if self.state is None or isinstance(value, AgentState):
+            return ()
+        written = {name for name, _ in writes.writes}
+        return tuple(
+            f"Node {self.node.id!r} changed {name!r} of its copy of the state, and did not return it, so it stays as it "
+            f"was. Write: return {{{name!r}: ...}}."
+            for name, mine in fields_read(self.state).items()
+            if name in self.values and name not in written and not are_equal(mine, self.values[name])
+        )
+
+
+def _shallow(value: Any) -> Any:
+    return value.copy() if isinstance(value, (list, dict, set)) else value

@@ -1,0 +1,222 @@
+"""`StateGraph`: build a graph of nodes that read a state and return updates of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from agentbench.exceptions import GraphError
+from agentbench.stategraph.fields import StateFields
+from agentbench.stategraph.node import NodeFunction
+from agentbench.stategraph.plan import Condition, Durability, Isolation, Join, NodeSpec
+from agentbench.stategraph.state import END, START, AgentState
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.stategraph.compiled import CompiledGraph
+
+StateT = TypeVar("StateT", bound=AgentState)
+
+
+class StateGraph(Generic[StateT]):
+    """A graph of nodes that share a state: each reads it and returns an update, which the fields' reducers merge.
+
+    All methods that add something return the graph, so calls can be chained. `compile` makes what runs; a later change
+    of the graph does not affect it.
+
+    Args:
+        state: The class of the state, or an instance whose values a new thread begins with; by default `AgentState`.
+        name: Name of the graph; threads in a storage are found by it. By default the name of the class.
+
+    Raises:
+        TypeError: `state` is neither a class of states nor an instance of one.
+        GraphError: `GRAPH_008`, a field of the state cannot be used as it is declared.
+
+    Example:
+        >>> class Count(AgentState):
+        ...     n: int = 0
+        >>> graph = StateGraph(Count).add_node("up", lambda state: {"n": state.n + 1})
+        >>> app = graph.set_entry_point("up").compile()
+        >>> app.invoke({"n": 1}, {"thread_id": "t"}, "full")["state"].n
+        2
+    """
+
+    def __init__(self, state: type[StateT] | StateT | None = None, *, name: str | None = None) -> None:
+        cls = AgentState if state is None else state if isinstance(state, type) else type(state)
+        if not issubclass(cls, AgentState):
+            message = f"state is {state!r}; expected a subclass of AgentState, or an instance of one."
+            raise TypeError(message)
+        self.state_class: type[AgentState] = cls
+        self.name = name
+        self.template = state if isinstance(state, AgentState) else None
+        self.fields = StateFields(cls)
+        self.nodes: dict[str, NodeSpec] = {}
+        self.edges: dict[str, list[str]] = {}
+        self.conditions: dict[str, list[Condition]] = {}
+        self.joins: list[Join] = []
+
+    def add_node(
+        self,
+        name_or_func: str | Callable[..., Any],
+        func: Any = None,
+        *,
+        defer: bool = False,
+        timeout: float | None = None,
+        retries: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+        replace: bool = False,
+    ) -> Self:
+        """Add a node.
+
+        Args:
+            name_or_func: Its name; or a function, whose name it gets.
+            func: What it calls, if a name came first: a function, sync or async.
+            defer: It waits until nothing but deferred nodes is left to run, then runs once.
+            timeout: Seconds that it may take.
+            retries: Further attempts when it fails.
+            metadata: Facts about it, for views.
+            replace: Take the place of a node of that name.
+
+        Raises:
+            GraphError: `GRAPH_009`, there is a node of that name; `GRAPH_007`, it has a parameter that no node gets.
+            ValueError: The name is empty, `START` or `END`.
+        """
+        if not isinstance(name_or_func, str):
+            name_or_func, func = getattr(name_or_func, "__name__", ""), name_or_func
+        name: str = name_or_func
+        if name in ("", START, END, "<lambda>") or not callable(func):
+            message = f"add_node({name!r}, {func!r}): expected a name, and a function: add_node('plan', make_plan)."
+            raise ValueError(message)
+        if name in self.nodes and not replace:
+            message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
+            raise GraphError(message, "GRAPH_009", node=name)
+        NodeFunction(name, func, self.state_class)  # raises what is wrong with its parameters here, not at the first run
+        order = self.nodes[name].order if name in self.nodes else len(self.nodes)
+        self.nodes[name] = NodeSpec(name, order, func, defer, timeout, retries, metadata or {})
+        return self
+
+    def override_node(self, name: str, func: Callable[..., Any]) -> Self:
+        """Let a node call another function; its edges stay. `KeyError`: there is no such node."""
+        return self.add_node(self.nodes[name].name, func, replace=True)
+
+    def add_edge(
+        self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all"
+    ) -> Self:
+        """Let a node run after another one; from a list of nodes, when all of them have finished.
+
+        Args:
+            from_node: A node or `START`; or a list of nodes, which makes a join.
+            to_node: A node or `END`.
+            when: With `"active"`, a join goes on with what has arrived when nothing else is left to run.
+
+        Raises:
+            GraphError: There is this edge already.
+        """
+        if not isinstance(from_node, str):
+            join = Join(tuple(from_node), to_node, when == "active")
+            if join in self.joins:
+                raise self._duplicate(join.key)
+            self.joins.append(join)
+            return self
+        targets = self.edges.setdefault(from_node, [])
+        if to_node in targets:
+            raise self._duplicate(f"{from_node} -> {to_node}")
+        targets.append(to_node)
+        return self
+
+    def _duplicate(self, edge: str) -> GraphError:
+        return GraphError(f"There is an edge {edge} already. Add it once.", "GRAPH_001")
+
+    def add_conditional_edges(
+        self,
+        from_node: str,
+        condition: Callable[..., Any],
+        path_map: Mapping[Any, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """Let a function choose what runs after a node.
+
+        Args:
+            from_node: A node or `START`.
+            condition: Gets the state, and if it has a second parameter the configuration; may be async. Returns the
+                name of a node, `END`, a `Send`, or a list of those.
+            path_map: The targets by what the condition returns; a list of names stands for themselves.
+        """
+        if path_map is not None and not isinstance(path_map, Mapping):
+            path_map = {name: name for name in path_map}
+        try:
+            takes_config = len(inspect.signature(condition).parameters) - _n_defaults(condition) > 1
+        except (TypeError, ValueError):
+            takes_config = False
+        name = getattr(condition, "__name__", type(condition).__name__)
+        targets = tuple(path_map.values()) if path_map is not None else _literal_targets(condition)
+        self.conditions.setdefault(from_node, []).append(Condition(condition, name, takes_config, path_map, targets))
+        return self
+
+    def set_entry_point(self, name: str) -> Self:
+        """Let the graph begin with a node."""
+        return self.add_edge(START, name)
+
+    def set_finish_point(self, name: str) -> Self:
+        """Let the graph end after a node."""
+        return self.add_edge(name, END)
+
+    def compile(
+        self,
+        checkpointer: Any = None,
+        store: Any = None,
+        interrupt_before: Sequence[str] | str | None = None,
+        interrupt_after: Sequence[str] | str | None = None,
+        shutdown_timeout: float = 30.0,
+        *,
+        name: str | None = None,
+        durability: Durability = "step",
+        isolation: Isolation = "deep",
+        on_conflict: Literal["error", "last"] = "error",
+        max_concurrency: int | None = None,
+        node_timeout: float | None = None,
+        debug: bool = False,
+    ) -> CompiledGraph:
+        """Check the graph, and return what runs it.
+
+        Args:
+            checkpointer: Where threads are saved; by default in memory. `False` saves none.
+            store: Any object, for nodes with a parameter `store`.
+            interrupt_before: Nodes before which the graph pauses, or `"*"`.
+            interrupt_after: Nodes after which it pauses, or `"*"`.
+            shutdown_timeout: Seconds that `aclose` waits for runs.
+            name: Name of the graph; by default that of `StateGraph`.
+            durability: When a thread is saved: after each superstep (`"step"`), also after each node (`"task"`), or
+                only at the end, a pause or an error (`"exit"`).
+            isolation: Whether nodes get deep copies of values, or share what lists and dictionaries hold.
+            on_conflict: What two different writes to a field without reducer are: an error, or the last one counts.
+            max_concurrency: How many nodes run at the same time.
+            node_timeout: Seconds that a node may take which has no timeout of its own.
+            debug: Check more: copies of everything, and that reducers change nothing.
+
+        Raises:
+            GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
+                names no node (`GRAPH_004`), or a node cannot be reached.
+        """
+        from agentbench.stategraph.compiler import compile_graph
+
+        return compile_graph(
+            self, checkpointer=checkpointer, store=store, interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after, shutdown_timeout=shutdown_timeout, name=name, durability=durability,
+            isolation=isolation, last_wins=on_conflict == "last", max_concurrency=max_concurrency,
+            node_timeout=node_timeout, debug=debug,
+        )  # fmt: skip
+
+
+def _n_defaults(function: Callable[..., Any]) -> int:
+    return sum(each.default is not each.empty for each in inspect.signature(function).parameters.values())
+
+
+def _literal_targets(condition: Callable[..., Any]) -> tuple[str, ...] | None:
+    """Return the targets in a return annotation `Literal["a", "b"]`."""
+    try:
+        hint = get_type_hints(condition).get("return")
+    except Exception:  # noqa: BLE001 - annotations are code of the user
+        return None
+    return tuple(map(str, get_args(hint))) if get_origin(hint) is Literal else None

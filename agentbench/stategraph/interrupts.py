@@ -1,0 +1,128 @@
+"""Pauses of a graph: `interrupt()` inside a node, and breakpoints between supersteps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """A question that a node asks with `interrupt()`.
+
+    Args:
+        id: Its id, equal whenever the same place of the same task asks.
+        key: The key given to `interrupt`, else its number among the questions of the task, from 0.
+        node: The node.
+        task_id: The activation of the node.
+        value: What the question is about.
+        message: The question in words.
+        reason: Why the node waits.
+        response_schema: The type or JSON schema of the answer.
+        tool_call_id: The call of a tool that asks.
+
+    Example:
+        >>> app.invoke({"resume": {result.interrupts[0].id: "yes"}}, config)
+    """
+
+    id: str
+    key: str
+    node: str
+    task_id: str
+    value: Any = None
+    message: str | None = None
+    reason: str = "input_required"
+    response_schema: Any = None
+    tool_call_id: str | None = None
+
+
+class GraphInterrupt(BaseException):  # noqa: N818 - a signal that is no error; `except Exception` must not catch it
+    """Leaves a node whose `interrupt()` has no answer yet. Let it pass: the node runs again with the answer."""
+
+    def __init__(self, interrupt: Interrupt) -> None:
+        self.interrupt = interrupt
+        super().__init__(f"Node {interrupt.node!r} waits for an answer.")
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """Why a graph paused between two supersteps: the reasons, and the nodes that come next.
+
+    Example:
+        >>> result.interrupts[0].next
+        ('judge',)
+    """
+
+    reasons: tuple[str, ...]
+    node: str
+    when: Literal["before", "after"]
+    next: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Continue:
+    """The answer to a `Breakpoint`: go on, after an update of the state if there is one."""
+
+    update: Any = None
+
+
+@dataclass(slots=True)
+class TaskQuestions:
+    """The questions of one task while it runs: the answers that are there, and what it asked without one."""
+
+    node: str
+    task_id: str
+    answers: Mapping[str, Any]
+    asked: int = 0
+    open: list[Interrupt] = field(default_factory=list)
+    tool_call_id: str | None = None
+
+
+QUESTIONS: ContextVar[TaskQuestions | None] = ContextVar("agentbench_task_questions", default=None)
+
+
+def interrupt(
+    value: Any = None,
+    *,
+    message: str | None = None,
+    reason: str = "input_required",
+    response_schema: Any = None,
+    key: str | None = None,
+) -> Any:
+    """Ask, inside a node or a tool, and return the answer.
+
+    At first the run pauses here. When the answer is there, the node runs again from its start, and this call returns
+    it; what stands before the call runs twice. Several calls of one node are told apart by their order, or by `key`.
+
+    Args:
+        value: What the question is about, shown to who answers.
+        message: The question in words.
+        reason: Why the node waits.
+        response_schema: The type of the answer, or its JSON schema; by default anything.
+        key: Tells this call from others of the node, where their order may change.
+
+    Raises:
+        RuntimeError: It is called outside a run of a graph.
+
+    Example:
+        >>> def approve(state: Order) -> dict:
+        ...     return {"confirmed": interrupt(state.cart, message="Place this order?", response_schema=bool)}
+    """
+    questions = QUESTIONS.get()
+    if questions is None:
+        text = "interrupt() was called outside a node. Call it in a node, or in a tool, while a graph runs."
+        raise RuntimeError(text)
+    if key is None:
+        key = str(questions.asked)
+        questions.asked += 1
+    if key in questions.answers:
+        return questions.answers[key]
+    asked = Interrupt(
+        f"{questions.task_id}:{key}", key, questions.node, questions.task_id, value, message, reason, response_schema,
+        questions.tool_call_id,
+    )  # fmt: skip
+    questions.open.append(asked)
+    raise GraphInterrupt(asked)

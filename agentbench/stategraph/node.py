@@ -1,0 +1,145 @@
+"""How a node is called: which of its parameters gets what, and what its result is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+
+from agentbench.exceptions import GraphError
+from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.updates import Collected
+from agentbench.workflows.executors.context import WorkflowContext
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a node may know of its run; for a parameter that is named `runtime` or annotated with this class.
+
+    Args:
+        step: Number of this superstep in the run, from 1.
+        remaining_steps: Supersteps that the recursion limit still allows after this one.
+        thread_id: The thread.
+        run_id: The run.
+        store: The object that was given to `compile(store=...)`.
+        emit: `emit(data)` shows data to those who watch the run.
+        stop_probe: Whether a stop was requested, asked by `stop_requested`.
+
+    Example:
+        >>> def search(state: AgentState, runtime: Runtime) -> dict:
+        ...     return {"depth": 1 if runtime.remaining_steps < 3 else 5}
+    """
+
+    step: int = 0
+    remaining_steps: int = 0
+    thread_id: str | int | None = None
+    run_id: str | None = None
+    store: Any = None
+    emit: Callable[[Any], None] = field(default=lambda data: None, repr=False)
+    stop_probe: Callable[[], bool] = field(default=lambda: False, repr=False)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a stop of this thread was requested."""
+        return self.stop_probe()
+
+
+class NodeFunction:
+    """A callable as a node: its parameters, matched once by name, then by annotation.
+
+    Raises:
+        GraphError: `GRAPH_007`, a required parameter that no node gets.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], state_class: type[AgentState]) -> None:
+        self.function = function
+        called = function if inspect.isroutine(function) or isinstance(function, type) else function.__call__  # type: ignore[operator]
+        called = getattr(function, "func", called)  # of a partial
+        self.is_async = inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
+        self.parameters = _match_parameters(name, function, called, state_class)
+        # Most nodes take the state alone, by position: they are called without a dictionary of arguments.
+        self.takes_state_alone = [*self.parameters.values()] == ["state"]
+
+    def call(self, gets: Mapping[str, Callable[[], Any]]) -> Any:
+        """Call the function; `gets` makes what a parameter gets, by its kind."""
+        if self.takes_state_alone:
+            return self.function(gets["state"]())
+        positional = [gets[kind]() for name, kind in self.parameters.items() if name.startswith("*")]
+        return self.function(
+            *positional, **{name: gets[kind]() for name, kind in self.parameters.items() if not name.startswith("*")}
+        )
+
+
+_KINDS = ("state", "config", "runtime", "emit", "store", "ctx")
+
+
+def _match_parameters(
+    node: str, function: Callable[..., Any], called: Any, state_class: type[AgentState]
+) -> dict[str, str]:
+    """Return the kind of what each parameter gets, by its name."""
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):  # functions written in C may have none
+        return {"state": "state"}
+    try:
+        hints = get_type_hints(called)
+    except Exception:  # noqa: BLE001 - annotations are code of the user, and names alone are often enough
+        hints = {}
+    found: dict[str, str] = {}
+    others = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        kind = parameter.name if parameter.name in _KINDS else _kind_of(hints.get(parameter.name), state_class)
+        key = f"*{parameter.name}" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
+        if kind is not None:
+            found[key] = kind
+        elif parameter.default is parameter.empty:
+            others.append(key)
+    if len(others) == 1 and "state" not in found.values():
+        return {others[0]: "state", **found}
+    if others:
+        message = (
+            f"Node {node!r} has a required parameter {others[0]!r}, and no node gets one. A node may take "
+            f"{', '.join(_KINDS)}, or one parameter of any name for the state. Give {others[0]!r} a default, or bind it "
+            "with functools.partial."
+        )
+        raise GraphError(message, "GRAPH_007", {"parameter": others[0]}, node=node)
+    return found
+
+
+def _kind_of(hint: Any, state_class: type[AgentState]) -> str | None:
+    if not isinstance(hint, type):
+        return "ctx" if getattr(hint, "__origin__", None) is WorkflowContext else None
+    if issubclass(state_class, hint) and issubclass(hint, AgentState):
+        return "state"
+    return "runtime" if hint is Runtime else "ctx" if issubclass(hint, WorkflowContext) else None
+
+
+async def collect(result: Any, show: Callable[[Any], Any]) -> Any:
+    """Return what a node has returned in the end: awaited, or all that a generator yielded which is an update.
+
+    Pieces of messages and objects that are no update are shown only.
+    """
+    if inspect.isawaitable(result):
+        return await result
+    if not inspect.isgenerator(result) and not inspect.isasyncgen(result):
+        return result
+    updates = []
+    if inspect.isgenerator(result):
+        for part in result:
+            _sort(part, updates, show)
+    else:
+        async for part in result:
+            _sort(part, updates, show)
+    return Collected(updates)
+
+
+def _sort(part: Any, updates: list[Any], show: Callable[[Any], Any]) -> None:
+    from agentbench.messages.message import Message
+    from agentbench.stategraph.command import Command
+
+    if (isinstance(part, Message) and not part.delta) or isinstance(part, (dict, Command)):
+        updates.append(part)
+    show(part)

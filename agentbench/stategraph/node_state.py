@@ -1,0 +1,66 @@
+"""The copy of the state that a node gets: its own, made field by field when it is first read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from agentbench.stategraph.state import AgentState
+
+_DICT: Any = BaseModel.__dict__["__dict__"]
+
+
+def node_state(
+    cls: type[AgentState], read_field: Callable[[str], Any], stop_probe: Callable[[], bool] | None = None
+) -> AgentState:
+    """Return a state of a class; `read_field(name)` is called when a field is first read, and returns its value."""
+    lazy = _lazy_class(cls)
+    state = lazy.__new__(lazy)
+    object.__setattr__(state, "__pydantic_fields_set__", set())
+    object.__setattr__(state, "__pydantic_extra__", None)
+    object.__setattr__(state, "__pydantic_private__", {"_stop_probe": stop_probe, "_read_field": read_field})
+    return state
+
+
+def fields_read(state: AgentState) -> dict[str, Any]:
+    """Return the fields of a `node_state` that were read or set so far."""
+    return _DICT.__get__(state)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=None)
+def _lazy_class(cls: Any) -> Any:
+    """Return a class whose instances are of `cls` for everybody, and read a field when somebody asks for it.
+
+    Python itself looks attributes up in the dictionary of an instance and calls `__getattr__` for those that are not
+    there. Whoever asks for `__dict__` by name, as pydantic does to write, compare or copy a model, gets all fields.
+    """
+
+    def read(self: Any, name: str) -> Any:
+        if name not in cls.model_fields:
+            return super(lazy, self).__getattr__(name)
+        value = _DICT.__get__(self)[name] = self.__pydantic_private__["_read_field"](name)
+        return value
+
+    def read_all(self: Any) -> dict[str, Any]:
+        for name in cls.model_fields:
+            getattr(self, name)
+        return _DICT.__get__(self)  # type: ignore[no-any-return]
+
+    def equal(self: Any, other: object) -> bool:
+        return isinstance(other, cls) and read_all(self) == other.__dict__  # what is private differs, and does not count
+
+    names = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "__class__": property(lambda self: cls),
+        "__dict__": property(read_all, _DICT.__set__),
+        "__getattr__": read,
+        "__eq__": equal,
+        "__hash__": cls.__hash__,
+    }
+    lazy: Any = type(cls)(cls.__name__, (cls,), names)
+    return lazy

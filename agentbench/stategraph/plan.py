@@ -1,0 +1,70 @@
+"""A compiled state graph as data: its nodes, edges, conditions and joins. Nothing here runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentbench.stategraph.fields import StateFields
+from agentbench.stategraph.state import AgentState
+
+Isolation = Literal["deep", "shallow"]
+Durability = Literal["step", "task", "exit"]
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A node: its place in the order of adding, what it calls, and its limits."""
+
+    name: str
+    order: int
+    target: Any
+    defer: bool = False
+    timeout: float | None = None
+    retries: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Conditional edges: the function, what its results stand for, and all targets if they are known."""
+
+    function: Callable[..., Any]
+    name: str
+    takes_config: bool
+    path_map: Mapping[Any, str] | None = None
+    targets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Join:
+    """An edge from several nodes, followed when all of them have finished, or, if `active`, when nothing else runs."""
+
+    sources: tuple[str, ...]
+    target: str
+    active: bool = False
+
+    @property
+    def key(self) -> str:
+        """The join in one text, as its arrivals are stored by it."""
+        return f"{' + '.join(self.sources)} -> {self.target}"
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """All that a compiled graph is made of; edges, conditions and joins by the node that they begin at."""
+
+    name: str
+    fields: StateFields
+    template: AgentState | None
+    nodes: Mapping[str, NodeSpec]
+    edges: Mapping[str, tuple[str, ...]]
+    conditions: Mapping[str, tuple[Condition, ...]]
+    joins: tuple[Join, ...]
+    interrupt_before: frozenset[str]
+    interrupt_after: frozenset[str]
+    last_wins: bool = False
+    isolation: Isolation = "deep"
+    durability: Durability = "step"
+    debug: bool = False

@@ -1,0 +1,161 @@
+"""Functions that merge an update into a field of the state: `reducer(left, right)` returns the new value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.messages.message import Message
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """Marks a callable in `Annotated` as the reducer of a field, where it could be taken for something else.
+
+    Example:
+        >>> class Basket(AgentState):
+        ...     items: Annotated[set[str], Reducer(set.union)] = set()
+    """
+
+    fn: Callable[[Any, Any], Any]
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.fn(left, right)
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """Around the value of an update: the value replaces the field's, and no reducer is called.
+
+    Example:
+        >>> def start_again(state: Triage) -> dict:
+        ...     return {"findings": Overwrite([])}
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class RemoveMessage:
+    """In an update for `upsert_messages`: removes the message with this id; `"*"` removes all.
+
+    Example:
+        >>> upsert_messages([Message("user", "Hi", message_id="m1")], [RemoveMessage("m1")])
+        []
+    """
+
+    message_id: str | int
+
+
+def add_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
+    """Append the messages that are not there yet; pieces of streamed messages (`delta`) are left out.
+
+    Messages are the same if their ids are, in type and value. Of a message that comes twice the first stays.
+
+    Example:
+        >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
+    """
+    there = left or []
+    known = {message.message_id for message in there}
+    new = []
+    for message in _complete(right):
+        if message.message_id is None or message.message_id not in known:
+            known.add(message.message_id)
+            new.append(message)
+    return there + new
+
+
+def replace_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
+    """Replace all messages; pieces of streamed messages are left out."""
+    return _complete(right)
+
+
+def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
+    """Append the items whose `id`, an attribute or a key, is not there yet; items without a value of it are all new.
+
+    Raises:
+        TypeError: An item has no `id`.
+    """
+    there = left or []
+    known = [_item_id(item, at) for at, item in enumerate(there)]
+    ids = [_item_id(item, at) for at, item in enumerate(right or ())]
+    try:
+        known, add = (seen := set(known)), seen.add
+        hash(tuple(ids))
+    except TypeError:  # ids that cannot be hashed are compared one by one
+        known, add = (listed := list(known)), listed.append
+    new = []
+    for item, item_id in zip(right or (), ids, strict=True):
+        if item_id is None or item_id not in known:
+            add(item_id)
+            new.append(item)
+    return there + new
+
+
+def replace_value(left: Any, right: Any) -> Any:
+    """Return the update; of several nodes in one superstep, the last one in the order of their tasks wins."""
+    return right
+
+
+def upsert_messages(
+    left: list[Message] | None, right: list[Message | RemoveMessage] | Message | RemoveMessage | None
+) -> list[Message]:
+    """Append messages; one with an id that is there replaces that message, and a `RemoveMessage` removes it."""
+    found: dict[Any, Message] = {_key(message): message for message in left or ()}
+    for message in [right] if isinstance(right, (Message, RemoveMessage)) else right or ():
+        if not isinstance(message, RemoveMessage):
+            if not message.delta:
+                found[_key(message)] = message
+        elif message.message_id == "*":
+            found.clear()
+        else:
+            found.pop(message.message_id, None)
+    return [*found.values()]
+
+
+def remove_tool_messages(messages: list[Message]) -> list[Message]:
+    """Return the messages without finished exchanges with tools. Not a reducer: call it, and return an `Overwrite`.
+
+    An exchange is an assistant's message with calls and the tools' messages behind it. It is finished when an
+    assistant's message without calls follows, which stays.
+
+    Example:
+        >>> def tidy(state: AgentState) -> dict:
+        ...     return {"context": Overwrite(remove_tool_messages(state.context))}
+    """
+    result: list[Message] = []
+    exchange: list[Message] = []
+    for message in messages:
+        calls = message.role == "assistant" and message.tools_calls is not None
+        if calls or (exchange and message.role == "tool"):
+            exchange.append(message)
+            continue
+        if message.role != "assistant":
+            result += exchange
+        result.append(message)
+        exchange = []
+    return result + exchange
+
+
+def _complete(messages: list[Message] | Message | None) -> list[Message]:
+    if isinstance(messages, Message):
+        messages = [messages]
+    return [message for message in messages or () if not message.delta]
+
+
+def _key(message: Message) -> Any:
+    return (id(message),) if message.message_id is None else message.message_id
+
+
+def _item_id(item: Any, at: int) -> Any:
+    """Return the type and value of an item's id, since 1 and True are equal; `None` if it has no value."""
+    absent = object()
+    item_id = item.get("id", absent) if isinstance(item, Mapping) else getattr(item, "id", absent)
+    if item_id is absent:
+        message = (
+            f"append_items compares items by their id, and item {at}, of type {type(item).__name__}, has none. Give it "
+            "an attribute or a key 'id', or merge the field with operator.add."
+        )
+        raise TypeError(message)
+    return None if item_id is None else (type(item_id), item_id)

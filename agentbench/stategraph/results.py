@@ -1,0 +1,92 @@
+"""What a call of a graph returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.stategraph.calls import CallRecord
+from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus
+
+
+class ResponseGranularity(str, Enum):
+    """How much a call returns and a stream shows."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    LOW = "low"
+
+
+class GraphResult(dict[str, Any]):
+    """What a call of a graph returns: a dictionary, with further facts as attributes.
+
+    Its keys are `messages` (those that this call added to the conversation) and `token_usage`; with `PARTIAL` also
+    `context` and `summary`; with `FULL` also `state`.
+
+    Attributes:
+        state: The state after the call.
+        status: What became of it.
+        interrupts: The open questions and breakpoints.
+        thread_id: The thread.
+        run_id: The run.
+        checkpoint_id: The checkpoint that the thread has reached.
+        step: Supersteps that the run has completed.
+        warnings: What the graph warned of.
+
+    Example:
+        >>> result = app.invoke({"messages": "Hello"}, {"thread_id": "t1"})
+        >>> result["messages"][-1].text, result.status
+    """
+
+    state: AgentState
+    status: ExecutionStatus
+    interrupts: list[Any]
+    thread_id: str | int | None
+    run_id: str | None
+    checkpoint_id: str | None
+    step: int
+    warnings: list[str]
+
+
+def graph_result(
+    plan: GraphPlan,
+    record: CallRecord,
+    granularity: ResponseGranularity | str,
+    interrupts: list[Any],
+    checkpoint_id: str | None,
+) -> GraphResult:
+    """Return the result of a call from its record."""
+    state = state_of(plan, record.values, record.meta)
+    messages = record.messages
+    level = ResponseGranularity(granularity)
+    result = GraphResult(messages=messages, token_usage=token_usage(messages))
+    if level is not ResponseGranularity.LOW:
+        result |= {"context": state.context, "summary": state.context_summary}
+    if level is ResponseGranularity.FULL:
+        result["state"] = state
+    meta = state.execution_meta
+    result.state, result.status, result.step = state, meta.status, meta.step
+    result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
+    result.interrupts, result.warnings = interrupts, record.warnings
+    return result
+
+
+def state_of(plan: GraphPlan, values: Mapping[str, Any], meta: Mapping[str, Any]) -> AgentState:
+    """Return values as a state of the graph's class, without validating them again."""
+    return plan.fields.cls.model_construct(**{**values, "execution_meta": ExecutionState(**meta)})
+
+
+def token_usage(messages: list[Message]) -> dict[str, int]:
+    """Return the tokens that messages took, by kind; zero where there is no word about it."""
+    usages = [message.usages or {} for message in messages]
+    n_in = sum(int(each.get("prompt_tokens") or 0) for each in usages)
+    n_out = sum(int(each.get("completion_tokens") or 0) for each in usages)
+    return {
+        "total_input_tokens": n_in,
+        "total_output_tokens": n_out,
+        "total_reasoning_tokens": sum(int(each.get("reasoning_tokens") or 0) for each in usages),
+        "total_tokens": n_in + n_out,
+    }

@@ -1,0 +1,171 @@
+"""The state of a state graph: what its nodes read and update, and where its execution is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from agentbench.messages.message import Message
+from agentbench.stategraph.reducers import add_messages
+
+START = "__start__"
+END = "__end__"
+
+
+class ExecutionStatus(str, Enum):
+    """What the execution of a thread is doing; `ExecutionState.interrupt_when` tells where it was interrupted."""
+
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    COMPLETED = "completed"
+    ERROR = "error"
+    # Two more names of one member: code that was written with them goes on working.
+    INTERRUPTED_BEFORE = "interrupted"
+    INTERRUPTED_AFTER = "interrupted"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ExecutionStatus | None:
+        return cls.INTERRUPTED if value in ("interrupted_before", "interrupted_after") else None
+
+
+class StopRequestStatus(str, Enum):
+    """Whether a stop of the execution was requested."""
+
+    NONE = "none"
+    STOP_REQUESTED = "stop_requested"
+
+    @classmethod
+    def _missing_(cls, value: object) -> StopRequestStatus | None:
+        return cls.STOP_REQUESTED if value == "stopped" else None
+
+
+class ExecutionState(BaseModel):
+    """Where the execution of a thread is. The graph writes it; a node may read it as `state.execution_meta`.
+
+    Args:
+        current_node: The node that runs, the first one of several; `END` when the execution is completed.
+        step: Supersteps that the current run has completed.
+        status: What the execution is doing.
+        interrupt_node: Where it was interrupted last.
+        interrupt_reason: Why: `"interrupt_before: <node>"`, `"interrupt_after: <node>"`, `"interrupt"`,
+            `"stop_requested"`, or another text.
+        stop_current_execution: Whether a stop was requested.
+        interrupt_data: What belongs to the interrupt, as values that JSON has.
+        interrupt_when: Whether it was interrupted before, after or during a node.
+        current_nodes: All nodes that run, or run next.
+        thread_id: The thread.
+        run_id: The run.
+        error_message: The last error, until the next run begins.
+        internal_data: Notes of the graph itself.
+
+    Example:
+        >>> ExecutionState(current_node="review").status
+        <ExecutionStatus.RUNNING: 'running'>
+    """
+
+    current_node: str
+    step: int = 0
+    status: ExecutionStatus = ExecutionStatus.RUNNING
+    interrupt_node: str | None = None
+    interrupt_reason: str | None = None
+    stop_current_execution: StopRequestStatus = StopRequestStatus.NONE
+    interrupt_data: dict[str, Any] | None = None
+    interrupt_when: Literal["before", "after", "during"] | None = None
+    current_nodes: tuple[str, ...] = ()
+    thread_id: str | int | None = None
+    run_id: str | int | None = None
+    error_message: str | None = None
+    internal_data: dict[str, Any] = Field(default_factory=dict, repr=False)
+
+    @property
+    def interrupted_node(self) -> str | None:
+        """Another name of `interrupt_node`."""
+        return self.interrupt_node
+
+
+class AgentState(BaseModel):
+    """The state of a state graph. Inherit from it to add fields; nodes return updates of them.
+
+    A field may name a reducer, which merges an update into its value: `Annotated[list[str], operator.add]`. A field
+    without one is replaced.
+
+    Args:
+        context: The conversation. `add_messages` appends to it.
+        context_summary: A summary of the conversation, if a node writes one.
+        execution_meta: Where the execution is; the graph writes it.
+
+    Raises:
+        pydantic.ValidationError: A value does not fit its field, or there is no such field.
+
+    Example:
+        >>> class Order(AgentState):
+        ...     order_id: str | None = None
+        ...     cart: Annotated[list[str], operator.add] = []
+        >>> Order(order_id="ORD-001").cart
+        []
+    """
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, arbitrary_types_allowed=True)
+
+    context: Annotated[list[Message], add_messages] = Field(default_factory=list)
+    context_summary: str | None = None
+    execution_meta: ExecutionState = Field(default_factory=lambda: ExecutionState(current_node=START))
+
+    # Set by the graph for the copy that a node gets. A plain function: `copy.deepcopy` passes functions on as they are.
+    _stop_probe: Callable[[], bool] | None = PrivateAttr(default=None)
+
+    # ---- status ------------------------------------------------------------------------------------------------------
+
+    def is_running(self) -> bool:
+        """Whether the status is `RUNNING`."""
+        return self.execution_meta.status is ExecutionStatus.RUNNING
+
+    def is_interrupted(self) -> bool:
+        """Whether the execution is interrupted."""
+        return self.execution_meta.status is ExecutionStatus.INTERRUPTED
+
+    def is_stopped_requested(self) -> bool:
+        """Whether a stop of this thread was requested. It may become true while a node runs."""
+        if self._stop_probe is not None:
+            return self._stop_probe()
+        return self.execution_meta.stop_current_execution is StopRequestStatus.STOP_REQUESTED
+
+    # ---- lifecycle: the graph calls these; on the copy that a node has they change nothing else ---------------------
+
+    def set_interrupt(
+        self,
+        node: str,
+        reason: str,
+        status: ExecutionStatus | str,
+        data: dict[str, Any] | None = None,
+        *,
+        when: Literal["before", "after", "during"] | None = None,
+    ) -> None:
+        """Record an interrupt at a node."""
+        meta = self.execution_meta
+        meta.interrupt_node, meta.interrupt_reason, meta.interrupt_data = node, reason, data
+        meta.status, meta.interrupt_when = ExecutionStatus(status), when
+
+    def clear_interrupt(self) -> None:
+        """Forget the interrupt, so that the execution can go on."""
+        self.set_interrupt("", "", ExecutionStatus.RUNNING)
+        self.execution_meta.interrupt_node = self.execution_meta.interrupt_reason = None
+
+    def advance_step(self) -> None:
+        """Count one more superstep."""
+        self.execution_meta.step += 1
+
+    def set_current_node(self, node: str) -> None:
+        """Set the node that runs."""
+        self.execution_meta.current_node = node
+
+    def complete(self) -> None:
+        """Record that the execution is completed."""
+        self.execution_meta.status, self.execution_meta.current_node = ExecutionStatus.COMPLETED, END
+
+    def error(self, error_msg: str) -> None:
+        """Record an error."""
+        self.execution_meta.status, self.execution_meta.error_message = ExecutionStatus.ERROR, error_msg

@@ -1,0 +1,273 @@
+"""From what nodes return to the next state: plain functions, which change none of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentbench._display import shortened
+from agentbench.exceptions import (
+    ConcurrentUpdateError,
+    GraphError,
+    InvalidUpdateError,
+    ReducerError,
+    StateValidationError,
+)
+from agentbench.messages.message import Message
+from agentbench.serialization.plain import are_equal
+from agentbench.stategraph.command import Command, Send
+from agentbench.stategraph.fields import StateField, StateFields
+from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
+from agentbench.stategraph.state import AgentState
+
+Write = tuple[str, Any]
+"""A field's name and its update, which may be an `Overwrite`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWrites:
+    """What one activation of a node returned: its writes, and where it goes if its edges are not followed."""
+
+    node: str
+    task_id: str
+    writes: Sequence[Write] = ()
+    goto: Sequence[str | Send] | None = None
+    parent_goto: Sequence[str | Send] = ()
+
+
+@dataclass(slots=True)
+class MergedState:
+    """The state after a superstep: all values, the names of the changed ones, who wrote them, and warnings."""
+
+    values: dict[str, Any]
+    writers: dict[str, list[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+# ---- what a node returned ---------------------------------------------------------------------------------------------
+
+
+def read_return(
+    value: Any, fields: StateFields, node: str, task_id: str = "", copied: Mapping[str, Any] | None = None
+) -> TaskWrites:
+    """Return the writes in what a node returned; `copied` holds the fields of its state as it got them.
+
+    Raises:
+        InvalidUpdateError: It is no update of this state.
+    """
+    writes: list[Write] = []
+    goto: list[str | Send] | None = None
+    parent_goto: list[str | Send] = []
+    for part in value if isinstance(value, Collected) else (value,):
+        if isinstance(part, Command):
+            writes += _writes(part.state, fields, node, copied)
+            writes += _writes(part.update, fields, node, copied)
+            targets = [part.goto] if isinstance(part.goto, (str, Send)) else [*(part.goto or ())]
+            if part.graph == Command.PARENT:
+                parent_goto += targets
+            elif part.goto is not None:
+                goto = [*(goto or ()), *targets]
+        else:
+            writes += _writes(part, fields, node, copied)
+    return TaskWrites(node, task_id, writes, goto, parent_goto)
+
+
+class Collected(tuple[Any, ...]):
+    """The values that a generator yielded, each of them an update."""
+
+
+def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any] | None) -> list[Write]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [("context", [Message.text_message(value, "assistant")])]
+    if isinstance(value, (Message, RemoveMessage)):
+        value = [value]
+    if isinstance(value, Mapping):
+        return [(_known_field(name, fields, node), _stamped(update)) for name, update in value.items()]
+    if isinstance(value, (list, tuple)):
+        messages = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
+        if all(isinstance(each, (Message, RemoveMessage)) for each in messages):
+            return [("context", _stamped(messages))] if messages else []
+    elif isinstance(value, fields.cls):
+        return _state_writes(value, fields, copied)
+    elif isinstance(messages := getattr(value, "messages", None), list):  # the response of an agent
+        return [("context", _stamped(messages))]
+    message = (
+        f"Node {node!r} returned {shortened(repr(value))}, of type {type(value).__name__}. Expected a dict of fields, "
+        f"messages, text, a Command, a {fields.cls.__name__}, or None."
+    )
+    raise InvalidUpdateError(message, node=node)
+
+
+def _known_field(name: Any, fields: StateFields, node: str) -> str:
+    if name in fields.by_name:
+        return str(name)
+    if name == "execution_meta":
+        problem = "writes 'execution_meta', which the graph itself writes. Leave it out"
+    elif name == "messages":
+        problem = "writes 'messages', but the field of the conversation is 'context'"
+    else:
+        close = get_close_matches(str(name), fields.by_name, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else f". The fields are: {', '.join(fields.by_name)}"
+        problem = f"writes {name!r}, which is no field of {fields.cls.__name__}{hint}"
+    raise InvalidUpdateError(f"Node {node!r} {problem}.", node=node, field=str(name))
+
+
+def _stamped(update: Any) -> Any:
+    """Return an update; its messages have an id and a time from now on."""
+    inner = update.value if isinstance(update, Overwrite) else update
+    for message in inner if isinstance(inner, list) else (inner,):
+        if isinstance(message, Message) and not message.delta:
+            message.stamp()
+    return update
+
+
+def _state_writes(state: AgentState, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
+    """Return the differences between the state that a node returned and the one that it got."""
+    writes: list[Write] = []
+    before = copied or {}
+    for name, value in state.__dict__.items():
+        if name not in fields.by_name or (name in before and are_equal(before[name], value)):
+            continue
+        old = before.get(name)
+        if isinstance(old, list) and isinstance(value, list) and are_equal(value[: len(old)], old):
+            writes.append((name, _stamped(value[len(old) :])))
+        else:
+            writes.append((name, _stamped(Overwrite(value))))
+    return writes
+
+
+# ---- all writes of a superstep ----------------------------------------------------------------------------------------
+
+
+def merge(
+    fields: StateFields, values: Mapping[str, Any], tasks: Sequence[TaskWrites], *, last_wins: bool = False
+) -> MergedState:
+    """Return the state after the writes of all tasks, in their order: all of them, or an error.
+
+    Args:
+        fields: The fields of the state.
+        values: The committed state; stays as it is.
+        tasks: What the tasks returned.
+        last_wins: Of different writes to a field without a reducer the last one counts; else they are an error.
+
+    Raises:
+        ConcurrentUpdateError: Two tasks wrote different values to a field without a reducer.
+        ReducerError: A reducer raised.
+        StateValidationError: A value does not fit its field, or the fields do not fit together.
+    """
+    merged = MergedState({**values})
+    by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
+    for task in tasks:
+        for name, update in task.writes:
+            by_field.setdefault(name, []).append((task, update))
+    for name, updates in by_field.items():
+        _merge_field(fields, fields.by_name[name], updates, merged, last_wins)
+    if by_field:
+        task = tasks[-1]
+        merged.values = {**_checked(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
+    return merged
+
+
+def _merge_field(
+    fields: StateFields,
+    state_field: StateField,
+    updates: list[tuple[TaskWrites, Any]],
+    merged: MergedState,
+    last_wins: bool,
+) -> None:
+    name, values = state_field.name, merged.values
+    overwrites = [(task, update.value) for task, update in updates if isinstance(update, Overwrite)]
+    plain = [(task, update) for task, update in updates if not isinstance(update, Overwrite)]
+    if state_field.reducer is None:
+        overwrites, plain = overwrites + plain, []
+    if len(overwrites) > 1:
+        _compare(name, overwrites, merged, last_wins)
+    task = updates[-1][0]
+    if overwrites:
+        task, value = overwrites[-1]
+        values[name] = _checked(lambda: fields.validate(name, value, values), task, name, value)
+    for task, update in plain:
+        left = values.get(name)
+        try:
+            reduced = state_field.merge(left, update)
+        except Exception as error:
+            message = (
+                f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "
+                f"It merges {type(update).__name__} into {type(left).__name__}."
+            )
+            facts = {"left": type(left).__name__, "right": type(update).__name__}
+            raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
+        if state_field.reducer is add_messages:
+            merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
+        values[name] = _checked(lambda: _validated(fields, state_field, left, reduced, values), task, name, reduced)
+    merged.writers[name] = list(dict.fromkeys(task.node for task, _ in updates))
+
+
+def _validated(
+    fields: StateFields, state_field: StateField, left: Any, reduced: Any, values: Mapping[str, Any]
+) -> Any:
+    if not (state_field.is_appended_to and isinstance(left, list) and isinstance(reduced, list)):
+        return fields.validate(state_field.name, reduced, values)
+    assert state_field.items is not None
+    new = reduced[len(left) :]
+    validated = state_field.items.validate_python(new)
+    return reduced if all(map(_is, validated, new)) else left + validated
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: Any) -> Any:
+    """Return what a validation returns; its error names the field and the node."""
+    try:
+        return validate()
+    except (ValidationError, ValueError, AssertionError, TypeError) as error:
+        if isinstance(error, GraphError):
+            raise
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        got = "" if value is None else f" It got {shortened(repr(value))}."
+        message = f"What node {task.node!r} returned does not fit {name!r}: {problem}.{got} The state stays as it was."
+        raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
+
+
+def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedState, last_wins: bool) -> None:
+    """Raise `ConcurrentUpdateError` if two tasks wrote different values; or warn, if the last one wins."""
+    first, value = writes[0]
+    for task, other in writes[1:]:
+        if task is first or are_equal(value, other):
+            continue
+        problem = f"Nodes {first.node!r} and {task.node!r} returned different values for {name!r} in one superstep"
+        if last_wins:
+            merged.warnings.append(f"{problem}; the one of {writes[-1][0].node!r} counts.")
+            return
+        message = (
+            f"{problem}, and it has no reducer. Give it one, Annotated[list, operator.add]; annotate it with "
+            "replace_value, so that the last node wins; or let the nodes run one after the other."
+        )
+        nodes = [first.node, task.node]
+        raise ConcurrentUpdateError(
+            message, context={"nodes": nodes}, node=task.node, field=name, task_id=task.task_id
+        )
+
+
+def _dropped_messages(
+    name: str, task: TaskWrites, left: list[Message], update: list[Message] | Message, reduced: list[Message]
+) -> list[str]:
+    """Return a warning for each message that was dropped although it is not the one that is there."""
+    new = [update] if isinstance(update, Message) else [each for each in update or () if not each.delta]
+    if len(reduced) == len(left) + len(new):
+        return []
+    there = {message.message_id: message for message in reduced}
+    return [
+        f"Node {task.node!r} returned another message with the id {message.message_id!r}, and {name!r} keeps the first "
+        "one. To replace messages, annotate the field with upsert_messages."
+        for message in new
+        if message.message_id is not None and there[message.message_id] != message
+    ]
