@@ -101,7 +101,10 @@ class _Call:
 
     async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
         """Merge the results of the tasks, if all of them have one."""
-        results = [*self.pending, *(each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded)]
+        results = [
+            *self.pending,
+            *(each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded),
+        ]
         results.sort(key=lambda result: result.activation.order)
         finished = [result for result in results if not result.interrupts]
         failed = sorted((each for each in deliveries if each.error is not None), key=lambda each: each.data.order)
@@ -182,9 +185,7 @@ class _Call:
             status="interrupted", interrupt_node=breakpoint_.node, interrupt_reason="; ".join(breakpoint_.reasons),
             interrupt_when=breakpoint_.when,
         )  # fmt: skip
-        request = WorkflowEvent.request_info(
-            f"{self.meta['step']}:breakpoint", breakpoint_.node, breakpoint_, Continue
-        )
+        request = WorkflowEvent.request_info(f"{self.meta['step']}:breakpoint", breakpoint_.node, breakpoint_, Continue)
         return self._outcome(
             source, messages=frontier, requests=[request], pause=PauseReason(self.meta["interrupt_reason"], "hook"),
             metadata=metadata,
@@ -296,5 +297,3 @@ def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseExceptio
         made = NodeError(message, context=context, **facts)
     made.__cause__ = error
     return made
-
-

@@ -116,9 +116,7 @@ class CompiledGraph:
             del self._running[thread.chain]
         return self._result(execution, record, response_granularity)
 
-    def _result(
-        self, execution: Execution, record: CallRecord, granularity: ResponseGranularity | str
-    ) -> GraphResult:
+    def _result(self, execution: Execution, record: CallRecord, granularity: ResponseGranularity | str) -> GraphResult:
         run_state = execution.run.run_state
         interrupts = [request.data for request in run_state.requests.values()]
         return graph_result(self.plan, record, granularity, interrupts, run_state.last_checkpoint_id)
@@ -127,7 +125,8 @@ class CompiledGraph:
         config = thread.config
         options = GraphOptions(
             chain=thread.chain,
-            max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and thread.checkpoint is not None),
+            max_iterations=config["recursion_limit"]
+            + (run_input.message is not ABSENT and thread.checkpoint is not None),
             observe=False,
             strict_checkpoints=True,
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
@@ -150,7 +149,9 @@ class CompiledGraph:
         merged.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
         if merged.get("thread_id") is None:
             merged["thread_id"] = defaults.ids.new_id("thread")
-            warnings.warn("The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=3)
+            warnings.warn(
+                "The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=3
+            )
         chain = f"{quote(self.plan.name, safe='')}/{quote(str(merged['thread_id']), safe='')}"
         thread = _Thread(merged, chain, None)
         if self.storage is None:
@@ -180,7 +181,9 @@ class CompiledGraph:
             answers = resume if isinstance(resume, Mapping) and set(resume) <= set(asked) else None
             if answers is None:
                 if len(asked) > 1:
-                    message = f"Several questions are open: {', '.join(asked)}. Answer by id: {{'resume': {{id: answer}}}}."
+                    message = (
+                        f"Several questions are open: {', '.join(asked)}. Answer by id: {{'resume': {{id: answer}}}}."
+                    )
                     raise ValueError(message)
                 answers = {asked[0]: resume}
             return RunInput(responses=answers, checkpoint_id=checkpoint_id, storage=self.storage)

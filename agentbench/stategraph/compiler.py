@@ -89,7 +89,9 @@ def _workflow(plan: GraphPlan) -> Workflow:
     for source, conditions in plan.conditions.items():
         for condition in conditions:
             known = [target for target in dict.fromkeys(condition.targets or ()) if target != END]
-            if known:
+            if len(known) == 1:
+                builder.connect(source, known[0], condition.function)
+            elif known:
                 builder.fan_out(source, known, condition.function)
     for join in plan.joins:
         for source in join.sources if join.target != END else ():

@@ -25,7 +25,9 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 
-VALUES, META, PENDING, WAITING, RESUME = (f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume"))
+VALUES, META, PENDING, WAITING, RESUME = (
+    f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,10 @@ class _Task:
         self.node, self.activation, self.ctx = node, activation, ctx
         self.values: Mapping[str, Any] = ctx.get_state(VALUES)
         if isinstance(activation.arg, AgentState):
-            self.values = {**self.values, **{name: getattr(activation.arg, name) for name in activation.arg.model_fields_set}}
+            self.values = {
+                **self.values,
+                **{name: getattr(activation.arg, name) for name in activation.arg.model_fields_set},
+            }
         elif activation.arg is not None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})

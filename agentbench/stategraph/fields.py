@@ -83,7 +83,9 @@ class StateFields:
             raise _declared_wrongly("execution_meta", f"{cls.__name__} must leave it as it is: the graph writes it.")
         for name in cls.model_fields:
             if callable(getattr(AgentState, name, None)):
-                raise _declared_wrongly(name, f"AgentState has a method of that name. Rename the field of {cls.__name__}.")
+                raise _declared_wrongly(
+                    name, f"AgentState has a method of that name. Rename the field of {cls.__name__}."
+                )
 
     def initial(self, template: AgentState | None) -> dict[str, Any]:
         """Return the values of a new thread: those of the template, else the defaults of the class."""
@@ -144,7 +146,9 @@ def _items_validator(field: Any, definitions: list[Any]) -> SchemaValidator | No
         schema = schema["schema"]
     if schema["type"] != "list" or set(schema) - {"type", "items_schema", "metadata"}:
         return None
-    return SchemaValidator(_with({"type": "list", "items_schema": schema.get("items_schema", {"type": "any"})}, definitions))
+    return SchemaValidator(
+        _with({"type": "list", "items_schema": schema.get("items_schema", {"type": "any"})}, definitions)
+    )
 
 
 def _reducer(cls: type[AgentState], name: str, info: FieldInfo) -> Callable[[Any, Any], Any] | None:
@@ -158,7 +162,8 @@ def _reducer(cls: type[AgentState], name: str, info: FieldInfo) -> Callable[[Any
     function = reducer.fn if isinstance(reducer, Reducer) else reducer
     if function is remove_tool_messages:
         raise _declared_wrongly(
-            name, "remove_tool_messages is no reducer. Call it in a node: {'context': Overwrite(remove_tool_messages(...))}."
+            name,
+            "remove_tool_messages is no reducer. Call it in a node: {'context': Overwrite(remove_tool_messages(...))}.",
         )
     if inspect.iscoroutinefunction(function):
         raise _declared_wrongly(name, f"its reducer {function.__name__} is async. Make it a plain function.")
@@ -170,7 +175,9 @@ def _reducer(cls: type[AgentState], name: str, info: FieldInfo) -> Callable[[Any
         signature.bind(None, None)
     except TypeError:
         shown = getattr(function, "__name__", repr(function))
-        raise _declared_wrongly(name, f"its reducer {shown}{signature} must take two values: the old and the new.") from None
+        raise _declared_wrongly(
+            name, f"its reducer {shown}{signature} must take two values: the old and the new."
+        ) from None
     return function
 
 
@@ -186,7 +193,9 @@ def _refuse_hidden_reducer(name: str, annotation: Any) -> None:
         return
     for member in get_args(annotation):
         if get_origin(member) is Annotated and any(map(_is_reducer, member.__metadata__)):
-            raise _declared_wrongly(name, "its reducer is inside a union. Write Annotated[list | None, reducer] around it.")
+            raise _declared_wrongly(
+                name, "its reducer is inside a union. Write Annotated[list | None, reducer] around it."
+            )
 
 
 def _declared_wrongly(name: str, problem: str) -> GraphError:

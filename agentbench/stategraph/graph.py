@@ -92,7 +92,9 @@ class StateGraph(Generic[StateT]):
         if name in self.nodes and not replace:
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
             raise GraphError(message, "GRAPH_009", node=name)
-        NodeFunction(name, func, self.state_class)  # raises what is wrong with its parameters here, not at the first run
+        NodeFunction(
+            name, func, self.state_class
+        )  # raises what is wrong with its parameters here, not at the first run
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
         self.nodes[name] = NodeSpec(name, order, func, defer, timeout, retries, metadata or {})
         return self
@@ -101,9 +103,7 @@ class StateGraph(Generic[StateT]):
         """Let a node call another function; its edges stay. `KeyError`: there is no such node."""
         return self.add_node(self.nodes[name].name, func, replace=True)
 
-    def add_edge(
-        self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all"
-    ) -> Self:
+    def add_edge(self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all") -> Self:
         """Let a node run after another one; from a list of nodes, when all of them have finished.
 
         Args:

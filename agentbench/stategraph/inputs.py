@@ -39,7 +39,9 @@ def read_input(data: Any, fields: StateFields, context: list[Message]) -> tuple[
         messages = data
     if isinstance(values, AgentState):
         if not isinstance(values, fields.cls):
-            message = f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
+            message = (
+                f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
+            )
             raise InvalidUpdateError(message, node=START)
         values = {name: getattr(values, name) for name in values.model_fields_set if name != "execution_meta"}
         messages = values.pop("context", messages)

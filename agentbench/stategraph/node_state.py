@@ -50,7 +50,9 @@ def _lazy_class(cls: Any) -> Any:
         return _DICT.__get__(self)  # type: ignore[no-any-return]
 
     def equal(self: Any, other: object) -> bool:
-        return isinstance(other, cls) and read_all(self) == other.__dict__  # what is private differs, and does not count
+        return (
+            isinstance(other, cls) and read_all(self) == other.__dict__
+        )  # what is private differs, and does not count
 
     names = {
         "__module__": cls.__module__,

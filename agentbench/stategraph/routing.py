@@ -44,7 +44,12 @@ class Routed:
 
 
 async def route(
-    plan: GraphPlan, tasks: Sequence[TaskWrites], waiting: Waiting, state: AgentState, config: Mapping[str, Any], step: int
+    plan: GraphPlan,
+    tasks: Sequence[TaskWrites],
+    waiting: Waiting,
+    state: AgentState,
+    config: Mapping[str, Any],
+    step: int,
 ) -> Routed:
     """Return what runs after these tasks, which are in their order.
 
@@ -144,7 +149,9 @@ async def _follow(
     return targets
 
 
-def _refuse(plan: GraphPlan, condition: Condition, node: str, problem: str, cause: BaseException | None = None) -> NoReturn:
+def _refuse(
+    plan: GraphPlan, condition: Condition, node: str, problem: str, cause: BaseException | None = None
+) -> NoReturn:
     legal = [*map(repr, condition.path_map)] if condition.path_map is not None else [*plan.nodes, "END"]
     message = f"The condition {condition.name} behind node {node!r} {problem}. Expected one of: {', '.join(legal)}."
     raise GraphError(message, "GRAPH_ROUTING_001", {"condition": condition.name}, node=node) from cause
@@ -152,7 +159,9 @@ def _refuse(plan: GraphPlan, condition: Condition, node: str, problem: str, caus
 
 def _require_node(plan: GraphPlan, target: object, node: str) -> None:
     if target not in plan.nodes:
-        message = f"Node {node!r} goes to {target!r}, which is no node. The nodes are: {', '.join(plan.nodes)}, and END."
+        message = (
+            f"Node {node!r} goes to {target!r}, which is no node. The nodes are: {', '.join(plan.nodes)}, and END."
+        )
         raise GraphError(message, "GRAPH_ROUTING_001", {"target": str(target)}, node=node)
 
 

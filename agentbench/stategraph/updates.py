@@ -209,9 +209,7 @@ def _merge_field(
     merged.writers[name] = list(dict.fromkeys(task.node for task, _ in updates))
 
 
-def _validated(
-    fields: StateFields, state_field: StateField, left: Any, reduced: Any, values: Mapping[str, Any]
-) -> Any:
+def _validated(fields: StateFields, state_field: StateField, left: Any, reduced: Any, values: Mapping[str, Any]) -> Any:
     if not (state_field.is_appended_to and isinstance(left, list) and isinstance(reduced, list)):
         return fields.validate(state_field.name, reduced, values)
     assert state_field.items is not None
@@ -252,9 +250,7 @@ def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedStat
             "replace_value, so that the last node wins; or let the nodes run one after the other."
         )
         nodes = [first.node, task.node]
-        raise ConcurrentUpdateError(
-            message, context={"nodes": nodes}, node=task.node, field=name, task_id=task.task_id
-        )
+        raise ConcurrentUpdateError(message, context={"nodes": nodes}, node=task.node, field=name, task_id=task.task_id)
 
 
 def _dropped_messages(

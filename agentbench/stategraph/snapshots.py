@@ -1,0 +1,125 @@
+"""A thread at one of its checkpoints, and its whole history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentbench._copying import isolate
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.stategraph.executors import META, PENDING, VALUES, TaskResult
+from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.results import state_of
+from agentbench.stategraph.routing import Activation
+from agentbench.stategraph.state import AgentState, ExecutionStatus
+
+
+@dataclass(frozen=True)
+class SnapshotTask:
+    """A task that is due at a checkpoint: its error, its open questions, or the result that it ended with already."""
+
+    id: str
+    name: str
+    error: str | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+    result: Any = None
+
+
+@dataclass(frozen=True)
+class StateSnapshot:
+    """A thread at a checkpoint. Its values are copies: changing them changes nothing else.
+
+    Args:
+        values: The state, as the class of the graph.
+        next: The nodes that run next.
+        config: Names this checkpoint, for `invoke`, `update_state` and `fork`.
+        parent_config: Names the checkpoint before it.
+        metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` and what the call added.
+        created_at: When it was saved.
+        step: Supersteps of its run until then.
+        status: What the execution was doing; `None` for a thread that does not exist.
+        tasks: The tasks that are due.
+        interrupts: The open questions and breakpoints.
+        pending_writes: The writes of tasks that ended in a superstep which is not finished, by task id.
+        extra: Stored values that are no fields of the state class any more.
+        invalid: Why the stored values do not fit the state class.
+
+    Example:
+        >>> app.get_state({"thread_id": "inc-7"}).next
+        ('judge',)
+    """
+
+    values: AgentState
+    next: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    parent_config: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at: str | None = None
+    step: int = 0
+    status: ExecutionStatus | None = None
+    tasks: tuple[SnapshotTask, ...] = ()
+    interrupts: tuple[Any, ...] = ()
+    pending_writes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    invalid: ValidationError | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether the thread has a checkpoint."""
+        return "checkpoint_id" in self.config
+
+
+def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot:
+    """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
+    info = CheckpointInfo.of(checkpoint)
+    stored: Mapping[str, Any] = isolate(checkpoint.state[VALUES])
+    meta = checkpoint.state[META]
+    values = {name: value for name, value in stored.items() if name in plan.fields.by_name}
+    pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
+    due = [
+        (message.target_id or message.source_id, message.data)
+        for queued in checkpoint.messages.values()
+        for message in queued
+        if isinstance(message.data, Activation)
+    ]
+    due.sort(key=lambda each: each[1].order)
+    tasks = [SnapshotTask(activation.task_id, node, meta.get("error_message")) for node, activation in due]
+    tasks += [
+        SnapshotTask(each.activation.task_id, each.writes.node, None, each.interrupts, dict(each.writes.writes))
+        for each in pending
+    ]
+    following = [node for node, _ in due] + [each.writes.node for each in pending if each.interrupts]
+    requests = [event.data for event in checkpoint.pending_request_info_events.values()]
+    return StateSnapshot(
+        values=state_of(plan, values, meta),
+        next=tuple(dict.fromkeys(following)),
+        config=config_of(thread_id, info.checkpoint_id),
+        parent_config=info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id) or None,
+        metadata={**checkpoint.metadata, "step": meta["step"], "thread_id": thread_id},
+        created_at=info.timestamp,
+        step=meta["step"],
+        status=ExecutionStatus(meta["status"]),
+        tasks=tuple(tasks),
+        interrupts=tuple(each for each in requests if isinstance(each, (Interrupt, Breakpoint))),
+        pending_writes={each.activation.task_id: each.writes.writes for each in pending if not each.interrupts},
+        extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
+        invalid=_misfit(plan, values),
+    )
+
+
+def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:
+    """Return the configuration that names a checkpoint of a thread."""
+    return {"thread_id": thread_id, "checkpoint_id": checkpoint_id}
+
+
+def _misfit(plan: GraphPlan, values: Mapping[str, Any]) -> ValidationError | None:
+    try:
+        plan.fields.cls.model_validate(dict(values))
+    except ValidationError as error:
+        return error
+    return None
