@@ -26,6 +26,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     workflow_name: str | None = None,
     state_updates: Mapping[str, Any] | None = None,
     messages: Mapping[str, Sequence[Any]] | None = None,
+    requests: Mapping[str, Any] | None = None,
     with_history: bool = False,
     metadata: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
@@ -44,6 +45,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         state_updates: New values for keys of the state; the other keys stay.
         messages: Replaces the waiting messages, all of them: lists of `WorkflowMessage`s by the id of the sending
             executor.
+        requests: Replaces the open requests, all of them, by id.
         with_history: Copy what led to the original to the other chain first, so that this chain is complete; the fork
             then follows the copy of the original. Nothing to do on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
@@ -92,7 +94,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         previous_checkpoint_id=past[-1].checkpoint_id if past else checkpoint_id,
         messages=original.messages if messages is None else {key: list(sent) for key, sent in messages.items()},
         state={**original.state, **(state_updates or {})},
-        pending_request_info_events=original.pending_request_info_events,
+        pending_request_info_events=original.pending_request_info_events if requests is None else dict(requests),
         iteration_count=original.iteration_count,
         version=original.version,
     )

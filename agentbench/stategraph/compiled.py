@@ -6,11 +6,9 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from agentbench._bridge import run_sync
 from agentbench._clock import iso_utc, runtime_defaults
-from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import GraphRecursionError, ThreadBusyError, WorkflowConvergenceException
@@ -20,6 +18,8 @@ from agentbench.stategraph.executors import META, VALUES
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.plan import GraphPlan
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
+from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.threads import Threads, chain_of
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
 from agentbench.workflows.engine.event_log import new_log
@@ -60,6 +60,7 @@ class CompiledGraph:
         self.store = store
         self.storage = InMemoryCheckpointStorage() if checkpointer is None else checkpointer or None
         self.shutdown_timeout = shutdown_timeout
+        self.threads = Threads(plan, self.storage)
         self._running: dict[str, Execution] = {}
 
     # ---- running -----------------------------------------------------------------------------------------------------
@@ -141,9 +142,87 @@ class CompiledGraph:
 
     # ---- threads -----------------------------------------------------------------------------------------------------
 
+    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """Return a thread at its newest checkpoint, or at the one that `checkpoint_id` names."""
+        return run_sync(self.aget_state(config))
+
+    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """Return a thread at a checkpoint; see `get_state`."""
+        return await self.threads.snapshot(_flat(config))
+
+    def get_state_history(
+        self, config: Mapping[str, Any], *, before: str | None = None, limit: int | None = None
+    ) -> list[StateSnapshot]:
+        """Return the checkpoints of a thread, newest first."""
+        return run_sync(self.aget_state_history(config, before=before, limit=limit))
+
+    async def aget_state_history(
+        self, config: Mapping[str, Any], *, before: str | None = None, limit: int | None = None
+    ) -> list[StateSnapshot]:
+        """Return the checkpoints of a thread, newest first."""
+        return await self.threads.history(_flat(config), before=before, limit=limit)
+
+    def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
+        """Save a checkpoint with other values, and return the configuration that names it.
+
+        Args:
+            config: Names the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
+            values: The update, in any form that a node may return; goes through the reducers.
+            as_node: Without it only the values change. With it the thread is as if this node had returned them: what
+                follows it runs next, and open questions are dropped.
+
+        Raises:
+            GraphError: The update does not fit the state, or there is no such thread or node. Nothing is saved then.
+        """
+        return run_sync(self.aupdate_state(config, values, as_node))
+
+    async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
+        """Save a checkpoint with other values; see `update_state`."""
+        return await self.threads.update(_flat(config), values, as_node)
+
+    def fork(
+        self,
+        config: Mapping[str, Any],
+        *,
+        thread_id: str | int | None = None,
+        values: Any = None,
+        as_node: str | None = None,
+    ) -> dict[str, Any]:
+        """Copy a thread up to a checkpoint into another thread, and return the configuration that names its end.
+
+        Args:
+            config: Names the thread, and with `checkpoint_id` the checkpoint.
+            thread_id: The other thread; by default `<thread>~1` and so on. The same thread makes a branch in it.
+            values: An update of the copy.
+            as_node: As in `update_state`.
+        """
+        return run_sync(self.afork(config, thread_id=thread_id, values=values, as_node=as_node))
+
+    async def afork(
+        self,
+        config: Mapping[str, Any],
+        *,
+        thread_id: str | int | None = None,
+        values: Any = None,
+        as_node: str | None = None,
+    ) -> dict[str, Any]:
+        """Copy a thread up to a checkpoint into another thread; see `fork`."""
+        config = _flat(config)
+        if thread_id is None:
+            thread_id = await self.threads.free_id(config["thread_id"])
+        same = str(thread_id) == str(config["thread_id"])
+        return await self.threads.update(config, values, as_node, thread_id=None if same else thread_id)
+
+    def list_threads(self) -> list[str]:
+        """Return the ids of this graph's threads, sorted."""
+        return run_sync(self.threads.ids())
+
+    def delete_thread(self, config: Mapping[str, Any]) -> int:
+        """Delete a thread; returns how many checkpoints it had."""
+        return run_sync(self.threads.delete(_flat(config)))
+
     async def _thread(self, config: Mapping[str, Any] | None) -> _Thread:
-        given = dict(config or {})
-        merged: dict[str, Any] = {**_DEFAULTS, **given.pop("configurable", {}), **given}
+        merged: dict[str, Any] = {**_DEFAULTS, **_flat(config or {})}
         defaults = runtime_defaults()
         merged.setdefault("run_id", defaults.ids.new_id("run"))
         merged.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
@@ -152,16 +231,10 @@ class CompiledGraph:
             warnings.warn(
                 "The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=3
             )
-        chain = f"{quote(self.plan.name, safe='')}/{quote(str(merged['thread_id']), safe='')}"
-        thread = _Thread(merged, chain, None)
-        if self.storage is None:
-            return thread
-        checkpoint_id = merged.get("checkpoint_id")
-        if checkpoint_id is None:
-            head = await head_of(self.storage, chain)
-            checkpoint_id = head and head.checkpoint_id
-        if checkpoint_id is not None:
-            thread.checkpoint = await load_checkpoint(self.storage, checkpoint_id)
+        thread = _Thread(merged, chain_of(self.plan, merged["thread_id"]), None)
+        if self.storage is not None:
+            thread.checkpoint = await self.threads.load(merged)
+        if thread.checkpoint is not None:
             thread.meta = thread.checkpoint.state[META]
             thread.requests = thread.checkpoint.pending_request_info_events
         return thread
@@ -204,3 +277,9 @@ class CompiledGraph:
             message = f"Thread {thread.config['thread_id']!r} has nothing to go on with. Give it an input."
             raise ValueError(message)
         return RunInput(checkpoint_id=checkpoint_id, storage=self.storage)
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose settings may stand under `configurable`."""
+    flat = {**config}
+    return {**flat.pop("configurable", {}), **flat}
