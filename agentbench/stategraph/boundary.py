@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentbench._copying import isolate
 from agentbench.exceptions import ExecutorTimeoutError, GraphError, NodeError, NodeTimeoutError
+from agentbench.messages.message import Message
 from agentbench.stategraph.calls import CallRecord, GraphOptions
 from agentbench.stategraph.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
 from agentbench.stategraph.inputs import read_input
@@ -108,6 +110,11 @@ class _Call:
         results.sort(key=lambda result: result.activation.order)
         finished = [result for result in results if not result.interrupts]
         failed = sorted((each for each in deliveries if each.error is not None), key=lambda each: each.data.order)
+        if failed and all(isinstance(each.error, CancelledError) for each in failed):  # the run was stopped
+            self.pending = results
+            self.updates = {PENDING: results}
+            self._note_stop(failed[0].executor_id)
+            return self._outcome("stop", messages=[(each.executor_id, each.data) for each in failed])
         if failed:
             self.pending = finished
             again = [(each.executor_id, each.data) for each in failed]
@@ -140,7 +147,7 @@ class _Call:
         state = _read_only(plan, merged.values, meta)
         routed = await route(plan, tasks, self.waiting, state, self.config, meta["step"] + 1)
         self._warn(routed.warnings)
-        self._note_messages(merged, source)
+        self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier
         meta.pop("error_message", None)
         meta["current_node"] = frontier[0][0] if frontier else END
@@ -150,16 +157,38 @@ class _Call:
         if not frontier:
             meta["status"] = "completed"
             return self._outcome(source, outputs=[(None, merged.values)], metadata=metadata)
+        if self.view.stop_requested:
+            self._note_stop(frontier[0][0])
+            return self._outcome("stop", messages=frontier, metadata=metadata)
         breakpoint_ = self._breakpoint([task.node for task in tasks], frontier, [*merged.writers], merged)
         if breakpoint_ is not None and source != "answer":
             return self._pause(breakpoint_, frontier, source, metadata)
         return self._outcome(source, messages=frontier, metadata=metadata)
 
-    def _note_messages(self, merged: MergedState, source: str) -> None:
+    def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
+        """Return the messages that the nodes added to the conversation."""
         before, after = self.values.get("context") or [], merged.values.get("context") or []
-        if source == "step" and after is not before:
-            new = after[len(before) :] if after[: len(before)] == before else [m for m in after if m not in before]
-            self.record.messages += new
+        if source != "step" or after is before:
+            return []
+        if after[: len(before)] == before:
+            return after[len(before) :]
+        return [message for message in after if message not in before]
+
+    def _report(self, merged: MergedState, tasks: Sequence[TaskWrites], messages: list[Message]) -> None:
+        """Note the new messages; for those who watch the run, also what changed."""
+        self.record.messages += messages
+        if self.record.is_watched:
+            facts = {
+                "values": merged.values, "meta": {**self.meta}, "messages": messages, "writers": merged.writers,
+                "updates": {task.node: dict(task.writes) or None for task in tasks if task.node != START},
+            }  # fmt: skip
+            self.events.append(WorkflowEvent("state_updated", facts))
+
+    def _note_stop(self, node: str) -> None:
+        self.meta.update(
+            status="interrupted", interrupt_node=node, interrupt_reason="stop_requested",
+            stop_current_execution="stop_requested",
+        )  # fmt: skip
 
     # ---- pauses ------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,13 @@ from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.plan import GraphPlan
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.streaming import Chunks, payloads
 from agentbench.stategraph.threads import Threads, chain_of
-from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
-from agentbench.workflows.run.workflow import Workflow
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
+from agentbench.workflows.run.stream import LiveSteps, call_on
+from agentbench.workflows.run.workflow import Workflow
 
 _DEFAULTS: Mapping[str, Any] = {"recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}}
 
@@ -37,6 +39,15 @@ class _Thread:
     checkpoint: WorkflowCheckpoint | None
     meta: Mapping[str, Any] = field(default_factory=dict)
     requests: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _CallOfThread:
+    """A call while it runs."""
+
+    thread: _Thread
+    record: CallRecord
+    execution: Execution
 
 
 class CompiledGraph:
@@ -93,34 +104,130 @@ class CompiledGraph:
             GraphError: The graph failed; its thread stays at the last good state, and `None` tries again.
             ThreadBusyError: Another call runs on this thread.
         """
+        call = await self._begin(input_data, config, is_watched=False)
+        try:
+            await call.execution.run_to_end()
+        except WorkflowConvergenceException as error:
+            raise self._recursion_error(call, response_granularity) from error
+        finally:
+            self._running.pop(call.thread.chain, None)
+        return self._result(call, response_granularity)
+
+    def stream(
+        self,
+        input_data: Any,
+        config: Mapping[str, Any] | None = None,
+        response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
+        *,
+        stream_mode: str | Sequence[str] | None = None,
+    ) -> Iterator[Any]:
+        """Run the graph and yield what happens, from code that is not async; see `astream`."""
+        chunks = self.astream(input_data, config, response_granularity, stream_mode=stream_mode)
+        try:
+            while True:
+                try:
+                    yield run_sync(chunks.__anext__())
+                except StopAsyncIteration:
+                    return
+        finally:
+            run_sync(chunks.aclose())
+
+    async def astream(
+        self,
+        input_data: Any,
+        config: Mapping[str, Any] | None = None,
+        response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
+        *,
+        stream_mode: str | Sequence[str] | None = None,
+    ) -> AsyncGenerator[Any, None]:
+        """Run the graph and yield what happens while it runs.
+
+        Args:
+            input_data: As for `ainvoke`.
+            config: As for `ainvoke`.
+            response_granularity: `low` yields messages; `partial` also the state after each superstep; `full` also
+                what nodes do.
+            stream_mode: `values`, `updates`, `messages`, `custom`, `tasks`, `checkpoints` or `events`: yields their
+                payloads in place of `StreamChunk`s; of a list of modes pairs of mode and payload.
+
+        Raises:
+            Exception: As `ainvoke`, after the last chunk.
+        """
+        call = await self._begin(input_data, config, is_watched=True)
+        thread, execution = call.thread, call.execution
+        modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
+        chunks = Chunks(
+            self.plan, call.record, ResponseGranularity(response_granularity), thread.config["thread_id"],
+            thread.config["run_id"],
+        )  # fmt: skip
+        steps = LiveSteps(execution)
+        try:
+            while not execution.ended:
+                while (events := await steps.next_events()) is not None:
+                    for event in events:
+                        if modes is None:
+                            for chunk in chunks.of(event):
+                                yield chunk
+                        else:
+                            for mode, payload in payloads(event, modes):
+                                yield payload if isinstance(stream_mode, str) else (mode, payload)
+        except WorkflowConvergenceException as error:
+            raise self._recursion_error(call, response_granularity) from error
+        except GeneratorExit:
+            execution.run.stop_requested = True
+            execution.runner.cancel_deliveries()
+            while not execution.ended:
+                await steps.next_events()
+            raise
+        finally:
+            self._running.pop(thread.chain, None)
+
+    def stop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
+        """Stop what runs on a thread, from any thread or cell; `invoke(None, config)` goes on with it.
+
+        Args:
+            config: Names the thread.
+            graceful: Let the nodes that run end first.
+        """
+        return run_sync(self.astop(config, graceful=graceful))
+
+    async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
+        """Stop what runs on a thread; see `stop`."""
+        execution = self._running.get(chain_of(self.plan, _flat(config)["thread_id"]))
+        if execution is not None:
+            execution.run.stop_requested = True
+            if not graceful:
+                execution.runner.cancel_deliveries()
+            return {"ok": True, "running": True}
+        if self.storage is None or await self.threads.load(_flat(config)) is None:
+            return {"ok": False, "running": False, "reason": "no-state"}
+        return {"ok": True, "running": False, "reason": "not-running"}
+
+    async def _begin(self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool) -> _CallOfThread:
+        """Find the thread of a call, and return how the engine runs it."""
         thread = await self._thread(config)
-        record = CallRecord(thread.checkpoint.state.get(VALUES, {}) if thread.checkpoint else {}, thread.meta)
-        run_input = self._run_input(input_data, thread)
-        execution = self._execution(thread, run_input, record)
+        stored = thread.checkpoint.state.get(VALUES, {}) if thread.checkpoint else {}
+        record = CallRecord(stored, thread.meta, is_watched=is_watched)
+        execution = self._execution(thread, self._run_input(input_data, thread), record)
         if thread.chain in self._running:
             message = f"Another call runs on thread {thread.config['thread_id']!r}. Await it, or use another thread."
             raise ThreadBusyError(message, thread_id=thread.config["thread_id"])
         self._running[thread.chain] = execution
-        try:
-            await execution.run_to_end()
-        except WorkflowConvergenceException as error:
-            limit = thread.config["recursion_limit"]
-            message = (
-                f"The run needs more than {limit} supersteps. What it has done is saved: invoke(None, config) goes on. "
-                "Raise recursion_limit in the config, or look for a cycle without an end."
-            )
-            result = self._result(execution, record, response_granularity)
-            raise GraphRecursionError(
-                message, thread_id=thread.config["thread_id"], max_iterations=limit, result=result
-            ) from error
-        finally:
-            del self._running[thread.chain]
-        return self._result(execution, record, response_granularity)
+        return _CallOfThread(thread, record, execution)
 
-    def _result(self, execution: Execution, record: CallRecord, granularity: ResponseGranularity | str) -> GraphResult:
-        run_state = execution.run.run_state
+    def _recursion_error(self, call: _CallOfThread, granularity: ResponseGranularity | str) -> GraphRecursionError:
+        limit, thread_id = call.thread.config["recursion_limit"], call.thread.config["thread_id"]
+        message = (
+            f"The run needs more than {limit} supersteps. What it has done is saved: invoke(None, config) goes on. "
+            "Raise recursion_limit in the config, or look for a cycle without an end."
+        )
+        result = self._result(call, granularity)
+        return GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result)
+
+    def _result(self, call: _CallOfThread, granularity: ResponseGranularity | str) -> GraphResult:
+        run_state = call.execution.run.run_state
         interrupts = [request.data for request in run_state.requests.values()]
-        return graph_result(self.plan, record, granularity, interrupts, run_state.last_checkpoint_id)
+        return graph_result(self.plan, call.record, granularity, interrupts, run_state.last_checkpoint_id)
 
     def _execution(self, thread: _Thread, run_input: RunInput, record: CallRecord) -> Execution:
         config = thread.config
@@ -128,7 +235,7 @@ class CompiledGraph:
             chain=thread.chain,
             max_iterations=config["recursion_limit"]
             + (run_input.message is not ABSENT and thread.checkpoint is not None),
-            observe=False,
+            observe=record.is_watched,
             strict_checkpoints=True,
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
@@ -137,7 +244,8 @@ class CompiledGraph:
         )
         return Execution(
             self.workflow.graph, RunState(), run_input, options,
-            log=new_log(config["run_id"], runtime_defaults().clock, observe=False), run_id=config["run_id"],
+            log=new_log(config["run_id"], runtime_defaults().clock, observe=record.is_watched), run_id=config["run_id"],
+            streaming=record.is_watched,
         )  # fmt: skip
 
     # ---- threads -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agentbench._copying import isolate
@@ -14,11 +14,11 @@ from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.calls import GraphOptions
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions
-from agentbench.stategraph.node import NodeFunction, Runtime, collect
+from agentbench.stategraph.node import NodeFunction, Runtime, collect, collect_generator
 from agentbench.stategraph.node_state import fields_read, node_state
 from agentbench.stategraph.plan import GraphPlan, NodeSpec
 from agentbench.stategraph.routing import Activation
-from agentbench.stategraph.state import START, AgentState, ExecutionState
+from agentbench.stategraph.state import AgentState, ExecutionState
 from agentbench.stategraph.updates import TaskWrites, read_return
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
@@ -71,7 +71,7 @@ class NodeExecutor(Executor):
         task = _Task(self, activation, ctx)
         QUESTIONS.set(task.questions)
         try:
-            value = await collect(self.function.call(task.gets), task.show)
+            value = await collect(self.function.call(task.gets), task.gets["emit"]())
         except GraphInterrupt:
             value = None
         await ctx.yield_output(task.result(value))
@@ -88,7 +88,7 @@ class ThreadNodeExecutor(NodeExecutor):
         try:
             value = self.function.call(task.gets)
             if inspect.isgenerator(value):
-                value = task.collect(value)
+                value = collect_generator(value, task.gets["emit"]())
         except GraphInterrupt:
             value = None
         ctx.yield_output(task.result(value))  # type: ignore[unused-coroutine]
@@ -153,11 +153,11 @@ class _Task:
         )  # fmt: skip
 
     def _emit(self, data: Any) -> None:
-        self.ctx.add_event(WorkflowEvent("custom", data, executor_id=self.node.id))
-
-    async def show(self, part: Any) -> None:
-        """Show a piece that the node yields."""
-        await self.ctx.add_event(WorkflowEvent("custom", part, executor_id=self.node.id))
+        event = WorkflowEvent("custom", data, executor_id=self.node.id)
+        if self.node.function.is_async:
+            self.ctx._add_event(event)  # at once, also where nothing can be awaited
+        else:
+            self.ctx.add_event(event)
 
     def result(self, value: Any) -> TaskResult:
         """Return the result of the task, with a warning if the node changed its state without returning it."""

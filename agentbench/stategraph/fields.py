@@ -16,7 +16,6 @@ from pydantic_core import PydanticUndefined, SchemaValidator, core_schema
 
 from agentbench._copying import isolate
 from agentbench.exceptions import GraphError, StateValidationError
-from agentbench.messages.message import Message
 from agentbench.stategraph.reducers import (
     Reducer,
     add_messages,

@@ -38,7 +38,7 @@ class Interrupt:
     tool_call_id: str | None = None
 
 
-class GraphInterrupt(BaseException):  # noqa: N818 - a signal that is no error; `except Exception` must not catch it
+class GraphInterrupt(BaseException):
     """Leaves a node whose `interrupt()` has no answer yet. Let it pass: the node runs again with the answer."""
 
     def __init__(self, interrupt: Interrupt) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from agentbench.exceptions import GraphError
+from agentbench.messages.message import Message
+from agentbench.stategraph.command import Command
 from agentbench.stategraph.state import AgentState
 from agentbench.stategraph.updates import Collected
 from agentbench.workflows.executors.context import WorkflowContext
@@ -117,29 +119,23 @@ def _kind_of(hint: Any, state_class: type[AgentState]) -> str | None:
     return "runtime" if hint is Runtime else "ctx" if issubclass(hint, WorkflowContext) else None
 
 
-async def collect(result: Any, show: Callable[[Any], Any]) -> Any:
-    """Return what a node has returned in the end: awaited, or all that a generator yielded which is an update.
-
-    Pieces of messages and objects that are no update are shown only.
-    """
+async def collect(result: Any, emit: Callable[[Any], None]) -> Any:
+    """Return what an async node has returned in the end: awaited, or the updates that an async generator yielded."""
     if inspect.isawaitable(result):
         return await result
-    if not inspect.isgenerator(result) and not inspect.isasyncgen(result):
+    if not inspect.isasyncgen(result):
         return result
-    updates = []
-    if inspect.isgenerator(result):
-        for part in result:
-            _sort(part, updates, show)
-    else:
-        async for part in result:
-            _sort(part, updates, show)
-    return Collected(updates)
+    return Collected([part async for part in result if _is_update(part, emit)])
 
 
-def _sort(part: Any, updates: list[Any], show: Callable[[Any], Any]) -> None:
-    from agentbench.messages.message import Message
-    from agentbench.stategraph.command import Command
+def collect_generator(parts: Iterator[Any], emit: Callable[[Any], None]) -> Collected:
+    """Return the updates that a generator yielded."""
+    return Collected(part for part in parts if _is_update(part, emit))
 
-    if (isinstance(part, Message) and not part.delta) or isinstance(part, (dict, Command)):
-        updates.append(part)
-    show(part)
+
+def _is_update(part: Any, emit: Callable[[Any], None]) -> bool:
+    """Return whether what a generator yielded is an update; pieces of messages and other objects are only shown."""
+    if isinstance(part, (dict, Command)) or (isinstance(part, Message) and not part.delta):
+        return True
+    emit(part)
+    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -30,7 +30,7 @@ def fields_read(state: AgentState) -> dict[str, Any]:
     return _DICT.__get__(state)  # type: ignore[no-any-return]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lazy_class(cls: Any) -> Any:
     """Return a class whose instances are of `cls` for everybody, and read a field when somebody asks for it.
 

@@ -99,7 +99,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         values=state_of(plan, values, meta),
         next=tuple(dict.fromkeys(following)),
         config=config_of(thread_id, info.checkpoint_id),
-        parent_config=info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id) or None,
+        parent_config=(info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id)) or None,
         metadata={**checkpoint.metadata, "step": meta["step"], "thread_id": thread_id},
         created_at=info.timestamp,
         step=meta["step"],

@@ -137,5 +137,3 @@ class Threads:
     async def delete(self, config: Mapping[str, Any]) -> int:
         """Delete all checkpoints of a thread; returns how many there were."""
         return await delete_chain(self.storage, chain_of(self.plan, config["thread_id"]))
-
-

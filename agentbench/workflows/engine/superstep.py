@@ -46,6 +46,8 @@ def _report_state_changes(run: ActiveRun) -> None:
     writers, run_state.writers = run_state.writers, {}
     changes: dict[str, Any] = {}
     for key, (old, new) in run_state.state.pending_changes().items():
+        if key.startswith("_graph:"):
+            continue  # the hook that wrote it reports what it means
         # The committed value may be the new one already, changed in place: the last reported copy is the old one.
         before, after = run.reported_state.get(key, old), isolate_or_same(new)
         changes[key] = {"old": before, "new": after, "writers": writers.get(key, [])}

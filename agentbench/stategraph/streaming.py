@@ -1,0 +1,135 @@
+"""What a streamed call of a graph yields: chunks, or pairs of a mode and its payload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.stategraph.calls import CallRecord
+from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.results import ResponseGranularity, state_of
+from agentbench.stategraph.state import AgentState
+from agentbench.workflows.events.events import WorkflowEvent
+
+
+class StreamEvent(str, Enum):
+    """The kind of a chunk."""
+
+    STATE = "state"
+    MESSAGE = "message"
+    ERROR = "error"
+    UPDATES = "updates"
+
+
+@dataclass(frozen=True)
+class StreamChunk:
+    """A piece of a streamed call.
+
+    Args:
+        event: Its kind, which tells which of the next three it has.
+        message: A message, or a piece of one (`message.delta`).
+        state: The state after a superstep.
+        data: What happened, as a dictionary with a `status`.
+        thread_id: The thread.
+        run_id: The run.
+        metadata: Further facts, such as the node.
+        timestamp: Its time, in seconds since 1970-01-01T00:00:00Z.
+
+    Example:
+        >>> async for chunk in app.astream({"messages": "Hello"}, config):
+        ...     print(chunk.message.text)
+    """
+
+    event: StreamEvent
+    message: Message | None = None
+    state: AgentState | None = None
+    data: dict[str, Any] | None = None
+    thread_id: str | int | None = None
+    run_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timestamp: float | None = None
+
+
+MODES = ("values", "updates", "messages", "custom", "tasks", "checkpoints", "events")
+
+_STATUS = {
+    "superstep_started": "superstep_started",
+    "superstep_completed": "superstep_completed",
+    "executor_invoked": "node_started",
+    "executor_completed": "node_finished",
+    "graph_routed": "routed",
+    "checkpoint_saved": "checkpoint_saved",
+    "custom": "custom",
+    "output": "completed",
+}
+
+
+@dataclass(slots=True)
+class Chunks:
+    """Makes the chunks of one call of its events; a message is shown once."""
+
+    plan: GraphPlan
+    record: CallRecord
+    level: ResponseGranularity
+    thread_id: str | int | None
+    run_id: str | None
+    shown: set[Any] = field(default_factory=set)
+
+    def of(self, event: WorkflowEvent[Any]) -> Iterator[StreamChunk]:
+        """Yield the chunks of an event."""
+        kind, data = event.type, event.data
+        node = event.executor_id
+        if isinstance(data, Message) and kind == "custom":
+            yield from self._messages([data], node)
+            return
+        if kind == "state_updated":
+            yield from self._messages(data["messages"], None)
+            if self.level is not ResponseGranularity.LOW:
+                yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, data["values"], data["meta"]))
+            if self.level is ResponseGranularity.FULL:
+                update = {"status": "state_updated", "writers": data["writers"]}
+                yield self._chunk(StreamEvent.UPDATES, data=update)
+        elif kind in ("warning", "executor_failed", "failed"):
+            yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
+        elif kind == "request_info":
+            question = event.data
+            if isinstance(question, (Interrupt, Breakpoint)):
+                yield self._chunk(StreamEvent.UPDATES, data={"status": "interrupted", "interrupt": question})
+        elif self.level is ResponseGranularity.FULL and kind in _STATUS:
+            update = {"status": _STATUS[kind], "node": node, "step": event.iteration, "data": data}
+            yield self._chunk(StreamEvent.UPDATES, data=update)
+
+    def _messages(self, messages: Sequence[Message], node: str | None) -> Iterator[StreamChunk]:
+        for message in messages:
+            if message.delta or message.message_id not in self.shown:
+                if not message.delta and message.message_id is not None:
+                    self.shown.add(message.message_id)
+                yield self._chunk(StreamEvent.MESSAGE, message=message, metadata={} if node is None else {"node": node})
+
+    def _chunk(self, event: StreamEvent, **facts: Any) -> StreamChunk:
+        return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)
+
+
+def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield what an event is in each of the modes, as (mode, payload)."""
+    kind, data = event.type, event.data
+    found: dict[str, list[Any]] = {"events": [event]}
+    if kind == "state_updated":
+        found["values"] = [data["values"]]
+        found["updates"] = [{node: writes} for node, writes in data["updates"].items()]
+        found["messages"] = data["messages"]
+    elif kind in ("executor_invoked", "executor_completed", "executor_failed"):
+        found["tasks"] = [{"status": kind.removeprefix("executor_"), "node": event.executor_id, "data": data}]
+    elif kind == "custom":
+        found["messages" if isinstance(data, Message) else "custom"] = [data]
+    elif kind == "checkpoint_saved":
+        found["checkpoints"] = [data]
+    elif kind == "request_info" and isinstance(data, (Interrupt, Breakpoint)):
+        found["updates"] = [{"__interrupt__": [data]}]
+    for mode in modes:
+        for payload in found.get(mode, ()):
+            yield mode, payload
