@@ -12,19 +12,19 @@ from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import GraphRecursionError, ThreadBusyError, WorkflowConvergenceException
-from agentbench.stategraph.calls import CallRecord, GraphOptions
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.executors import META, VALUES
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
-from agentbench.stategraph.plan import GraphPlan
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
+from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.running.executors import META, VALUES
+from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.streaming import Chunks, payloads
 from agentbench.stategraph.threads import Threads, chain_of
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
-from agentbench.workflows.run.stream import LiveSteps, call_on
+from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
 _DEFAULTS: Mapping[str, Any] = {"recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}}
@@ -94,8 +94,8 @@ class CompiledGraph:
         """Run the graph until it is completed, pauses or fails.
 
         Args:
-            input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text; `{"resume": answer}`
-                or a `Command` answers an interrupt; `None` goes on with a thread that has paused or failed.
+            input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text;
+                `{"resume": answer}` or a `Command` answers an interrupt; `None` goes on with a thread that has paused or failed.
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: How much the result holds: `low`, `partial` or `full`.
 
@@ -123,12 +123,10 @@ class CompiledGraph:
     ) -> Iterator[Any]:
         """Run the graph and yield what happens, from code that is not async; see `astream`."""
         chunks = self.astream(input_data, config, response_granularity, stream_mode=stream_mode)
+        end = object()
         try:
-            while True:
-                try:
-                    yield run_sync(chunks.__anext__())
-                except StopAsyncIteration:
-                    return
+            while (chunk := run_sync(anext(chunks, end))) is not end:
+                yield chunk
         finally:
             run_sync(chunks.aclose())
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import GraphCompileError
-from agentbench.stategraph.boundary import GraphHook
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.executors import InputExecutor, node_executor
-from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.running.boundary import GraphHook
+from agentbench.stategraph.running.executors import InputExecutor, node_executor
+from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import END, START
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.run.workflow import Workflow
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentbench.stategraph.graph import StateGraph
 
 
-def compile_graph(
+def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     graph: StateGraph[Any],
     *,
     name: str | None,
@@ -77,23 +77,21 @@ def _refuse(message: str, code: str, node: str | None = None) -> None:
 
 
 def _workflow(plan: GraphPlan) -> Workflow:
+    """Return the workflow of the engine. Its edges are for drawings and the signature: the hook routes."""
     executors: dict[str, Any] = {START: InputExecutor(START)}
     executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
     builder = WorkflowBuilder(start_executor=executors[START], name=plan.name, output_from=[executors[START]])
     for executor in executors.values():
         builder.add_executor(executor)
-    for source, targets in plan.edges.items():
-        for target in targets:
-            if target != END:
-                builder.connect(source, target)
-    for source, conditions in plan.conditions.items():
-        for condition in conditions:
-            known = [target for target in dict.fromkeys(condition.targets or ()) if target != END]
-            if len(known) == 1:
-                builder.connect(source, known[0], condition.function)
-            elif known:
-                builder.fan_out(source, known, condition.function)
-    for join in plan.joins:
-        for source in join.sources if join.target != END else ():
-            builder.connect(source, join.target)
+    edges = [(source, target) for source, targets in plan.edges.items() for target in targets]
+    edges += [(source, join.target) for join in plan.joins for source in join.sources]
+    for source, target in edges:
+        if target != END:
+            builder.connect(source, target)
+    for source, condition in [(source, each) for source, found in plan.conditions.items() for each in found]:
+        known = [target for target in dict.fromkeys(condition.targets or ()) if target != END]
+        if len(known) == 1:
+            builder.connect(source, known[0], condition.function)
+        elif known:
+            builder.fan_out(source, known, condition.function)
     return builder.boundary_hook(GraphHook(plan)).build()

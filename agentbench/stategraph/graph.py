@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from agentbench.exceptions import GraphError
-from agentbench.stategraph.fields import StateFields
-from agentbench.stategraph.node import NodeFunction
-from agentbench.stategraph.plan import Condition, Durability, Isolation, Join, NodeSpec
+from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.running.node import NodeFunction
+from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
 from agentbench.stategraph.state import END, START, AgentState
 
 if TYPE_CHECKING:
@@ -117,17 +117,14 @@ class StateGraph(Generic[StateT]):
         if not isinstance(from_node, str):
             join = Join(tuple(from_node), to_node, when == "active")
             if join in self.joins:
-                raise self._duplicate(join.key)
+                raise _duplicate_edge(join)
             self.joins.append(join)
             return self
         targets = self.edges.setdefault(from_node, [])
         if to_node in targets:
-            raise self._duplicate(f"{from_node} -> {to_node}")
+            raise _duplicate_edge(Join((from_node,), to_node))
         targets.append(to_node)
         return self
-
-    def _duplicate(self, edge: str) -> GraphError:
-        return GraphError(f"There is an edge {edge} already. Add it once.", "GRAPH_001")
 
     def add_conditional_edges(
         self,
@@ -162,7 +159,7 @@ class StateGraph(Generic[StateT]):
         """Let the graph end after a node."""
         return self.add_edge(name, END)
 
-    def compile(
+    def compile(  # noqa: PLR0913 - the published signature
         self,
         checkpointer: Any = None,
         store: Any = None,
@@ -199,7 +196,7 @@ class StateGraph(Generic[StateT]):
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
                 names no node (`GRAPH_004`), or a node cannot be reached.
         """
-        from agentbench.stategraph.compiler import compile_graph
+        from agentbench.stategraph.compiler import compile_graph  # noqa: PLC0415 - graphs are built without the engine
 
         return compile_graph(
             self, checkpointer=checkpointer, store=store, interrupt_before=interrupt_before,
@@ -207,6 +204,11 @@ class StateGraph(Generic[StateT]):
             isolation=isolation, last_wins=on_conflict == "last", max_concurrency=max_concurrency,
             node_timeout=node_timeout, debug=debug,
         )  # fmt: skip
+
+
+def _duplicate_edge(edge: Join) -> GraphError:
+    message = f"There is an edge {edge.key} already. Add it once."
+    return GraphError(message, "GRAPH_001")
 
 
 def _n_defaults(function: Callable[..., Any]) -> int:

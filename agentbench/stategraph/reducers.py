@@ -21,6 +21,7 @@ class Reducer:
     fn: Callable[[Any, Any], Any]
 
     def __call__(self, left: Any, right: Any) -> Any:
+        """Merge an update into a value."""
         return self.fn(left, right)
 
 
@@ -80,15 +81,15 @@ def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
     there = left or []
     known = [_item_id(item, at) for at, item in enumerate(there)]
     ids = [_item_id(item, at) for at, item in enumerate(right or ())]
+    new = []
     try:
-        known, add = (seen := set(known)), seen.add
+        seen: Any = set(known)
         hash(tuple(ids))
     except TypeError:  # ids that cannot be hashed are compared one by one
-        known, add = (listed := list(known)), listed.append
-    new = []
+        seen = known
     for item, item_id in zip(right or (), ids, strict=True):
-        if item_id is None or item_id not in known:
-            add(item_id)
+        if item_id is None or item_id not in seen:
+            seen.add(item_id) if isinstance(seen, set) else seen.append(item_id)
             new.append(item)
     return there + new
 

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 from agentbench.messages.message import Message
-from agentbench.stategraph.calls import CallRecord
-from agentbench.stategraph.plan import GraphPlan
+from agentbench.stategraph.running.calls import CallRecord
+from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus
 
 

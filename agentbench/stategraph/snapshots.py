@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from agentbench._copying import isolate
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.stategraph.executors import META, PENDING, VALUES, TaskResult
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
-from agentbench.stategraph.plan import GraphPlan
 from agentbench.stategraph.results import state_of
-from agentbench.stategraph.routing import Activation
+from agentbench.stategraph.running.executors import META, PENDING, VALUES, TaskResult
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionStatus
 
 

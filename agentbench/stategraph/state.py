@@ -23,8 +23,8 @@ class ExecutionStatus(str, Enum):
     COMPLETED = "completed"
     ERROR = "error"
     # Two more names of one member: code that was written with them goes on working.
-    INTERRUPTED_BEFORE = "interrupted"
-    INTERRUPTED_AFTER = "interrupted"
+    INTERRUPTED_BEFORE = INTERRUPTED
+    INTERRUPTED_AFTER = INTERRUPTED  # noqa: PIE796
 
     @classmethod
     def _missing_(cls, value: object) -> ExecutionStatus | None:

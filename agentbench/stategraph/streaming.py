@@ -8,10 +8,10 @@ from enum import Enum
 from typing import Any
 
 from agentbench.messages.message import Message
-from agentbench.stategraph.calls import CallRecord
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
-from agentbench.stategraph.plan import GraphPlan
 from agentbench.stategraph.results import ResponseGranularity, state_of
+from agentbench.stategraph.running.calls import CallRecord
+from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import AgentState
 from agentbench.workflows.events.events import WorkflowEvent
 

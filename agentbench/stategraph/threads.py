@@ -11,13 +11,13 @@ from agentbench.checkpoints.access import delete_chain, head_of, list_infos, lis
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.exceptions import GraphError
-from agentbench.stategraph.executors import META, PENDING, RESUME, VALUES, WAITING
-from agentbench.stategraph.node_state import node_state
-from agentbench.stategraph.plan import GraphPlan
-from agentbench.stategraph.routing import Waiting, route
+from agentbench.stategraph.merging.node_state import node_state
+from agentbench.stategraph.merging.updates import merge, read_return
+from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.routing import Waiting, route
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
-from agentbench.stategraph.updates import merge, read_return
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from agentbench._display import shortened
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Send
-from agentbench.stategraph.plan import Condition, GraphPlan
+from agentbench.stategraph.merging.updates import TaskWrites
+from agentbench.stategraph.running.plan import Condition, GraphPlan
 from agentbench.stategraph.state import END, AgentState
-from agentbench.stategraph.updates import TaskWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,63 +64,81 @@ async def route(
     Raises:
         GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is no node.
     """
-    # (node, position of the activating task, position among its targets), and what activates it.
-    single: dict[str, tuple[int, int]] = {}
-    causes: dict[str, list[str]] = {}
-    sends: list[tuple[int, int, int, TaskWrites, Send]] = []
-    joins = {key: [*sources] for key, sources in waiting.joins.items()}
+    due: list[_Due] = []
+    arrived = {key: [*sources] for key, sources in waiting.joins.items()}
     deferred = {node: [*via] for node, via in waiting.deferred.items()}
-
-    def activate(node: str, at: tuple[int, int], via: str) -> None:
-        single.setdefault(node, at)
-        causes.setdefault(node, []).append(via)
-
     for position, task in enumerate(tasks):
-        if task.goto is not None:
-            targets: list[str | Send] = [*task.goto]
-        else:
-            targets = [*plan.edges.get(task.node, ())]
-            for condition in plan.conditions.get(task.node, ()):
-                targets += await _follow(plan, condition, task.node, state, config)
-            for join in plan.joins:
-                if task.node not in join.sources:
-                    continue
-                arrived = joins.setdefault(join.key, [])
-                if task.node not in arrived:
-                    arrived.append(task.node)
-                if len(arrived) == len(join.sources):
-                    del joins[join.key]
-                    targets.append(join.target)
-        for at, target in enumerate(targets):
-            if isinstance(target, Send):
-                _require_node(plan, target.node, task.node)
-                sends.append((plan.nodes[target.node].order, position, at, task, target))
-            elif target != END:
-                _require_node(plan, target, task.node)
-                if plan.nodes[target].defer:
-                    deferred.setdefault(target, []).append(task.task_id)
-                else:
-                    activate(target, (position, at), task.task_id)
-    if not single and not sends:
-        for at, (node, via) in enumerate(deferred.items()):
-            for each in via:
-                activate(node, (0, at), each)
+        targets = [*task.goto] if task.goto is not None else await _targets(plan, task.node, arrived, state, config)
+        for place, target in enumerate(targets):
+            if target == END:
+                continue
+            send = target if isinstance(target, Send) else None
+            node = plan.nodes.get(target if send is None else send.node)  # type: ignore[arg-type]
+            if node is None:
+                _refuse_target(plan, target, task.node)
+            elif node.defer and send is None:
+                deferred.setdefault(node.name, []).append(task.task_id)
+            else:
+                due.append(_Due(node.order, position, place, node.name, task.task_id, send))
+    if not due:
+        due = [_Due(plan.nodes[node].order, 0, 0, node, each, None) for node, via in deferred.items() for each in via]
         deferred = {}
-    if not single:
-        for at, join in enumerate(plan.joins):
-            if join.active and join.key in joins:
-                activate(join.target, (0, at), ", ".join(joins.pop(join.key)))
-    ordered: list[tuple[int, int, int, str, tuple[str, ...], Any]] = [
-        (plan.nodes[node].order, *at, node, tuple(causes[node]), None) for node, at in single.items()
-    ]
-    ordered += [(*place, send.node, (task.task_id,), send.arg) for *place, task, send in sends]  # type: ignore[misc]
-    ordered.sort(key=lambda each: each[:3])
+    if not due:
+        for join in plan.joins:
+            if join.active and join.key in arrived:
+                via = ", ".join(arrived.pop(join.key))
+                due.append(_Due(plan.nodes[join.target].order, 0, 0, join.target, via, None))
+    frontier = _activations(due, step)
+    return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _unfinished(plan, arrived))
+
+
+class _Due(NamedTuple):
+    """An activation that is due, sorted by the order of nodes, then of the tasks that caused it, then of targets."""
+
+    order: int
+    position: int
+    place: int
+    node: str
+    via: str
+    send: Send | None
+
+
+def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
+    """Return the activations in their order: one per `Send`, and one for all others of a node."""
+    frontier: list[tuple[str, Activation]] = []
+    plain: dict[str, int] = {}
     counts: dict[str, int] = {}
-    frontier = []
-    for order, (_, _, _, node, via, arg) in enumerate(ordered):
-        counts[node] = counts.get(node, 0) + 1
-        frontier.append((node, Activation(f"{step}:{node}:{counts[node]}", order, via, arg)))
-    return Routed(frontier, Waiting(joins, deferred), [] if frontier else _unfinished(plan, joins))
+    for each in sorted(due, key=lambda each: each[:3]):
+        if each.send is None and each.node in plain:
+            at = plain[each.node]
+            first = frontier[at][1]
+            frontier[at] = (each.node, replace(first, via=(*first.via, each.via)))
+            continue
+        if each.send is None:
+            plain[each.node] = len(frontier)
+        counts[each.node] = counts.get(each.node, 0) + 1
+        arg = None if each.send is None else each.send.arg
+        activation = Activation(f"{step}:{each.node}:{counts[each.node]}", len(frontier), (each.via,), arg)
+        frontier.append((each.node, activation))
+    return frontier
+
+
+async def _targets(
+    plan: GraphPlan, node: str, arrived: dict[str, list[str]], state: AgentState, config: Mapping[str, Any]
+) -> list[str | Send]:
+    """Return where the edges of a node lead now, and note that it has reached its joins."""
+    targets: list[str | Send] = [*plan.edges.get(node, ())]
+    for condition in plan.conditions.get(node, ()):
+        targets += await _follow(plan, condition, node, state, config)
+    for join in plan.joins:
+        if node in join.sources:
+            reached = arrived.setdefault(join.key, [])
+            if node not in reached:
+                reached.append(node)
+            if len(reached) == len(join.sources):
+                del arrived[join.key]
+                targets.append(join.target)
+    return targets
 
 
 async def _follow(
@@ -157,12 +175,9 @@ def _refuse(
     raise GraphError(message, "GRAPH_ROUTING_001", {"condition": condition.name}, node=node) from cause
 
 
-def _require_node(plan: GraphPlan, target: object, node: str) -> None:
-    if target not in plan.nodes:
-        message = (
-            f"Node {node!r} goes to {target!r}, which is no node. The nodes are: {', '.join(plan.nodes)}, and END."
-        )
-        raise GraphError(message, "GRAPH_ROUTING_001", {"target": str(target)}, node=node)
+def _refuse_target(plan: GraphPlan, target: object, node: str) -> NoReturn:
+    message = f"Node {node!r} goes to {target!r}, which is no node. The nodes are: {', '.join(plan.nodes)}, and END."
+    raise GraphError(message, "GRAPH_ROUTING_001", {"target": str(target)}, node=node)
 
 
 def _unfinished(plan: GraphPlan, joins: Mapping[str, Sequence[str]]) -> list[str]:

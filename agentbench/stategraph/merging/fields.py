@@ -90,7 +90,7 @@ class StateFields:
         """Return the values of a new thread: those of the template, else the defaults of the class."""
         if template is not None:
             return {name: isolate(getattr(template, name)) for name in self.by_name}
-        values = {}
+        values: dict[str, Any] = {}
         for name in self.by_name:
             default = self.cls.model_fields[name].get_default(call_default_factory=True, validated_data=values)
             if default is not PydanticUndefined:
@@ -109,7 +109,8 @@ class StateFields:
 
     def validate(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
         """Return a value as the field's validators make it; `pydantic.ValidationError` if it does not fit."""
-        return self._validator.validate_assignment(dict(values), name, value)[0][name]
+        found: Any = self._validator.validate_assignment(dict(values), name, value)
+        return found[0][name]
 
     def check(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run the validators of the model that come after those of the fields, and return what they leave."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentbench.stategraph.fields import StateFields
+from agentbench.stategraph.merging.fields import StateFields
 from agentbench.stategraph.state import AgentState
 
 Isolation = Literal["deep", "shallow"]

@@ -9,10 +9,10 @@ from agentbench.exceptions import InvalidUpdateError
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.fields import StateFields
+from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.merging.updates import TaskWrites, Write, read_return
 from agentbench.stategraph.reducers import Overwrite, add_messages
 from agentbench.stategraph.state import START, AgentState
-from agentbench.stategraph.updates import TaskWrites, Write, read_return
 
 
 def read_input(data: Any, fields: StateFields, context: list[Message]) -> tuple[TaskWrites, list[Message]]:

@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
+from agentbench.stategraph.merging.updates import Collected
 from agentbench.stategraph.state import AgentState
-from agentbench.stategraph.updates import Collected
 from agentbench.workflows.executors.context import WorkflowContext
 
 
@@ -104,8 +104,8 @@ def _match_parameters(
     if others:
         message = (
             f"Node {node!r} has a required parameter {others[0]!r}, and no node gets one. A node may take "
-            f"{', '.join(_KINDS)}, or one parameter of any name for the state. Give {others[0]!r} a default, or bind it "
-            "with functools.partial."
+            f"{', '.join(_KINDS)}, or one parameter of any name for the state. Give {others[0]!r} a default, or bind "
+            "it with functools.partial."
         )
         raise GraphError(message, "GRAPH_007", {"parameter": others[0]}, node=node)
     return found

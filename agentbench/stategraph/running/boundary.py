@@ -9,15 +9,15 @@ from typing import Any
 from agentbench._copying import isolate
 from agentbench.exceptions import ExecutorTimeoutError, GraphError, NodeError, NodeTimeoutError
 from agentbench.messages.message import Message
-from agentbench.stategraph.calls import CallRecord, GraphOptions
-from agentbench.stategraph.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
-from agentbench.stategraph.inputs import read_input
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
-from agentbench.stategraph.node_state import node_state
-from agentbench.stategraph.plan import GraphPlan
-from agentbench.stategraph.routing import Activation, Waiting, route
+from agentbench.stategraph.merging.inputs import read_input
+from agentbench.stategraph.merging.node_state import node_state
+from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
+from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, AgentState, ExecutionState
-from agentbench.stategraph.updates import MergedState, TaskWrites, merge
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import DeliveryView
 from agentbench.workflows.graph.boundary import (
@@ -153,7 +153,7 @@ class _Call:
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
         self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
-        metadata = {"writers": {name: nodes for name, nodes in merged.writers.items()}}
+        metadata = {"writers": merged.writers}
         if not frontier:
             meta["status"] = "completed"
             return self._outcome(source, outputs=[(None, merged.values)], metadata=metadata)
@@ -319,7 +319,7 @@ def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseExceptio
     facts: dict[str, Any] = {"node": node, "task_id": delivery.data.task_id, "step": meta["step"] + 1}
     context = {"node_name": node, "error_type": type(error).__name__}
     if isinstance(error, ExecutorTimeoutError):
-        message = f"Node {node!r} took longer than {error.timeout} s. Give it a longer timeout, or less to do."
+        message = f"Node {node!r} took longer than {error.timeout_s} s. Give it a longer timeout, or less to do."
         made: NodeError = NodeTimeoutError(message, context=context, **facts)
     else:
         message = f"Node {node!r} failed with {type(error).__name__}: {error}. invoke(None, config) runs it again."

@@ -11,15 +11,15 @@ from agentbench._copying import isolate
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
-from agentbench.stategraph.calls import GraphOptions
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions
-from agentbench.stategraph.node import NodeFunction, Runtime, collect, collect_generator
-from agentbench.stategraph.node_state import fields_read, node_state
-from agentbench.stategraph.plan import GraphPlan, NodeSpec
-from agentbench.stategraph.routing import Activation
+from agentbench.stategraph.merging.node_state import fields_read, node_state
+from agentbench.stategraph.merging.updates import TaskWrites, read_return
+from agentbench.stategraph.running.calls import GraphOptions
+from agentbench.stategraph.running.node import NodeFunction, Runtime, collect, collect_generator
+from agentbench.stategraph.running.plan import GraphPlan, NodeSpec
+from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
-from agentbench.stategraph.updates import TaskWrites, read_return
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -91,7 +91,7 @@ class ThreadNodeExecutor(NodeExecutor):
                 value = collect_generator(value, task.gets["emit"]())
         except GraphInterrupt:
             value = None
-        ctx.yield_output(task.result(value))  # type: ignore[unused-coroutine]
+        ctx.yield_output(task.result(value))
 
 
 def node_executor(spec: NodeSpec, plan: GraphPlan) -> NodeExecutor:
@@ -155,7 +155,7 @@ class _Task:
     def _emit(self, data: Any) -> None:
         event = WorkflowEvent("custom", data, executor_id=self.node.id)
         if self.node.function.is_async:
-            self.ctx._add_event(event)  # at once, also where nothing can be awaited
+            self.ctx._add_event(event)  # noqa: SLF001 - at once, also where nothing can be awaited
         else:
             self.ctx.add_event(event)
 
@@ -178,8 +178,8 @@ class _Task:
             return ()
         written = {name for name, _ in writes.writes}
         return tuple(
-            f"Node {self.node.id!r} changed {name!r} of its copy of the state, and did not return it, so it stays as it "
-            f"was. Write: return {{{name!r}: ...}}."
+            f"Node {self.node.id!r} changed {name!r} of its copy of the state, and did not return it, so it stays as "
+            f"it was. Write: return {{{name!r}: ...}}."
             for name, mine in fields_read(self.state).items()
             if name in self.values and name not in written and not are_equal(mine, self.values[name])
         )

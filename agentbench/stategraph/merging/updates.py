@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from agentbench.exceptions import (
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
-from agentbench.stategraph.fields import StateField, StateFields
+from agentbench.stategraph.merging.fields import StateField, StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
 from agentbench.stategraph.state import AgentState
 
@@ -48,7 +49,7 @@ class MergedState:
     warnings: list[str] = field(default_factory=list)
 
 
-# ---- what a node returned ---------------------------------------------------------------------------------------------
+# ---- what a node returned --------------------------------------------------------------------------------------------
 
 
 def read_return(
@@ -95,8 +96,8 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
             return [("context", _stamped(messages))] if messages else []
     elif isinstance(value, fields.cls):
         return _state_writes(value, fields, copied)
-    elif isinstance(messages := getattr(value, "messages", None), list):  # the response of an agent
-        return [("context", _stamped(messages))]
+    elif isinstance(added := getattr(value, "messages", None), list):  # the response of an agent
+        return [("context", _stamped(added))]
     message = (
         f"Node {node!r} returned {shortened(repr(value))}, of type {type(value).__name__}. Expected a dict of fields, "
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
@@ -115,7 +116,8 @@ def _known_field(name: Any, fields: StateFields, node: str) -> str:
         close = get_close_matches(str(name), fields.by_name, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else f". The fields are: {', '.join(fields.by_name)}"
         problem = f"writes {name!r}, which is no field of {fields.cls.__name__}{hint}"
-    raise InvalidUpdateError(f"Node {node!r} {problem}.", node=node, field=str(name))
+    message = f"Node {node!r} {problem}."
+    raise InvalidUpdateError(message, node=node, field=str(name))
 
 
 def _stamped(update: Any) -> Any:
@@ -142,7 +144,7 @@ def _state_writes(state: AgentState, fields: StateFields, copied: Mapping[str, A
     return writes
 
 
-# ---- all writes of a superstep ----------------------------------------------------------------------------------------
+# ---- all writes of a superstep ---------------------------------------------------------------------------------------
 
 
 def merge(
@@ -205,7 +207,8 @@ def _merge_field(
             raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
         if state_field.reducer is add_messages:
             merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
-        values[name] = _checked(lambda: _validated(fields, state_field, left, reduced, values), task, name, reduced)
+        validate = partial(_validated, fields, state_field, left, reduced, values)
+        values[name] = _checked(validate, task, name, reduced)
     merged.writers[name] = list(dict.fromkeys(task.node for task, _ in updates))
 
 

@@ -18,7 +18,7 @@ def node_state(
 ) -> AgentState:
     """Return a state of a class; `read_field(name)` is called when a field is first read, and returns its value."""
     lazy = _lazy_class(cls)
-    state = lazy.__new__(lazy)
+    state: AgentState = lazy.__new__(lazy)
     object.__setattr__(state, "__pydantic_fields_set__", set())
     object.__setattr__(state, "__pydantic_extra__", None)
     object.__setattr__(state, "__pydantic_private__", {"_stop_probe": stop_probe, "_read_field": read_field})
