@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench._bridge import run_sync
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._display import call_view
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import GraphRecursionError, ThreadBusyError, WorkflowConvergenceException
@@ -24,6 +25,7 @@ from agentbench.stategraph.threads import Threads, chain_of
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
+from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
@@ -229,7 +231,15 @@ class CompiledGraph:
 
     def _execution(self, thread: _Thread, run_input: RunInput, record: CallRecord) -> Execution:
         config = thread.config
-        options = GraphOptions(
+        return Execution(
+            self.workflow.graph, RunState(), run_input, self._options(thread, run_input, record),
+            log=new_log(config["run_id"], runtime_defaults().clock, observe=record.is_watched), run_id=config["run_id"],
+            streaming=record.is_watched,
+        )  # fmt: skip
+
+    def _options(self, thread: _Thread, run_input: RunInput, record: CallRecord) -> GraphOptions:
+        config = thread.config
+        return GraphOptions(
             chain=thread.chain,
             max_iterations=config["recursion_limit"]
             + (run_input.message is not ABSENT and thread.checkpoint is not None),
@@ -240,11 +250,46 @@ class CompiledGraph:
             store=self.store,
             record=record,
         )
-        return Execution(
-            self.workflow.graph, RunState(), run_input, options,
-            log=new_log(config["run_id"], runtime_defaults().clock, observe=record.is_watched), run_id=config["run_id"],
-            streaming=record.is_watched,
-        )  # fmt: skip
+
+    # ---- step by step ------------------------------------------------------------------------------------------------
+
+    def start(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
+        """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
+
+        Where the reader stops, the thread has paused: `invoke(None, config)` goes on with it.
+
+        Args:
+            input_data: As for `ainvoke`.
+            config: As for `ainvoke`.
+
+        Example:
+            >>> run = app.start({"messages": "Hello"}, {"thread_id": "t1"})
+            >>> await run.step()
+        """
+        return run_sync(self.astart(input_data, config))
+
+    async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
+        """Return a handle on a run of a thread; see `start`."""
+        thread = await self._thread(config)
+        stored = thread.checkpoint.state.get(VALUES, {}) if thread.checkpoint else {}
+        record = CallRecord(stored, thread.meta, is_watched=True)
+        run_input = self._run_input(input_data, thread)
+        run = WorkflowRun(self.workflow, run_input, self._options(thread, run_input, record))
+        thread.config["run_id"] = run.run_id
+        return run
+
+    def stepper(self, input_data: Any, config: Mapping[str, Any] | None = None, **settings: Any) -> Any:
+        """Return the notebook panel that steps a run of a thread; `MissingExtraError` without the notebook extra.
+
+        Args:
+            input_data: As for `ainvoke`.
+            config: As for `ainvoke`.
+            **settings: As for `agentbench.notebook.stepper`: `breakpoints`, `layout`, `height`, `name` and so on.
+
+        Example:
+            >>> app.stepper({"messages": "Hello"}, {"thread_id": "t1"})
+        """
+        return call_view("agentbench.notebook.stepping.start:stepper", self, input_data, config, **settings)
 
     # ---- threads -----------------------------------------------------------------------------------------------------
 

@@ -87,11 +87,11 @@ class Chunks:
             yield from self._messages([data], node)
             return
         if kind == "state_updated":
-            yield from self._messages(data["messages"], None)
+            yield from self._messages(data.messages, None)
             if self.level is not ResponseGranularity.LOW:
-                yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, data["values"], data["meta"]))
+                yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, data.values_after, data.meta))
             if self.level is ResponseGranularity.FULL:
-                update = {"status": "state_updated", "writers": data["writers"]}
+                update = {"status": "state_updated", "writers": {name: change["writers"] for name, change in data.items()}}
                 yield self._chunk(StreamEvent.UPDATES, data=update)
         elif kind in ("warning", "executor_failed", "failed"):
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
@@ -119,9 +119,9 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
     kind, data = event.type, event.data
     found: dict[str, list[Any]] = {"events": [event]}
     if kind == "state_updated":
-        found["values"] = [data["values"]]
-        found["updates"] = [{node: writes} for node, writes in data["updates"].items()]
-        found["messages"] = data["messages"]
+        found["values"] = [data.values_after]
+        found["updates"] = [{node: writes} for node, writes in data.updates.items()]
+        found["messages"] = data.messages
     elif kind in ("executor_invoked", "executor_completed", "executor_failed"):
         found["tasks"] = [{"status": kind.removeprefix("executor_"), "node": event.executor_id, "data": data}]
     elif kind == "custom":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from agentbench._clock import Clock, IdSource
@@ -12,6 +12,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.stepping.options import Layout, Loop, Options, kernel_loop
 from agentbench.notebook.stepping.stepper import Stepper
+from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint
 from agentbench.workflows.run.break_places import Where
@@ -24,6 +25,7 @@ __all__ = ["stepper"]
 def stepper(  # noqa: PLR0913 - published signature
     workflow: Any,
     input: Any = None,  # noqa: A002 - published signature
+    config: Mapping[str, Any] | None = None,
     *,
     storage: CheckpointStorage | CheckpointManager | None = None,
     checkpoint: CheckpointInfo | str | None = None,
@@ -42,9 +44,11 @@ def stepper(  # noqa: PLR0913 - published signature
     """Make a stepper for a run of a workflow: a panel with the graph, buttons, state and log. Nothing is executed yet.
 
     Args:
-        workflow: The workflow. A stepper that already drives this instance is closed: an instance runs once at a time.
-        input: Message for the start executors.
-        storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
+        workflow: The workflow, or a compiled state graph. A stepper that already drives this instance is closed: an
+            instance runs once at a time.
+        input: Message for the start executors; of a state graph what `invoke` takes.
+        config: Of a state graph what `invoke` takes: the thread, by its `thread_id`, and other settings of the run.
+        storage: Where checkpoints go; a state graph keeps its own; by default the workflow's own storage, else one in memory, so that Back works.
         checkpoint: Go on from this checkpoint instead of starting afresh.
         breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
@@ -74,12 +78,17 @@ def stepper(  # noqa: PLR0913 - published signature
     """
     chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
     found = bare_storage(storage, "storage")
-    if found is None and isinstance(workflow, Workflow):
+    graph = workflow if isinstance(workflow, CompiledGraph) else None
+    if graph is not None:
+        workflow, found = graph.workflow, graph.storage
+    elif found is None and isinstance(workflow, Workflow):
         found = workflow.storage
     target = InMemoryCheckpointStorage() if found is None else found
     options = options or RunOptions(clock=clock, ids=ids)
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
+        if graph is not None:
+            return await graph.astart(input, config)
         begin = checkpoint
         if force and checkpoint is not None:
             begin, left_out = await migrate_checkpoint(
@@ -93,3 +102,4 @@ def stepper(  # noqa: PLR0913 - published signature
     is_one = isinstance(breakpoints, (str, int, type)) or callable(breakpoints)
     places = cast("Iterable[Where]", (breakpoints,) if is_one else breakpoints)
     return Stepper(workflow, start, chosen, storage=target, breakpoints=places)
+

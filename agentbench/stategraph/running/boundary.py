@@ -13,7 +13,7 @@ from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
-from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.running.calls import CallRecord, GraphOptions, StateChanges
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
@@ -78,6 +78,7 @@ class _Call:
         self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
         self.waiting: Waiting = state.get(WAITING) or Waiting()
         self.updates: dict[str, Any] = {}
+        self.passed: list[str] = []
         self.events: list[WorkflowEvent[Any]] = []
 
     # ---- input -------------------------------------------------------------------------------------------------------
@@ -103,6 +104,10 @@ class _Call:
 
     async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
         """Merge the results of the tasks, if all of them have one."""
+        # A stepper goes on behind a breakpoint without an answer.
+        self.passed = [id for id, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
+        if self.passed:
+            self._resume()
         results = [
             *self.pending,
             *(each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded),
@@ -178,11 +183,13 @@ class _Call:
         """Note the new messages; for those who watch the run, also what changed."""
         self.record.messages += messages
         if self.record.is_watched:
-            facts = {
-                "values": merged.values, "meta": {**self.meta}, "messages": messages, "writers": merged.writers,
-                "updates": {task.node: dict(task.writes) or None for task in tasks if task.node != START},
-            }  # fmt: skip
-            self.events.append(WorkflowEvent("state_updated", facts))
+            changes = StateChanges(
+                (name, {"old": self.values.get(name), "new": merged.values[name], "writers": writers})
+                for name, writers in merged.writers.items()
+            )
+            changes.values_after, changes.meta, changes.messages = merged.values, {**self.meta}, messages
+            changes.updates = {task.node: dict(task.writes) or None for task in tasks if task.node != START}
+            self.events.append(WorkflowEvent("state_updated", changes))
 
     def _note_stop(self, node: str) -> None:
         self.meta.update(
@@ -254,12 +261,15 @@ class _Call:
             self.record.messages += messages
         if any(request_id in self.view.pending_requests for request_id in asked):
             return self._outcome("answer")
-        self.meta["status"] = "running"
-        for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data"):
-            self.meta.pop(name, None)
+        self._resume()
         asking = [result for result in self.pending if result.interrupts]
         self.updates[PENDING] = [result for result in self.pending if not result.interrupts]
         return self._outcome("answer", messages=[(result.writes.node, result.activation) for result in asking])
+
+    def _resume(self) -> None:
+        self.meta["status"] = "running"
+        for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data"):
+            self.meta.pop(name, None)
 
     # ---- the end of a boundary ---------------------------------------------------------------------------------------
 
@@ -287,8 +297,9 @@ class _Call:
         self.record.values = self.updates.get(VALUES, self.values)
         self.record.meta = self.meta
         return BoundaryOutcome(
-            state_updates={**self.updates, META: self.meta}, messages=messages, requests=requests, outputs=outputs,
-            events=self.events, checkpoint=BoundaryCheckpoint(source, metadata or {}), pause=pause, error=error,
+            state_updates={**self.updates, META: self.meta}, messages=messages, closes=self.passed,
+            requests=requests, outputs=outputs, events=self.events,
+            checkpoint=BoundaryCheckpoint(source, metadata or {}), pause=pause, error=error,
         )  # fmt: skip
 
 

@@ -28,3 +28,19 @@ class GraphOptions(RunOptions):
     config: Mapping[str, Any] = field(default_factory=dict)
     store: Any = None
     record: CallRecord = field(default_factory=CallRecord)
+
+
+class StateChanges(dict[str, Any]):
+    """What a superstep changed, the data of `state_updated`: old, new and writers by field.
+
+    Attributes:
+        values_after: All fields after it.
+        meta: The fields of `execution_meta` after it.
+        messages: The messages that it added to the conversation.
+        updates: What each node returned, None where that was nothing.
+    """
+
+    values_after: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    messages: list[Message]
+    updates: Mapping[str, Any]

@@ -90,6 +90,8 @@ def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
     if log.observed and outcome.messages:
         targets = [to for to, _ in outcome.messages]
         log.append(WorkflowEvent("graph_routed", {"from": None, "condition": "hook", "targets": targets}))
+    for request_id in outcome.closes:
+        run_state.requests.pop(request_id, None)
     for request in outcome.requests:
         run.open_request(request)
     for executor_id, value in outcome.outputs:

@@ -74,6 +74,7 @@ class BoundaryOutcome:
         state_updates, state_deletes: staged into shared state; keys that start with `_graph:` are allowed.
         commit: False keeps this superstep's writes from being committed: they are discarded.
         messages: (executor id, data), delivered in the next superstep over the target's internal edge.
+        closes: ids of open requests that need no answer any more.
         requests: `request_info` events, registered as open and emitted.
         outputs: (executor id or None, value), emitted as `output`.
         events: further events to emit.
@@ -86,6 +87,7 @@ class BoundaryOutcome:
     state_deletes: Sequence[str] = ()
     commit: bool = True
     messages: Sequence[tuple[str, Any]] = ()
+    closes: Sequence[str] = ()
     requests: Sequence[WorkflowEvent[Any]] = ()
     outputs: Sequence[tuple[str | None, Any]] = ()
     events: Sequence[WorkflowEvent[Any]] = ()
