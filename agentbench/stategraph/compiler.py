@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from agentbench.exceptions import GraphCompileError
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.running.boundary import GraphHook
-from agentbench.stategraph.running.executors import InputExecutor, node_executor
+from agentbench.stategraph.running.executors import InputExecutor, Marker, node_executor
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import END, START
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -78,20 +80,29 @@ def _refuse(message: str, code: str, node: str | None = None) -> None:
 
 def _workflow(plan: GraphPlan) -> Workflow:
     """Return the workflow of the engine. Its edges are for drawings and the signature: the hook routes."""
-    executors: dict[str, Any] = {START: InputExecutor(START)}
+    executors: dict[str, Executor] = {START: InputExecutor(START)}
     executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
-    builder = WorkflowBuilder(start_executor=executors[START], name=plan.name, output_from=[executors[START]])
+    executors[END] = Marker(END)
+    groups: list[EdgeGroup] = []
+    for source, targets in plan.edges.items():
+        groups += [SingleEdgeGroup(source, target) for target in targets]
+    for join in plan.joins:
+        groups.append(FanInEdgeGroup([*join.sources], join.target))
+    for source, conditions in plan.conditions.items():
+        for condition in conditions:
+            if condition.targets is None:  # it may go anywhere, and no edge is invented
+                dynamic = f"dynamic: {condition.name}"
+                executors[dynamic] = Marker(dynamic)
+                groups.append(SingleEdgeGroup(source, dynamic, condition_name=condition.name))
+            results: dict[str, list[str]] = {}
+            for result, target in (condition.path_map or {each: each for each in condition.targets or ()}).items():
+                results.setdefault(target, []).append(str(result))
+            groups += [
+                SingleEdgeGroup(source, target, condition_name=" or ".join(names)) for target, names in results.items()
+            ]
+    builder = WorkflowBuilder(start_executor=executors[START], name=plan.name, output_from=[executors[END]])
     for executor in executors.values():
         builder.add_executor(executor)
-    edges = [(source, target) for source, targets in plan.edges.items() for target in targets]
-    edges += [(source, join.target) for join in plan.joins for source in join.sources]
-    for source, target in edges:
-        if target != END:
-            builder.connect(source, target)
-    for source, condition in [(source, each) for source, found in plan.conditions.items() for each in found]:
-        known = [target for target in dict.fromkeys(condition.targets or ()) if target != END]
-        if len(known) == 1:
-            builder.connect(source, known[0], condition.function)
-        elif known:
-            builder.fan_out(source, known, condition.function)
+    for group in groups:
+        builder.add_edge_group(group)
     return builder.boundary_hook(GraphHook(plan)).build()

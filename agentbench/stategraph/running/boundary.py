@@ -161,7 +161,7 @@ class _Call:
         metadata = {"writers": merged.writers}
         if not frontier:
             meta["status"] = "completed"
-            return self._outcome(source, outputs=[(None, merged.values)], metadata=metadata)
+            return self._outcome(source, outputs=[(END, merged.values)], metadata=metadata)
         if self.view.stop_requested:
             self._note_stop(frontier[0][0])
             return self._outcome("stop", messages=frontier, metadata=metadata)

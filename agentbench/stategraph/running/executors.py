@@ -54,6 +54,16 @@ class InputExecutor(Executor):
         """Take an input in any of its forms."""
 
 
+class Marker(Executor):
+    """What a drawing shows where no node is: the end of the graph, or targets that a condition names as it runs."""
+
+    signature_key = "GraphMarker"
+
+    @handler
+    async def take(self, data: Any, ctx: WorkflowContext[Any, Any]) -> None:
+        """Never called: the boundary routes, and to nodes only."""
+
+
 class NodeExecutor(Executor):
     """A node of a state graph. It holds nothing of a run, so clones of the workflow share it."""
 
@@ -64,6 +74,13 @@ class NodeExecutor(Executor):
         self.spec = spec
         self.plan = plan
         self.function = NodeFunction(spec.name, spec.target, plan.fields.cls)
+
+    @property
+    def is_request_response_capable(self) -> bool:
+        """Whether a run may wait for a person here: at a breakpoint, or where the function calls `interrupt()`."""
+        stops = self.plan.interrupt_before | self.plan.interrupt_after
+        code = getattr(inspect.unwrap(self.spec.target), "__code__", None)
+        return bool(stops & {self.id, "*"}) or "interrupt" in getattr(code, "co_names", ())
 
     @handler
     async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
