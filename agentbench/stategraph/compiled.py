@@ -9,7 +9,7 @@ from typing import Any
 
 from agentbench._bridge import run_sync
 from agentbench._clock import iso_utc, runtime_defaults
-from agentbench._display import call_view
+from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import GraphRecursionError, ThreadBusyError, WorkflowConvergenceException
@@ -52,7 +52,8 @@ class _CallOfThread:
     execution: Execution
 
 
-class CompiledGraph:
+@drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
+class CompiledGraph(Displayable):
     """A state graph that runs; made by `StateGraph.compile`.
 
     A call belongs to a thread, which it goes on with: `config={"thread_id": "order-7"}`. `workflow` is the same graph
@@ -97,7 +98,8 @@ class CompiledGraph:
 
         Args:
             input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text;
-                `{"resume": answer}` or a `Command` answers an interrupt; `None` goes on with a thread that has paused or failed.
+                `{"resume": answer}` or a `Command` answers an interrupt; `None` goes on with a thread
+                that has paused or failed.
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: How much the result holds: `low`, `partial` or `full`.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from agentbench._display import Displayable, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.running.calls import CallRecord
 from agentbench.stategraph.running.plan import GraphPlan
@@ -20,7 +21,8 @@ class ResponseGranularity(str, Enum):
     LOW = "low"
 
 
-class GraphResult(dict[str, Any]):
+@drawn_by("agentbench.notebook.cards.state_graph:graph_result_bundle")
+class GraphResult(dict[str, Any], Displayable):
     """What a call of a graph returns: a dictionary, with further facts as attributes.
 
     Its keys are `messages` (those that this call added to the conversation) and `token_usage`; with `PARTIAL` also
@@ -34,6 +36,7 @@ class GraphResult(dict[str, Any]):
         run_id: The run.
         checkpoint_id: The checkpoint that the thread has reached.
         step: Supersteps that the run has completed.
+        changed: Names of the fields that the call changed, each with the nodes that wrote it.
         warnings: What the graph warned of.
 
     Example:
@@ -48,6 +51,7 @@ class GraphResult(dict[str, Any]):
     run_id: str | None
     checkpoint_id: str | None
     step: int
+    changed: dict[str, list[str]]
     warnings: list[str]
 
 
@@ -70,7 +74,7 @@ def graph_result(
     meta = state.execution_meta
     result.state, result.status, result.step = state, meta.status, meta.step
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
-    result.interrupts, result.warnings = interrupts, record.warnings
+    result.interrupts, result.warnings, result.changed = interrupts, record.warnings, record.changed
     return result
 
 

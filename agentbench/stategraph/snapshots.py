@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentbench._copying import isolate
+from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
@@ -30,8 +31,9 @@ class SnapshotTask:
     result: Any = None
 
 
+@drawn_by("agentbench.notebook.cards.state_graph:snapshot_bundle")
 @dataclass(frozen=True)
-class StateSnapshot:
+class StateSnapshot(Displayable):
     """A thread at a checkpoint. Its values are copies: changing them changes nothing else.
 
     Args:
@@ -39,7 +41,8 @@ class StateSnapshot:
         next: The nodes that run next.
         config: Names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: Names the checkpoint before it.
-        metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` and what the call added.
+        metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` (nodes), `changed` (fields, each with the
+            nodes that wrote it) and what the call added.
         created_at: When it was saved.
         step: Supersteps of its run until then.
         status: What the execution was doing; `None` for a thread that does not exist.

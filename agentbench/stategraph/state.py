@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from agentbench._display import Displayable, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.reducers import add_messages
 
@@ -86,7 +87,8 @@ class ExecutionState(BaseModel):
         return self.interrupt_node
 
 
-class AgentState(BaseModel):
+@drawn_by("agentbench.notebook.cards.state_graph:state_bundle")
+class AgentState(BaseModel, Displayable):
     """The state of a state graph. Inherit from it to add fields; nodes return updates of them.
 
     A field may name a reducer, which merges an update into its value: `Annotated[list[str], operator.add]`. A field

@@ -91,8 +91,8 @@ class Chunks:
             if self.level is not ResponseGranularity.LOW:
                 yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, data.values_after, data.meta))
             if self.level is ResponseGranularity.FULL:
-                update = {"status": "state_updated", "writers": {name: change["writers"] for name, change in data.items()}}
-                yield self._chunk(StreamEvent.UPDATES, data=update)
+                writers = {name: change["writers"] for name, change in data.items()}
+                yield self._chunk(StreamEvent.UPDATES, data={"status": "state_updated", "writers": writers})
         elif kind in ("warning", "executor_failed", "failed"):
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
         elif kind == "request_info":

@@ -117,7 +117,7 @@ class Threads:
             messages=messages,
             requests=None if as_node is None else {},
             with_history=thread_id is not None,
-            metadata={"thread_id": target, "writers": {name: [writer] for name, _ in writes.writes}},
+            metadata={"thread_id": target, "changed": {name: [writer] for name, _ in writes.writes}},
         )
         return config_of(target, info.checkpoint_id)
 

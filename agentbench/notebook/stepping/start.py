@@ -102,4 +102,3 @@ def stepper(  # noqa: PLR0913 - published signature
     is_one = isinstance(breakpoints, (str, int, type)) or callable(breakpoints)
     places = cast("Iterable[Where]", (breakpoints,) if is_one else breakpoints)
     return Stepper(workflow, start, chosen, storage=target, breakpoints=places)
-

@@ -105,7 +105,7 @@ class _Call:
     async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
         """Merge the results of the tasks, if all of them have one."""
         # A stepper goes on behind a breakpoint without an answer.
-        self.passed = [id for id, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
+        self.passed = [key for key, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
         if self.passed:
             self._resume()
         results = [
@@ -158,7 +158,7 @@ class _Call:
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
         self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
-        metadata = {"writers": merged.writers}
+        metadata = {"changed": merged.writers}
         if not frontier:
             meta["status"] = "completed"
             return self._outcome(source, outputs=[(END, merged.values)], metadata=metadata)
@@ -182,6 +182,9 @@ class _Call:
     def _report(self, merged: MergedState, tasks: Sequence[TaskWrites], messages: list[Message]) -> None:
         """Note the new messages; for those who watch the run, also what changed."""
         self.record.messages += messages
+        for name, writers in merged.writers.items():
+            known = self.record.changed.setdefault(name, [])
+            known += [writer for writer in writers if writer not in known]
         if self.record.is_watched:
             changes = StateChanges(
                 (name, {"old": self.values.get(name), "new": merged.values[name], "writers": writers})

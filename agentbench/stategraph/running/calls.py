@@ -12,10 +12,14 @@ from agentbench.workflows.executors.options import RunOptions
 
 @dataclass(slots=True)
 class CallRecord:
-    """What a call has done so far: the state, the messages that it added, and warnings; `is_watched` if it streams."""
+    """What a call has done so far: the state, the fields that it changed by whom, its messages and warnings.
+
+    `is_watched` if it streams.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    changed: dict[str, list[str]] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     is_watched: bool = False

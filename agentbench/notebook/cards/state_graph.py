@@ -1,0 +1,112 @@
+"""State graphs in a cell: a graph, what a call of it returned, a state, and a thread at one of its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.notebook.cards.conversation.views import Transcript
+from agentbench.notebook.graph.view import draw
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.text.phrases import count_text
+from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.results import GraphResult
+from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.state import AgentState
+
+__all__ = ["graph_bundle", "graph_result_bundle", "snapshot_bundle", "state_bundle"]
+
+Bundle = dict[str, Any]
+
+_LOOK_OF = {"running": "running", "interrupted": "waiting", "completed": "done", "error": "failed"}
+_LATEST = 6  # messages of a conversation
+
+
+def graph_bundle(app: Any) -> Bundle:
+    """A compiled graph as its drawing."""
+    return draw(app.workflow, direction="auto")._repr_mimebundle_()
+
+
+def graph_result_bundle(result: GraphResult) -> Bundle:
+    """What a call returned: its status, how to go on, the new messages, the fields that it changed."""
+    used = result["token_usage"]["total_tokens"]
+    facts = [f"thread {result.thread_id}", count_text(result.step, "superstep")]
+    facts += [f"{used:,} tokens"] if used else []
+    tables = [
+        _waits(result.interrupts, {"thread_id": result.thread_id}),
+        _fields("Changed", result.state, result.changed),
+        Table("Warnings", ("warning",), [(warning,) for warning in result.warnings]),
+    ]
+    return _bundle("GraphResult", result.status, facts, tables, result["messages"])
+
+
+def state_bundle(state: AgentState) -> Bundle:
+    """A state: its fields, and the last messages of its conversation."""
+    meta = state.execution_meta
+    facts = [f"at {meta.current_node}", count_text(meta.step, "superstep")]
+    facts += [meta.error_message] if meta.error_message else []
+    return _bundle(type(state).__name__, meta.status, facts, [_fields("State", state)], state.context)
+
+
+def snapshot_bundle(snapshot: StateSnapshot) -> Bundle:
+    """A thread at a checkpoint: what runs next, what is open, the fields and who wrote them."""
+    config = dict(snapshot.config)
+    if not snapshot.exists:
+        return Page("StateSnapshot", facts=[f"thread {config['thread_id']} does not exist"]).bundle()
+    facts = [f"thread {config['thread_id']}", config["checkpoint_id"], count_text(snapshot.step, "superstep")]
+    facts += [snapshot.created_at] if snapshot.created_at else []
+    tasks = [(task.name, task.error or "", "ended" if task.result is not None else "") for task in snapshot.tasks]
+    tables = [
+        _waits(snapshot.interrupts, config),
+        Table("Next", ("node", "error", "already"), tasks),
+        _fields("State", snapshot.values, writers=snapshot.metadata.get("changed", {})),
+        Table("Not fields any more", ("name", "value"), [*_rows(snapshot.extra.items())]),
+        Table("Does not fit the state class", ("problem",), [(snapshot.invalid,)] if snapshot.invalid else []),
+    ]
+    return _bundle("StateSnapshot", snapshot.status, facts, tables, snapshot.values.context)
+
+
+def _bundle(
+    title: str, status: Any, facts: Sequence[str], tables: Sequence[Table], messages: Sequence[Message]
+) -> Bundle:
+    """Return a page as HTML and text, with the latest messages below it."""
+    page = Page(title, state=status.value, look=_LOOK_OF[status.value], facts=facts, tables=tables).bundle()
+    if not messages:
+        return page
+    conversation = Transcript(tuple(messages), limit=_LATEST)
+    return {
+        "text/plain": f"{page['text/plain']}\nmessages\n{conversation.text}",
+        "text/html": page["text/html"] + conversation.html,
+    }
+
+
+def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, Any]) -> Table:
+    """Return what the thread waits for, with the call that goes on."""
+    rows = []
+    for each in interrupts:
+        if isinstance(each, Breakpoint):
+            rows.append((each.node, "; ".join(each.reasons), f"app.invoke(None, {config})"))
+        else:
+            asked = each.message or line_preview(mask_secrets(each.value))
+            rows.append((each.node, asked, f"app.invoke({{'resume': {{{each.id!r}: ...}}}}, {config})"))
+    return Table("Waits", ("node", "for", "goes on with"), rows, limit=200)
+
+
+def _fields(
+    title: str, state: AgentState, only: Collection[str] | None = None, writers: Mapping[str, Any] | None = None
+) -> Table:
+    """Return the fields of a state as a table; where the writers of fields are known, with them."""
+    names = [name for name in type(state).model_fields if name not in ("context", "execution_meta")]
+    found = [(name, state.__dict__.get(name)) for name in names if only is None or name in only]
+    if only is None:
+        found = [(name, value) for name, value in found if name != "context_summary" or value is not None]
+    if writers is None:
+        return Table(title, ("field", "value"), [*_rows(found)])
+    rows = [(name, value, ", ".join(writers.get(name, ()))) for name, value in _rows(found)]
+    return Table(title, ("field", "value", "written by"), rows)
+
+
+def _rows(values: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, str]]:
+    return ((name, line_preview(mask_secrets(value, key=name))) for name, value in values)
