@@ -100,7 +100,7 @@ async def test_an_agent_of_such_a_client_answers_and_streams() -> None:
 
 async def test_a_class_with_the_right_method_is_a_client() -> None:
     class Fixed:
-        additional_properties: dict[str, Any] = {}  # noqa: RUF012 - as the guides write it
+        additional_properties: dict[str, Any] = {}
 
         def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **kwargs: Any) -> Any:
             async def respond() -> ChatResponse:

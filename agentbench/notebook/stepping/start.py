@@ -48,7 +48,8 @@ def stepper(  # noqa: PLR0913 - published signature
             instance runs once at a time.
         input: Message for the start executors; of a state graph what `invoke` takes.
         config: Of a state graph what `invoke` takes: the thread, by its `thread_id`, and other settings of the run.
-        storage: Where checkpoints go; a state graph keeps its own; by default the workflow's own storage, else one in memory, so that Back works.
+        storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
+            A state graph keeps its own.
         checkpoint: Go on from this checkpoint instead of starting afresh.
         breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`

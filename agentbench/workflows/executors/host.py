@@ -10,6 +10,7 @@ from agentbench.exceptions import MessageLimitError
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 
 OutputKind = Literal["output", "intermediate"]
@@ -32,6 +33,7 @@ class HandlerHost(Protocol):
     state: State
     streaming: bool
     stop_requested: bool
+    options: RunOptions
     #: How many messages one superstep may queue for the next.
     max_messages: int
     #: Called with what a handler sends and yields, where a run checks or traces that; else None.
