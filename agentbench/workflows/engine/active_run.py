@@ -43,6 +43,7 @@ class ActiveRun:
         gates: semaphores of executors with a concurrency limit, made at first use.
         reported_state: the values of shared state that observers know.
         max_messages: how many messages one superstep may queue for the next.
+        timeout: seconds for executors without a timeout of their own.
         turn_ends: when the event loop gets a turn, in seconds of the monotonic clock.
     """
 
@@ -67,6 +68,7 @@ class ActiveRun:
         self.output_kinds = graph.output_kinds
         limit = options.max_messages
         self.max_messages = graph.settings.max_messages if limit is None else limit
+        self.timeout = options.timeout
         self.turn_ends = monotonic() + _TURN_S
         self.stop_requested = False
         self.pause: PauseReason | None = None

@@ -42,6 +42,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
             and executor.policy is NO_POLICY
             and not executor.serialize
             and run.around is None
+            and run.timeout is None
         ):
             log.invoked(delivery)
             result = await spec.function(executor, delivery.data, ctx)
@@ -100,7 +101,8 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
         if policy.retries:
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
-            result = await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
+            timeout = run.timeout if policy.timeout is None else policy.timeout
+            result = await _within(timeout, _call(spec, delivery, ctx), delivery.executor_id)
         except Exception as error:
             if attempt > policy.retries:
                 raise

@@ -44,6 +44,9 @@ class SavesCheckpoints(Protocol):
     ) -> CheckpointInfo | None:
         """Save the state of the run."""
 
+    async def save_amid(self, values: Mapping[str, Any]) -> None:
+        """Save a superstep that is not over."""
+
     async def load_head(self, *, is_answer: bool) -> None:
         """Find where the chain ends now."""
 
@@ -51,7 +54,18 @@ class SavesCheckpoints(Protocol):
 class SuperstepRunner:
     """Runs the supersteps of one run; `writer` saves checkpoints, once `abandoned`, handlers change nothing."""
 
-    __slots__ = ("_deliveries", "_hook", "_plan", "_plan_error", "_router", "_tasks", "abandoned", "run", "writer")
+    __slots__ = (
+        "_deliveries",
+        "_gate",
+        "_hook",
+        "_plan",
+        "_plan_error",
+        "_router",
+        "_tasks",
+        "abandoned",
+        "run",
+        "writer",
+    )
 
     def __init__(self, run: ActiveRun, writer: SavesCheckpoints | None = None) -> None:
         self.run = run
@@ -63,6 +77,8 @@ class SuperstepRunner:
         self._plan_error: Exception | None = None
         self._deliveries: Sequence[Delivery] = ()
         self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
+        limit = getattr(self._hook, "max_concurrency", None)
+        self._gate = None if limit is None else asyncio.Semaphore(limit)
 
     # ---- planning --------------------------------------------------------------------------------
 
@@ -155,7 +171,7 @@ class SuperstepRunner:
             self._undo(superstep)
             raise
         info: CheckpointInfo | None = None
-        if writer is not None and (superstep or run_state.messages or hook is not None):
+        if writer is not None and (superstep or run_state.messages if outcome is None else outcome.save):
             info = await self._save(writer, source, outcome, plan, began_ns)
         if source == "step":
             run.log.superstep_completed(superstep, None if writer is None else self._completion(info, plan))
@@ -220,10 +236,18 @@ class SuperstepRunner:
     async def _report_to_hook(self, delivery: Delivery) -> None:
         report = getattr(self._hook, "on_delivery", None)
         if report is not None and not self.abandoned:
-            await report(delivery.view(), self.view())
+            state = await report(delivery.view(), self.view(self._deliveries))
+            if state and self.writer is not None:
+                await self.writer.save_amid(state)
 
     async def _deliver_to_end(self, delivery: Delivery) -> list[WorkflowMessage]:
         """Run a delivery whose failure, or cancellation by `cancel_deliveries`, is left to the hook."""
+        if self._gate is None:
+            return await self._deliver_in_task(delivery)
+        async with self._gate:
+            return await self._deliver_in_task(delivery)
+
+    async def _deliver_in_task(self, delivery: Delivery) -> list[WorkflowMessage]:
         task = asyncio.ensure_future(self._deliver_for_hook(delivery))
         self._tasks[delivery] = task
         try:

@@ -39,6 +39,7 @@ class RunOptions:
         metadata: Merged into the metadata of every checkpoint of the run.
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: A checkpoint that cannot be saved fails the run; None takes the workflow's setting.
+        timeout: Seconds that an executor may take which has no timeout of its own.
         check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; with False both
             are branches of one chain. None does so only where the run responds to requests and its storage outlasts
             the process: a request is answered once.
@@ -62,6 +63,7 @@ class RunOptions:
     keep_events: bool = True
     strict_checkpoints: bool | None = None
     check_head: bool | None = None
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""

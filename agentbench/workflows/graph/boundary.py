@@ -78,6 +78,7 @@ class BoundaryOutcome:
         requests: `request_info` events, registered as open and emitted.
         outputs: (executor id or None, value), emitted as `output`.
         events: further events to emit.
+        save: False saves no checkpoint.
         checkpoint: how to mark the checkpoint; None for the normal one.
         pause: end here after the checkpoint (a handle pauses).
         error: raise this after the checkpoint, with the usual events of a failed run.
@@ -91,6 +92,7 @@ class BoundaryOutcome:
     requests: Sequence[WorkflowEvent[Any]] = ()
     outputs: Sequence[tuple[str | None, Any]] = ()
     events: Sequence[WorkflowEvent[Any]] = ()
+    save: bool = True
     checkpoint: BoundaryCheckpoint | None = None
     pause: PauseReason | None = None
     error: BaseException | None = None
@@ -101,8 +103,10 @@ class BoundaryHook(Protocol):
     """Called once per superstep, after its handlers and before its writes are committed.
 
     A hook is shared by all clones and runs of a workflow: what it needs to remember goes into shared state. It may also
-    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> None`, which is called when a
-    delivery has ended, well or not, while others of the superstep may still run; what it raises fails the superstep.
+    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, which is
+    called when a delivery has ended, well or not, while others of the superstep may still run; what it raises fails the
+    superstep. What it returns is saved at once, as values of shared state, in a checkpoint that lasts until the next
+    one. It may also have `max_concurrency`, how many deliveries run at the same time.
 
     Attributes:
         failure_policy: `"finish"` lets siblings of a failed delivery run to their end and passes the errors to

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,9 @@ class CheckpointWriter:
         self.checks_answer = False
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
+        # Of a checkpoint amid a superstep, which the next one replaces.
+        self._amid: str | None = None
+        self._saving = asyncio.Lock()
 
     async def save(
         self,
@@ -76,11 +80,35 @@ class CheckpointWriter:
             self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
             return None
         self._head_seq = checkpoint.metadata[keys.SEQ]
+        await self._delete_amid(None)
         info = CheckpointInfo.of(checkpoint, own_metadata=True)
         log.checkpoints.append(info)
         if log.observed:
             log.append(WorkflowEvent("checkpoint_saved", info))
         return info
+
+    async def save_amid(self, values: Mapping[str, Any]) -> None:
+        """Save a superstep that is not over: its messages, with further `values`; the next checkpoint replaces it."""
+        async with self._saving:  # several deliveries may end at once
+            run_state = self._run.run_state
+            try:
+                checkpoint = await self._compose("pending", (), self._metadata.copy())
+                checkpoint.messages = {source: [*sent] for source, sent in run_state.delivering.items()}
+                checkpoint.state = {**checkpoint.state, **values}
+                checkpoint.iteration_count -= 1
+                await save_checkpoint(
+                    self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+                )
+            except Exception as error:  # noqa: BLE001 - a storage raises anything
+                self._report_failure(error, f"A checkpoint amid superstep {run_state.superstep} was not saved")
+                return
+            self._head_seq = checkpoint.metadata[keys.SEQ]
+            await self._delete_amid(checkpoint.checkpoint_id)
+
+    async def _delete_amid(self, replacement: str | None) -> None:
+        replaced, self._amid = self._amid, replacement
+        if replaced is not None:
+            await self._storage.delete(replaced)
 
     def _report_failure(self, error: Exception, what: str) -> None:
         if isinstance(error, WorkflowBusyError):

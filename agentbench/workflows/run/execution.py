@@ -210,6 +210,8 @@ class Execution:
         """Queue further input and responses, and save them."""
         run_state, run_input, writer = self.run.run_state, self._input, self.runner.writer
         if run_input.message is not ABSENT:
+            if self.run.graph.boundary_hook is not None:
+                run_state.drop_messages()  # what an earlier run left undone; its hook begins anew
             run_state.queue((WorkflowMessage(run_input.message, WORKFLOW_SOURCE),))
             self.runner.drop_plan()
         await self.respond(responses)
