@@ -574,6 +574,8 @@ class GraphError(WorkflowException):
     """
 
     default_code = "GRAPH_000"
+    #: What a call that failed has done until then.
+    result: Any = None
 
     def __init__(  # noqa: PLR0913 - one parameter per fact
         self,

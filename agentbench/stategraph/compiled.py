@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from concurrent.futures import wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from agentbench._bridge import run_sync
-from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._display import Displayable, call_view, drawn_by
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import GraphRecursionError, ThreadBusyError, WorkflowConvergenceException
-from agentbench.stategraph.command import Command
-from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
-from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
-from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.exceptions import (
+    GraphError,
+    GraphRecursionError,
+    ThreadBusyError,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+    WorkflowConvergenceException,
+)
+from agentbench.stategraph.history import StateHistory
+from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result, state_of
+from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META, VALUES
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.streaming import Chunks, payloads
-from agentbench.stategraph.threads import Threads, chain_of
-from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.engine.run_state import RunState
+from agentbench.stategraph.thread_call import ThreadCall, flat_config, read_config, read_thread
+from agentbench.stategraph.threads import Threads
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
-_DEFAULTS: Mapping[str, Any] = {"recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}}
-
-
-@dataclass(slots=True)
-class _Thread:
-    """A thread as a call finds it: its configuration, the end of its chain, and what it waits for."""
-
-    config: dict[str, Any]
-    chain: str
-    checkpoint: WorkflowCheckpoint | None
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    requests: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _CallOfThread:
-    """A call while it runs."""
-
-    thread: _Thread
-    record: CallRecord
-    execution: Execution
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
@@ -75,7 +61,7 @@ class CompiledGraph(Displayable):
         self.storage = InMemoryCheckpointStorage() if checkpointer is None else checkpointer or None
         self.shutdown_timeout = shutdown_timeout
         self.threads = Threads(plan, self.storage)
-        self._running: dict[str, Execution] = {}
+        self._running: dict[str, ThreadCall] = {}
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
@@ -108,13 +94,9 @@ class CompiledGraph(Displayable):
             GraphError: The graph failed; its thread stays at the last good state, and `None` tries again.
             ThreadBusyError: Another call runs on this thread.
         """
-        call = await self._begin(input_data, config, is_watched=False)
-        try:
-            await call.execution.run_to_end()
-        except WorkflowConvergenceException as error:
-            raise self._recursion_error(call, response_granularity) from error
-        finally:
-            self._running.pop(call.thread.chain, None)
+        call, execution = await self._begin(input_data, config, is_watched=False)
+        with self._errors_of(call, response_granularity):
+            await call.run(execution)
         return self._result(call, response_granularity)
 
     def stream(
@@ -155,34 +137,29 @@ class CompiledGraph(Displayable):
         Raises:
             Exception: As `ainvoke`, after the last chunk.
         """
-        call = await self._begin(input_data, config, is_watched=True)
-        thread, execution = call.thread, call.execution
+        call, execution = await self._begin(input_data, config, is_watched=True)
         modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
         chunks = Chunks(
-            self.plan, call.record, ResponseGranularity(response_granularity), thread.config["thread_id"],
-            thread.config["run_id"],
+            self.plan, call.record, ResponseGranularity(response_granularity), call.config["thread_id"],
+            call.config["run_id"],
         )  # fmt: skip
         steps = LiveSteps(execution)
-        try:
-            while not execution.ended:
-                while (events := await steps.next_events()) is not None:
-                    for event in events:
-                        if modes is None:
-                            for chunk in chunks.of(event):
-                                yield chunk
-                        else:
-                            for mode, payload in payloads(event, modes):
-                                yield payload if isinstance(stream_mode, str) else (mode, payload)
-        except WorkflowConvergenceException as error:
-            raise self._recursion_error(call, response_granularity) from error
-        except GeneratorExit:
-            execution.run.stop_requested = True
-            execution.runner.cancel_deliveries()
-            while not execution.ended:
-                await steps.next_events()
-            raise
-        finally:
-            self._running.pop(thread.chain, None)
+        with self._errors_of(call, response_granularity):
+            try:
+                while not execution.ended:
+                    while (events := await steps.next_events()) is not None:
+                        for event in events:
+                            if modes is None:
+                                for chunk in chunks.of(event):
+                                    yield chunk
+                            else:
+                                for mode, payload in payloads(event, modes):
+                                    yield payload if isinstance(stream_mode, str) else (mode, payload)
+            except GeneratorExit:
+                call.stop()
+                while not execution.ended:
+                    await steps.next_events()
+                raise
 
     def stop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
         """Stop what runs on a thread, from any thread or cell; `invoke(None, config)` goes on with it.
@@ -195,63 +172,104 @@ class CompiledGraph(Displayable):
 
     async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
         """Stop what runs on a thread; see `stop`."""
-        execution = self._running.get(chain_of(self.plan, _flat(config)["thread_id"]))
-        if execution is not None:
-            execution.run.stop_requested = True
-            if not graceful:
-                execution.runner.cancel_deliveries()
+        config = flat_config(config)
+        call = self._running.get(self.threads.chain(config["thread_id"]))
+        if call is not None:
+            call.stop(graceful=graceful)
             return {"ok": True, "running": True}
-        if self.storage is None or await self.threads.load(_flat(config)) is None:
+        if self.storage is None or await self.threads.load(config) is None:
             return {"ok": False, "running": False, "reason": "no-state"}
         return {"ok": True, "running": False, "reason": "not-running"}
 
-    async def _begin(self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool) -> _CallOfThread:
-        """Find the thread of a call, and return how the engine runs it."""
-        thread = await self._thread(config)
-        stored = thread.checkpoint.state.get(VALUES, {}) if thread.checkpoint else {}
-        record = CallRecord(stored, thread.meta, is_watched=is_watched)
-        execution = self._execution(thread, self._run_input(input_data, thread), record)
-        if thread.chain in self._running:
-            message = f"Another call runs on thread {thread.config['thread_id']!r}. Await it, or use another thread."
-            raise ThreadBusyError(message, thread_id=thread.config["thread_id"])
-        self._running[thread.chain] = execution
-        return _CallOfThread(thread, record, execution)
+    async def aclose(self) -> None:
+        """Wait until what runs has ended, and stop it after `shutdown_timeout` seconds; the graph can still be used."""
+        await asyncio.to_thread(self.close)
 
-    def _recursion_error(self, call: _CallOfThread, granularity: ResponseGranularity | str) -> GraphRecursionError:
-        limit, thread_id = call.thread.config["recursion_limit"], call.thread.config["thread_id"]
-        message = (
-            f"The run needs more than {limit} supersteps. What it has done is saved: invoke(None, config) goes on. "
-            "Raise recursion_limit in the config, or look for a cycle without an end."
-        )
-        result = self._result(call, granularity)
-        return GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result)
+    def close(self) -> None:
+        """Wait until what runs has ended; see `aclose`."""
+        calls = [*self._running.values()]
+        wait([call.ended for call in calls], timeout=self.shutdown_timeout)
+        for call in calls:
+            call.stop()
+        wait([call.ended for call in calls], timeout=self.shutdown_timeout)
 
-    def _result(self, call: _CallOfThread, granularity: ResponseGranularity | str) -> GraphResult:
-        run_state = call.execution.run.run_state
-        interrupts = [request.data for request in run_state.requests.values()]
-        return graph_result(self.plan, call.record, granularity, interrupts, run_state.last_checkpoint_id)
+    async def __aenter__(self) -> Self:
+        return self
 
-    def _execution(self, thread: _Thread, run_input: RunInput, record: CallRecord) -> Execution:
-        config = thread.config
-        return Execution(
-            self.workflow.graph, RunState(), run_input, self._options(thread, run_input, record),
-            log=new_log(config["run_id"], runtime_defaults().clock, observe=record.is_watched), run_id=config["run_id"],
-            streaming=record.is_watched,
-        )  # fmt: skip
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
 
-    def _options(self, thread: _Thread, run_input: RunInput, record: CallRecord) -> GraphOptions:
-        config = thread.config
-        return GraphOptions(
-            chain=thread.chain,
-            max_iterations=config["recursion_limit"]
-            + (run_input.message is not ABSENT and thread.checkpoint is not None),
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def _begin(
+        self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool
+    ) -> tuple[ThreadCall, Execution]:
+        """Claim the thread of a call, and return the call with the engine's run of it."""
+        read = read_config(config)
+        call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=is_watched)
+        await call.claim(self._running)
+        try:
+            run_input, options = await self._prepare(input_data, call)
+            return call, call.begin(self.workflow, run_input, options)
+        except BaseException:
+            call.release(self._running)
+            raise
+
+    async def _prepare(self, input_data: Any, call: ThreadCall) -> tuple[RunInput, GraphOptions]:
+        """Return what the engine is to do, and its options."""
+        run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
+        config, record = call.config, call.record
+        if checkpoint is not None:
+            record.values, record.meta = checkpoint.state.get(VALUES, {}), checkpoint.state[META]
+        options = GraphOptions(
+            chain=call.chain,
+            max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and checkpoint is not None),
             observe=record.is_watched,
             strict_checkpoints=True,
+            check_head=self.storage is not None,
+            timeout=config.get("node_timeout") or None,
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
             store=self.store,
             record=record,
         )
+        return run_input, options
+
+    @contextmanager
+    def _errors_of(self, call: ThreadCall, granularity: ResponseGranularity | str) -> Iterator[None]:
+        """End a call; its errors get what it has done so far."""
+        thread_id = call.config["thread_id"]
+        try:
+            yield
+        except GraphError as error:
+            error.thread_id, error.result = thread_id, self._result(call, granularity)
+            raise
+        except WorkflowConvergenceException as error:
+            limit = call.config["recursion_limit"]
+            message = (
+                f"The run needs more than {limit} supersteps. What it has done is saved: invoke(None, config) goes on. "
+                "Raise recursion_limit in the config, or look for a cycle without an end."
+            )
+            result = self._result(call, granularity)
+            raise GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result) from error
+        except WorkflowBusyError as error:
+            message = f"Another run went on with thread {thread_id!r} meanwhile, so this one cannot be saved."
+            raise ThreadBusyError(message, thread_id=thread_id) from error
+        except WorkflowCheckpointException as error:
+            error.snapshot = state_of(self.plan, call.record.values, call.record.meta)
+            raise
+        finally:
+            call.release(self._running)
+
+    def _result(self, call: ThreadCall, granularity: ResponseGranularity | str) -> GraphResult:
+        assert call.execution is not None
+        run_state = call.execution.run.run_state
+        interrupts = [request.data for request in run_state.requests.values()]
+        return graph_result(self.plan, call.record, granularity, interrupts, run_state.last_checkpoint_id)
 
     # ---- step by step ------------------------------------------------------------------------------------------------
 
@@ -272,12 +290,10 @@ class CompiledGraph(Displayable):
 
     async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
         """Return a handle on a run of a thread; see `start`."""
-        thread = await self._thread(config)
-        stored = thread.checkpoint.state.get(VALUES, {}) if thread.checkpoint else {}
-        record = CallRecord(stored, thread.meta, is_watched=True)
-        run_input = self._run_input(input_data, thread)
-        run = WorkflowRun(self.workflow, run_input, self._options(thread, run_input, record))
-        thread.config["run_id"] = run.run_id
+        read = read_config(config)
+        call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=True)
+        run = WorkflowRun(self.workflow, *await self._prepare(input_data, call))
+        read["run_id"] = run.run_id
         return run
 
     def stepper(self, input_data: Any, config: Mapping[str, Any] | None = None, **settings: Any) -> Any:
@@ -301,19 +317,43 @@ class CompiledGraph(Displayable):
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Return a thread at a checkpoint; see `get_state`."""
-        return await self.threads.snapshot(_flat(config))
+        return await self.threads.snapshot(flat_config(config))
 
     def get_state_history(
-        self, config: Mapping[str, Any], *, before: str | None = None, limit: int | None = None
-    ) -> list[StateSnapshot]:
-        """Return the checkpoints of a thread, newest first."""
-        return run_sync(self.aget_state_history(config, before=before, limit=limit))
+        self,
+        config: Mapping[str, Any],
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the published signature
+        before: str | None = None,
+        limit: int | None = None,
+        branch: str | None = None,
+    ) -> StateHistory:
+        """Return the checkpoints of a thread, newest first.
 
-    async def aget_state_history(
-        self, config: Mapping[str, Any], *, before: str | None = None, limit: int | None = None
-    ) -> list[StateSnapshot]:
-        """Return the checkpoints of a thread, newest first."""
-        return await self.threads.history(_flat(config), before=before, limit=limit)
+        Args:
+            config: Names the thread.
+            filter: Only checkpoints whose metadata have these values, such as `{"source": "update"}`.
+            before: Only those that come before the checkpoint with this id.
+            limit: At most so many.
+            branch: Only those that led to the checkpoint with this id, and itself.
+        """
+        return run_sync(self.aget_state_history(config, filter=filter, before=before, limit=limit, branch=branch))
+
+    async def aget_state_history(self, config: Mapping[str, Any], **chosen: Any) -> StateHistory:
+        """Return the checkpoints of a thread; see `get_state_history`."""
+        return await self.threads.history(flat_config(config), **chosen)
+
+    def diff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
+        """Return what differs between the values of two checkpoints; of one, what it changed.
+
+        Example:
+            >>> print(app.diff({"thread_id": "inc-7"}))
+        """
+        return run_sync(self.adiff(config_a, config_b))
+
+    async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
+        """Return what differs between the values of two checkpoints; see `diff`."""
+        return await self.threads.diff(flat_config(config_a), config_b and flat_config(config_b))
 
     def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
         """Save a checkpoint with other values, and return the configuration that names it.
@@ -331,7 +371,7 @@ class CompiledGraph(Displayable):
 
     async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
         """Save a checkpoint with other values; see `update_state`."""
-        return await self.threads.update(_flat(config), values, as_node)
+        return await self.threads.update(flat_config(config), values, as_node)
 
     def fork(
         self,
@@ -360,7 +400,7 @@ class CompiledGraph(Displayable):
         as_node: str | None = None,
     ) -> dict[str, Any]:
         """Copy a thread up to a checkpoint into another thread; see `fork`."""
-        config = _flat(config)
+        config = flat_config(config)
         if thread_id is None:
             thread_id = await self.threads.free_id(config["thread_id"])
         same = str(thread_id) == str(config["thread_id"])
@@ -368,71 +408,28 @@ class CompiledGraph(Displayable):
 
     def list_threads(self) -> list[str]:
         """Return the ids of this graph's threads, sorted."""
-        return run_sync(self.threads.ids())
+        return run_sync(self.alist_threads())
+
+    async def alist_threads(self) -> list[str]:
+        """Return the ids of this graph's threads, sorted."""
+        return await self.threads.ids()
 
     def delete_thread(self, config: Mapping[str, Any]) -> int:
         """Delete a thread; returns how many checkpoints it had."""
-        return run_sync(self.threads.delete(_flat(config)))
+        return run_sync(self.adelete_thread(config))
 
-    async def _thread(self, config: Mapping[str, Any] | None) -> _Thread:
-        merged: dict[str, Any] = {**_DEFAULTS, **_flat(config or {})}
-        defaults = runtime_defaults()
-        merged.setdefault("run_id", defaults.ids.new_id("run"))
-        merged.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
-        if merged.get("thread_id") is None:
-            merged["thread_id"] = defaults.ids.new_id("thread")
-            warnings.warn(
-                "The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=3
-            )
-        thread = _Thread(merged, chain_of(self.plan, merged["thread_id"]), None)
-        if self.storage is not None:
-            thread.checkpoint = await self.threads.load(merged)
-        if thread.checkpoint is not None:
-            thread.meta = thread.checkpoint.state[META]
-            thread.requests = thread.checkpoint.pending_request_info_events
-        return thread
+    async def adelete_thread(self, config: Mapping[str, Any]) -> int:
+        """Delete a thread; returns how many checkpoints it had."""
+        return await self.threads.delete(flat_config(config))
 
-    def _run_input(self, data: Any, thread: _Thread) -> RunInput:
-        """Return how the engine starts or goes on, by what the thread waits for."""
-        checkpoint_id = thread.checkpoint.checkpoint_id if thread.checkpoint else None
-        resume = data.resume if isinstance(data, Command) else data.get("resume") if isinstance(data, Mapping) else None
-        is_answer = resume is not None or (isinstance(data, Mapping) and "resume" in data)
-        questions = {key: event.data for key, event in thread.requests.items()}
-        asked = [key for key, question in questions.items() if isinstance(question, Interrupt)]
-        stopped_at = [key for key, question in questions.items() if isinstance(question, Breakpoint)]
-        if is_answer:
-            if not asked:
-                message = f"Thread {thread.config['thread_id']!r} waits for no answer."
-                raise ValueError(message)
-            answers = resume if isinstance(resume, Mapping) and set(resume) <= set(asked) else None
-            if answers is None:
-                if len(asked) > 1:
-                    message = (
-                        f"Several questions are open: {', '.join(asked)}. Answer by id: {{'resume': {{id: answer}}}}."
-                    )
-                    raise ValueError(message)
-                answers = {asked[0]: resume}
-            return RunInput(responses=answers, checkpoint_id=checkpoint_id, storage=self.storage)
-        has_input = data is not None and data != {}
-        if asked:
-            question = questions[asked[0]]
-            message = (
-                f"Thread {thread.config['thread_id']!r} waits for an answer of node {question.node!r}: "
-                f"{question.message or question.value!r}. Answer it: app.invoke({{'resume': ...}}, config)."
-            )
-            raise ValueError(message)
-        if stopped_at:
-            answer = Continue(data if has_input else None)
-            return RunInput(responses={stopped_at[0]: answer}, checkpoint_id=checkpoint_id, storage=self.storage)
-        if has_input:
-            return RunInput(message=data, checkpoint_id=checkpoint_id, storage=self.storage)
-        if thread.checkpoint is None or not thread.checkpoint.messages:
-            message = f"Thread {thread.config['thread_id']!r} has nothing to go on with. Give it an input."
-            raise ValueError(message)
-        return RunInput(checkpoint_id=checkpoint_id, storage=self.storage)
+    def prune(self, config: Mapping[str, Any], keep: int) -> int:
+        """Delete old checkpoints of a thread; the newest `keep`, the ends of branches and pauses stay.
 
+        Returns:
+            How many were deleted.
+        """
+        return run_sync(self.aprune(config, keep))
 
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration whose settings may stand under `configurable`."""
-    flat = {**config}
-    return {**flat.pop("configurable", {}), **flat}
+    async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
+        """Delete old checkpoints of a thread; see `prune`."""
+        return await self.threads.prune(flat_config(config), keep)

@@ -33,6 +33,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     debug: bool,
     node_timeout: float | None,
     max_concurrency: int | None,
+    checkpointer: Any,
     **services: Any,
 ) -> CompiledGraph:
     """Check a graph and return what runs it; see `StateGraph.compile`."""
@@ -50,9 +51,13 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
         isolation,
         durability,
         debug,
+        max_concurrency,
+        checkpointer is not False,
     )
     _check(plan)
-    return CompiledGraph(plan, _workflow(plan), **services)
+    if not plan.saves and (plan.interrupt_before or plan.interrupt_after):
+        raise plan.refuse_pause()
+    return CompiledGraph(plan, _workflow(plan), checkpointer=checkpointer, **services)
 
 
 def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:

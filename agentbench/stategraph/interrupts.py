@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentbench.serialization.plain import to_plain
+
+if TYPE_CHECKING:
+    from agentbench.stategraph.state import AgentState
+
+
+_FACTS = ("id", "key", "node", "task_id", "value", "message", "reason", "tool_call_id")
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,22 @@ class Continue:
     """The answer to a `Breakpoint`: go on, after an update of the state if there is one."""
 
     update: Any = None
+
+
+def interrupt_data(question: Interrupt) -> dict[str, Any]:
+    """Return a question as values that JSON has, without the type of its answer."""
+    return {name: to_plain(getattr(question, name)) for name in _FACTS}
+
+
+def pending_interrupt(state: AgentState) -> Interrupt | None:
+    """Return the first open question of a state, or None. `result.interrupts` has all of them, with their schemas.
+
+    Example:
+        >>> if question := pending_interrupt(result.state):
+        ...     print(question.message)
+    """
+    data = state.execution_meta.interrupt_data
+    return Interrupt(**data) if state.is_interrupted() and data else None
 
 
 @dataclass(slots=True)

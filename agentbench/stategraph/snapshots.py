@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -113,6 +113,14 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=_misfit(plan, values),
     )
+
+
+def values_only(checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
+    """Return a checkpoint whose state is the values of the fields, without what else it holds, to be compared."""
+    return replace(
+        checkpoint, state=checkpoint.state.get(VALUES, {}), messages={}, pending_request_info_events={},
+        iteration_count=0, metadata={},
+    )  # fmt: skip
 
 
 def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import ResponseGranularity, state_of
-from agentbench.stategraph.running.calls import CallRecord
+from agentbench.stategraph.running.calls import CallRecord, StateChanges
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import AgentState
-from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 
 class StreamEvent(str, Enum):
@@ -64,7 +64,6 @@ _STATUS = {
     "graph_routed": "routed",
     "checkpoint_saved": "checkpoint_saved",
     "custom": "custom",
-    "output": "completed",
 }
 
 
@@ -87,21 +86,28 @@ class Chunks:
             yield from self._messages([data], node)
             return
         if kind == "state_updated":
-            yield from self._messages(data.messages, None)
-            if self.level is not ResponseGranularity.LOW:
-                yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, data.values_after, data.meta))
-            if self.level is ResponseGranularity.FULL:
-                writers = {name: change["writers"] for name, change in data.items()}
-                yield self._chunk(StreamEvent.UPDATES, data={"status": "state_updated", "writers": writers})
+            yield from self._state(data)
         elif kind in ("warning", "executor_failed", "failed"):
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
         elif kind == "request_info":
             question = event.data
             if isinstance(question, (Interrupt, Breakpoint)):
                 yield self._chunk(StreamEvent.UPDATES, data={"status": "interrupted", "interrupt": question})
-        elif self.level is ResponseGranularity.FULL and kind in _STATUS:
+        elif self.level is not ResponseGranularity.FULL:
+            return
+        elif kind == "status" and event.state is WorkflowRunState.IDLE:
+            yield self._chunk(StreamEvent.UPDATES, data={"status": "completed"})
+        elif kind in _STATUS:
             update = {"status": _STATUS[kind], "node": node, "step": event.iteration, "data": data}
             yield self._chunk(StreamEvent.UPDATES, data=update)
+
+    def _state(self, changes: StateChanges) -> Iterator[StreamChunk]:
+        yield from self._messages(changes.messages, None)
+        if self.level is not ResponseGranularity.LOW:
+            yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, changes.values_after, changes.meta))
+        if self.level is ResponseGranularity.FULL:
+            writers = {name: change["writers"] for name, change in changes.items()}
+            yield self._chunk(StreamEvent.UPDATES, data={"status": "state_updated", "writers": writers})
 
     def _messages(self, messages: Sequence[Message], node: str | None) -> Iterator[StreamChunk]:
         for message in messages:

@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
-from agentbench.checkpoints.access import delete_chain, head_of, list_infos, list_workflow_names, load_checkpoint
+from agentbench.checkpoints.access import (
+    delete_chain,
+    head_of,
+    lineage,
+    list_infos,
+    list_workflow_names,
+    load_checkpoint,
+)
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
+from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.merging.node_state import node_state
-from agentbench.stategraph.merging.updates import merge, read_return
+from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.running.routing import Waiting, route
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
+from agentbench.stategraph.running.routing import Activation, Waiting, route
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_only
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
-
-
-def chain_of(plan: GraphPlan, thread_id: Any) -> str:
-    """Return the name of the chain of checkpoints that holds a thread."""
-    return f"{quote(plan.name, safe='')}/{quote(str(thread_id), safe='')}"
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.persist.graph_changes import graph_mismatch
+from agentbench.workflows.persist.migration import migrate_checkpoint
 
 
 class Threads:
-    """The threads of one graph in one storage."""
+    """The threads of one graph in one storage; `storage_or_none` is `None` if it saves none."""
 
     def __init__(self, plan: GraphPlan, storage: Any) -> None:
         self.plan = plan
-        self._storage = storage
+        self.storage_or_none = storage
 
     @property
     def storage(self) -> Any:
         """The storage; `GraphError` for a graph that was compiled without one."""
-        if self._storage is None:
+        if self.storage_or_none is None:
             message = "This graph saves no threads: it was compiled with checkpointer=False. Leave that out."
             raise GraphError(message)
-        return self._storage
+        return self.storage_or_none
+
+    def chain(self, thread_id: Any) -> str:
+        """Return the name of the chain of checkpoints that holds a thread."""
+        return f"{self._prefix}{quote(str(thread_id), safe='')}"
+
+    @property
+    def _prefix(self) -> str:
+        return f"{quote(self.plan.name, safe='')}/"
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
 
     async def load(self, config: Mapping[str, Any]) -> WorkflowCheckpoint | None:
         """Return the checkpoint that a configuration names, by default the newest of its thread."""
         checkpoint_id = config.get("checkpoint_id")
         if checkpoint_id is None:
-            head = await head_of(self.storage, chain_of(self.plan, config["thread_id"]))
+            head = await head_of(self.storage, self.chain(config["thread_id"]))
             checkpoint_id = head and head.checkpoint_id
         return None if checkpoint_id is None else await load_checkpoint(self.storage, checkpoint_id)
+
+    async def _require(self, config: Mapping[str, Any]) -> WorkflowCheckpoint:
+        checkpoint = await self.load(config)
+        if checkpoint is None:
+            message = f"Thread {config['thread_id']!r} has no checkpoint. Invoke the graph on it first."
+            raise GraphError(message, thread_id=config["thread_id"])
+        return checkpoint
 
     async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Return a thread at its newest checkpoint, or at the one that the configuration names."""
@@ -58,15 +84,35 @@ class Threads:
         return snapshot_of(self.plan, checkpoint, config["thread_id"])
 
     async def history(
-        self, config: Mapping[str, Any], *, before: str | None = None, limit: int | None = None
-    ) -> list[StateSnapshot]:
+        self,
+        config: Mapping[str, Any],
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the published signature
+        before: str | None = None,
+        limit: int | None = None,
+        branch: str | None = None,
+    ) -> StateHistory:
         """Return the checkpoints of a thread, newest first."""
-        chain = chain_of(self.plan, config["thread_id"])
-        infos = await list_infos(self.storage, workflow_name=chain, before=before, limit=limit)
-        return [
-            snapshot_of(self.plan, await load_checkpoint(self.storage, info.checkpoint_id), config["thread_id"])
-            for info in reversed(infos)
-        ]
+        thread_id = config["thread_id"]
+        infos = await list_infos(self.storage, workflow_name=self.chain(thread_id), before=before)
+        if branch is not None:
+            led_there = {info.checkpoint_id for info in await lineage(self.storage, branch)}
+            infos = [info for info in infos if info.checkpoint_id in led_there]
+        found = [info for info in reversed(infos) if info.source != "pending" and _has(info, filter or {})]
+        return StateHistory(self.plan, self.storage, thread_id, found if limit is None else found[:limit])
+
+    async def diff(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> CheckpointDiff:
+        """Return what differs between the values of two checkpoints; without the second one, since its parent."""
+        checkpoints = [await self._require(before)]
+        if after is not None:
+            checkpoints.append(await self._require(after))
+        elif (parent := checkpoints[0].previous_checkpoint_id) is not None:
+            checkpoints.insert(0, await load_checkpoint(self.storage, parent))
+        else:
+            checkpoints.insert(0, replace(checkpoints[0], state={}))
+        return diff_checkpoints(*map(values_only, checkpoints))
+
+    # ---- editing -----------------------------------------------------------------------------------------------------
 
     async def update(
         self, config: Mapping[str, Any], values: Any = None, as_node: str | None = None, *, thread_id: Any = None
@@ -76,64 +122,127 @@ class Threads:
         Without `as_node` the values change and everything else stays: what runs next, open questions, pending writes.
         With it the thread is as if that node had just returned the values.
         """
-        checkpoint = await self.load(config)
-        if checkpoint is None:
-            message = f"Thread {config['thread_id']!r} has no checkpoint to update. Invoke the graph on it first."
-            raise GraphError(message, thread_id=config["thread_id"])
+        checkpoint = await self._require(config)
         plan = self.plan
-        stored, meta = checkpoint.state[VALUES], dict(checkpoint.state[META])
-        writer = as_node or START
         if as_node not in (None, START, END) and as_node not in plan.nodes:
             message = f"as_node is {as_node!r}, which is no node; the nodes are: {', '.join(plan.nodes)}."
             raise GraphError(message, "GRAPH_004", node=as_node)
-        writes = read_return(values, plan.fields, writer, "update", stored)
-        merged = merge(plan.fields, stored, [writes])
+        writes = read_return(values, plan.fields, as_node or START, "update", checkpoint.state[VALUES])
+        target = config["thread_id"] if thread_id is None else thread_id
+        saved = await self.save_update(checkpoint, writes, target, as_node)
+        return config_of(target, saved.checkpoint_id)
+
+    async def save_update(
+        self, checkpoint: WorkflowCheckpoint, writes: TaskWrites, thread_id: Any, as_node: str | None = None
+    ) -> WorkflowCheckpoint:
+        """Save a copy of a checkpoint with further writes, and return it; see `update`."""
+        meta = dict(checkpoint.state[META])
+        merged = merge(self.plan.fields, checkpoint.state[VALUES], [writes])
         state: dict[str, Any] = {VALUES: merged.values}
-        messages: dict[str, Sequence[Any]] | None = None
+        messages: dict[str, list[Any]] | None = None
         if as_node is not None:
             waiting: Waiting = checkpoint.state.get(WAITING) or Waiting()
             tasks = [] if as_node == END else [replace(writes, node=as_node)]
             view = node_state(
-                plan.fields.cls,
+                self.plan.fields.cls,
                 lambda name: ExecutionState(**meta) if name == "execution_meta" else merged.values[name],
             )
-            routed = await route(plan, tasks, waiting, view, config, meta["step"] + 1)
-            frontier = routed.frontier
-            meta["current_nodes"] = tuple(node for node, _ in frontier)
-            meta["current_node"] = frontier[0][0] if frontier else END
-            meta["status"] = "running" if frontier else "completed"
-            state |= {META: meta, PENDING: [], RESUME: {}, WAITING: routed.waiting}
-            messages = {}
-            for node, activation in frontier:
-                source = internal_source(node)
-                messages.setdefault(source, [])
-                messages[source] = [*messages[source], WorkflowMessage(activation, source, node)]
-        target = config["thread_id"] if thread_id is None else thread_id
+            routed = await route(self.plan, tasks, waiting, view, {"thread_id": thread_id}, meta["step"] + 1)
+            messages = _queued(routed.frontier)
+            state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
         info = await fork_checkpoint(
             self.storage,
             checkpoint.checkpoint_id,
-            workflow_name=chain_of(plan, target),
+            workflow_name=self.chain(thread_id),
             state_updates=state,
             messages=messages,
             requests=None if as_node is None else {},
-            with_history=thread_id is not None,
-            metadata={"thread_id": target, "changed": {name: [writer] for name, _ in writes.writes}},
+            with_history=True,
+            metadata={"thread_id": thread_id, "changed": {name: [writes.node] for name, _ in writes.writes}},
         )
-        return config_of(target, info.checkpoint_id)
+        return await load_checkpoint(self.storage, info.checkpoint_id)
+
+    async def replay(self, checkpoint: WorkflowCheckpoint, thread_id: Any) -> WorkflowCheckpoint:
+        """Save a copy of an earlier checkpoint as the newest one; open questions of nodes are asked again."""
+        state: dict[str, Any] | None = None
+        messages: dict[str, list[Any]] | None = None
+        pending = checkpoint.state.get(PENDING) or []
+        asking = [(result.writes.node, result.activation) for result in pending if result.interrupts]
+        if asking:
+            meta = _at(dict(checkpoint.state[META]), asking)
+            state = {PENDING: [result for result in pending if not result.interrupts], RESUME: {}, META: meta}
+            messages = _queued(asking)
+        info = await fork_checkpoint(
+            self.storage,
+            checkpoint.checkpoint_id,
+            workflow_name=self.chain(thread_id),
+            state_updates=state,
+            messages=messages,
+            requests={} if asking else None,
+        )
+        return await load_checkpoint(self.storage, info.checkpoint_id)
+
+    async def fit(self, checkpoint: WorkflowCheckpoint, graph: Graph, config: Mapping[str, Any]) -> WorkflowCheckpoint:
+        """Return a checkpoint that the graph can go on from: itself, or if the graph changed perhaps a copy.
+
+        Raises:
+            GraphMismatchError: The graph changed, and `on_graph_change` is "raise", or a node that is due is gone.
+        """
+        mismatch = graph_mismatch(graph, checkpoint)
+        if mismatch is None:
+            return checkpoint
+        due = {message.target_id for queued in checkpoint.messages.values() for message in queued}
+        if config["on_graph_change"] == "raise" or not due <= {None, *graph.executors}:
+            raise mismatch
+        if config["on_graph_change"] == "warn":
+            warnings.warn(str(mismatch), stacklevel=5)
+        chain = self.chain(config["thread_id"])
+        info, _ = await migrate_checkpoint(self.storage, checkpoint.checkpoint_id, graph, workflow_name=chain)
+        return await load_checkpoint(self.storage, info.checkpoint_id)
 
     async def free_id(self, thread_id: Any) -> str:
         """Return the first id for a copy of a thread that is not taken: `<thread>~1`, `~2`, and so on."""
-        taken = set(await self.ids())
         count = 1
-        while f"{thread_id}~{count}" in taken:
+        while await head_of(self.storage, self.chain(f"{thread_id}~{count}")) is not None:
             count += 1
         return f"{thread_id}~{count}"
 
     async def ids(self) -> list[str]:
         """Return the ids of the threads, sorted."""
-        prefix = f"{quote(self.plan.name, safe='')}/"
-        return [unquote(name.removeprefix(prefix)) for name in await list_workflow_names(self.storage, prefix)]
+        names = await list_workflow_names(self.storage, self._prefix)
+        return [unquote(name.removeprefix(self._prefix)) for name in names]
 
     async def delete(self, config: Mapping[str, Any]) -> int:
         """Delete all checkpoints of a thread; returns how many there were."""
-        return await delete_chain(self.storage, chain_of(self.plan, config["thread_id"]))
+        return await delete_chain(self.storage, self.chain(config["thread_id"]))
+
+    async def prune(self, config: Mapping[str, Any], keep: int) -> int:
+        """Delete all but the newest checkpoints, the ends of branches and the pauses; returns how many went."""
+        infos = await list_infos(self.storage, workflow_name=self.chain(config["thread_id"]))
+        parents = {info.previous_checkpoint_id for info in infos}
+        gone = [info for info in infos[:-keep] if info.checkpoint_id in parents and not info.n_requests]
+        for info in gone:
+            await self.storage.delete(info.checkpoint_id)
+        return len(gone)
+
+
+def _has(info: CheckpointInfo, wanted: Mapping[str, Any]) -> bool:
+    return all(info.metadata.get(key) == value for key, value in wanted.items())
+
+
+def _at(meta: dict[str, Any], frontier: Sequence[tuple[str, Activation]]) -> dict[str, Any]:
+    """Return the facts of an execution that goes on with these activations."""
+    for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data", "error_message"):
+        meta.pop(name, None)
+    meta["current_nodes"] = tuple(node for node, _ in frontier)
+    meta["current_node"] = frontier[0][0] if frontier else END
+    meta["status"] = "running" if frontier else "completed"
+    return meta
+
+
+def _queued(frontier: Sequence[tuple[str, Activation]]) -> dict[str, list[Any]]:
+    messages: dict[str, list[Any]] = {}
+    for node, activation in frontier:
+        source = internal_source(node)
+        messages.setdefault(source, []).append(WorkflowMessage(activation, source, node))
+    return messages

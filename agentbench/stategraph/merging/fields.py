@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from pydantic_core import PydanticUndefined, SchemaValidator, core_schema
 
 from agentbench._copying import isolate
 from agentbench.exceptions import GraphError, StateValidationError
+from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.reducers import (
     Reducer,
     add_messages,
@@ -48,6 +50,16 @@ class StateField:
         if isinstance(left, (list, dict, set)) and reducer not in _PURE:
             left = left.copy()
         return reducer(left, right)
+
+    def merge_checked(self, left: Any, right: Any) -> Any:
+        """Return the reducer's result; `ValueError` if the reducer changes `left`."""
+        assert self.reducer is not None
+        before = copy.deepcopy(left)
+        reduced = self.reducer(copied := copy.deepcopy(left), right)
+        if not are_equal(before, copied):
+            message = "it changes its first argument. Return a new value"
+            raise ValueError(message)
+        return reduced
 
     @property
     def is_appended_to(self) -> bool:

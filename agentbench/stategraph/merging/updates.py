@@ -148,7 +148,12 @@ def _state_writes(state: AgentState, fields: StateFields, copied: Mapping[str, A
 
 
 def merge(
-    fields: StateFields, values: Mapping[str, Any], tasks: Sequence[TaskWrites], *, last_wins: bool = False
+    fields: StateFields,
+    values: Mapping[str, Any],
+    tasks: Sequence[TaskWrites],
+    *,
+    last_wins: bool = False,
+    debug: bool = False,
 ) -> MergedState:
     """Return the state after the writes of all tasks, in their order: all of them, or an error.
 
@@ -156,11 +161,12 @@ def merge(
         fields: The fields of the state.
         values: The committed state; stays as it is.
         tasks: What the tasks returned.
+        debug: Reducers that change the value that they merge into are an error.
         last_wins: Of different writes to a field without a reducer the last one counts; else they are an error.
 
     Raises:
         ConcurrentUpdateError: Two tasks wrote different values to a field without a reducer.
-        ReducerError: A reducer raised.
+        ReducerError: A reducer raised, or changed the value.
         StateValidationError: A value does not fit its field, or the fields do not fit together.
     """
     merged = MergedState({**values})
@@ -169,7 +175,7 @@ def merge(
         for name, update in task.writes:
             by_field.setdefault(name, []).append((task, update))
     for name, updates in by_field.items():
-        _merge_field(fields, fields.by_name[name], updates, merged, last_wins)
+        _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
         task = tasks[-1]
         merged.values = {**_checked(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
@@ -181,7 +187,9 @@ def _merge_field(
     state_field: StateField,
     updates: list[tuple[TaskWrites, Any]],
     merged: MergedState,
+    *,
     last_wins: bool,
+    debug: bool,
 ) -> None:
     name, values = state_field.name, merged.values
     overwrites = [(task, update.value) for task, update in updates if isinstance(update, Overwrite)]
@@ -197,7 +205,7 @@ def _merge_field(
     for task, update in plain:
         left = values.get(name)
         try:
-            reduced = state_field.merge(left, update)
+            reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
         except Exception as error:
             message = (
                 f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "

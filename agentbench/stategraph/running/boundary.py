@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from agentbench._copying import isolate
 from agentbench.exceptions import ExecutorTimeoutError, GraphError, NodeError, NodeTimeoutError
 from agentbench.messages.message import Message
-from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
+from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
@@ -39,6 +40,9 @@ class GraphHook:
 
     def __init__(self, plan: GraphPlan) -> None:
         self.plan = plan
+        self.max_concurrency = plan.max_concurrency
+        if plan.durability == "task":
+            self.on_delivery = self._keep_results
 
     def signature(self) -> dict[str, Any]:
         """Return what a saved thread depends on: nodes, edges, joins and deferred nodes."""
@@ -51,12 +55,18 @@ class GraphHook:
 
     async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
         """Merge what the tasks returned, and route; or keep what is there, and fail or wait for answers."""
-        if not view.deliveries:
-            return BoundaryOutcome()
+        if not view.deliveries:  # some of several questions were answered
+            return BoundaryOutcome(checkpoint=BoundaryCheckpoint("answer"))
         call = _Call(self.plan, view)
         if view.deliveries[0].executor_id == START:
             return await call.take_input(view.deliveries[0].data)
         return await call.end_superstep(view.deliveries)
+
+    async def _keep_results(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None:
+        """Save the result of each task when it ends, so that a crash does not repeat it."""
+        if delivery.executor_id == START or delivery.error is not None:
+            return None
+        return {PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
         """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
@@ -74,7 +84,7 @@ class _Call:
         self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
         state = view.state
         self.values: Mapping[str, Any] = state.get(VALUES) or {}
-        self.meta: dict[str, Any] = {**(state.get(META) or {})}
+        self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
         self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
         self.waiting: Waiting = state.get(WAITING) or Waiting()
         self.updates: dict[str, Any] = {}
@@ -88,8 +98,11 @@ class _Call:
         fields = self.plan.fields
         if not self.values:
             self.values = fields.initial(self.plan.template)
+        if self.meta.get("status") in ("error", "running"):
+            left = ", ".join(self.meta.get("current_nodes") or ())
+            self._warn([f"A new turn begins. What the last one left to run is given up: {left}."])
         self.meta = {"step": 0, "status": "running", "current_node": START}
-        self.meta.update({key: self.config[key] for key in ("thread_id", "run_id") if key in self.config})
+        self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
         try:
             writes, messages = read_input(data, fields, self.values.get("context", []))
@@ -108,11 +121,8 @@ class _Call:
         self.passed = [key for key, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
         if self.passed:
             self._resume()
-        results = [
-            *self.pending,
-            *(each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded),
-        ]
-        results.sort(key=lambda result: result.activation.order)
+        by_task = {result.activation.task_id: result for result in [*self.pending, *_results(deliveries)]}
+        results = sorted(by_task.values(), key=lambda result: result.activation.order)
         finished = [result for result in results if not result.interrupts]
         failed = sorted((each for each in deliveries if each.error is not None), key=lambda each: each.data.order)
         if failed and all(isinstance(each.error, CancelledError) for each in failed):  # the run was stopped
@@ -134,7 +144,7 @@ class _Call:
             self._warn(result.warnings)
         tasks = [result.writes for result in finished]
         try:
-            merged = merge(self.plan.fields, self.values, tasks, last_wins=self.plan.last_wins)
+            merged = merge(self.plan.fields, self.values, tasks, last_wins=self.plan.last_wins, debug=self.plan.debug)
             return await self._go_on(merged, tasks, "step", finished)
         except GraphError as error:
             error.step = self.meta["step"] + 1
@@ -147,6 +157,7 @@ class _Call:
     ) -> BoundaryOutcome:
         """Route, and pause if there is a breakpoint or a stop; without anything to do next the run is completed."""
         plan, meta = self.plan, self.meta
+        self._resume()
         meta["step"] += source == "step"
         self._warn(merged.warnings)
         state = _read_only(plan, merged.values, meta)
@@ -154,7 +165,6 @@ class _Call:
         self._warn(routed.warnings)
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier
-        meta.pop("error_message", None)
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
         self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
@@ -167,8 +177,13 @@ class _Call:
             return self._outcome("stop", messages=frontier, metadata=metadata)
         breakpoint_ = self._breakpoint([task.node for task in tasks], frontier, [*merged.writers], merged)
         if breakpoint_ is not None and source != "answer":
+            if not plan.saves:
+                raise plan.refuse_pause()
             return self._pause(breakpoint_, frontier, source, metadata)
-        return self._outcome(source, messages=frontier, metadata=metadata)
+        self.record.n_supersteps += source == "step"
+        is_last = self.record.n_supersteps >= self.config.get("recursion_limit", 0)
+        saves = self.plan.durability != "exit" or source == "answer" or is_last
+        return self._outcome(source, messages=frontier, metadata=metadata, save=saves)
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
         """Return the messages that the nodes added to the conversation."""
@@ -232,11 +247,13 @@ class _Call:
 
     def _ask(self, results: Sequence[TaskResult], finished: Sequence[TaskResult]) -> BoundaryOutcome:
         """Keep what is finished, and ask the questions of the others."""
+        if not self.plan.saves:
+            return self._fail(self.plan.refuse_pause(), [])
         asking = [result for result in results if result.interrupts]
         first = asking[0].interrupts[0]
         self.meta.update(
             status="interrupted", interrupt_node=first.node, interrupt_reason="interrupt", interrupt_when="during",
-            interrupt_data={"message": first.message, "reason": first.reason},
+            interrupt_data=interrupt_data(first),
         )  # fmt: skip
         self.updates = {PENDING: [*finished, *asking]}
         requests = [
@@ -271,7 +288,10 @@ class _Call:
 
     def _resume(self) -> None:
         self.meta["status"] = "running"
-        for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data"):
+        for name in (
+            "interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data", "stop_current_execution",
+            "error_message",
+        ):  # fmt: skip
             self.meta.pop(name, None)
 
     # ---- the end of a boundary ---------------------------------------------------------------------------------------
@@ -287,23 +307,23 @@ class _Call:
         self.events += [WorkflowEvent.warning(text) for text in texts]
 
     def _outcome(
-        self,
-        source: str,
-        *,
-        messages: Frontier = (),
-        requests: Sequence[WorkflowEvent[Any]] = (),
-        outputs: Sequence[tuple[str | None, Any]] = (),
-        pause: PauseReason | None = None,
-        error: BaseException | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        self, source: str, metadata: Mapping[str, Any] = MappingProxyType({}), **further: Any
     ) -> BoundaryOutcome:
+        """Return the outcome of this boundary, and note in the call's record how the thread stands now."""
         self.record.values = self.updates.get(VALUES, self.values)
         self.record.meta = self.meta
         return BoundaryOutcome(
-            state_updates={**self.updates, META: self.meta}, messages=messages, closes=self.passed,
-            requests=requests, outputs=outputs, events=self.events,
-            checkpoint=BoundaryCheckpoint(source, metadata or {}), pause=pause, error=error,
+            state_updates={**self.updates, META: self.meta}, closes=self.passed, events=self.events,
+            checkpoint=BoundaryCheckpoint(source, metadata), **further,
         )  # fmt: skip
+
+
+def _of_run(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: config[key] for key in ("thread_id", "run_id") if key in config}
+
+
+def _results(deliveries: Sequence[DeliveryView]) -> list[TaskResult]:
+    return [each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded]
 
 
 def _read_only(plan: GraphPlan, values: Mapping[str, Any], meta: Mapping[str, Any]) -> AgentState:

@@ -23,6 +23,7 @@ class CallRecord:
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     is_watched: bool = False
+    n_supersteps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from asyncio import CancelledError
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,13 +87,16 @@ class NodeExecutor(Executor):
     @handler
     async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
         """Call the function with a state of its own, and keep what it returns for the boundary."""
-        task = _Task(self, activation, ctx)
-        QUESTIONS.set(task.questions)
-        try:
-            value = await collect(self.function.call(task.gets), task.gets["emit"]())
-        except GraphInterrupt:
-            value = None
-        await ctx.yield_output(task.result(value))
+        result = _kept(activation, ctx)
+        if result is None:
+            task = _Task(self, activation, ctx)
+            QUESTIONS.set(task.questions)
+            try:
+                value = await collect(self.function.call(task.gets), task.gets["emit"]())
+            except GraphInterrupt:
+                value = None
+            result = task.result(value)
+        await ctx.yield_output(result)
 
 
 class ThreadNodeExecutor(NodeExecutor):
@@ -100,21 +105,32 @@ class ThreadNodeExecutor(NodeExecutor):
     @handler
     def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:  # type: ignore[override]
         """Call the function with a state of its own, and keep what it returns for the boundary."""
-        task = _Task(self, activation, ctx)
-        QUESTIONS.set(task.questions)
-        try:
-            value = self.function.call(task.gets)
-            if inspect.isgenerator(value):
-                value = collect_generator(value, task.gets["emit"]())
-        except GraphInterrupt:
-            value = None
-        ctx.yield_output(task.result(value))
+        result = _kept(activation, ctx)
+        if result is None:
+            task = _Task(self, activation, ctx)
+            QUESTIONS.set(task.questions)
+            try:
+                value = self.function.call(task.gets)
+                if inspect.isgenerator(value):
+                    value = collect_generator(value, task.gets["emit"]())
+            except GraphInterrupt:
+                value = None
+            result = task.result(value)
+        ctx.yield_output(result)
 
 
 def node_executor(spec: NodeSpec, plan: GraphPlan) -> NodeExecutor:
     """Return the executor of a node; functions that are not async run in a worker thread."""
     executor = NodeExecutor(spec, plan)
     return executor if executor.function.is_async else ThreadNodeExecutor(spec, plan)
+
+
+def _kept(activation: Activation, ctx: Any) -> TaskResult | None:
+    """Return the result of a task that had ended before the process did; `CancelledError` if the run is stopped."""
+    if ctx.stop_requested:
+        raise CancelledError
+    pending: Sequence[TaskResult] = ctx.get_state(PENDING) or ()
+    return next((result for result in pending if result.activation.task_id == activation.task_id), None)
 
 
 class _Task:
@@ -146,7 +162,8 @@ class _Task:
         return options if isinstance(options, GraphOptions) else GraphOptions()
 
     def _state(self) -> AgentState:
-        copy: Callable[[Any], Any] = isolate if self.node.plan.isolation == "deep" else _shallow
+        plan = self.node.plan
+        copy = deepcopy if plan.debug else isolate if plan.isolation == "deep" else _shallow
 
         def read_field(name: str) -> Any:
             if name == "execution_meta":
@@ -154,7 +171,9 @@ class _Task:
             return copy(self.values[name])
 
         ctx = self.ctx
-        self.state = node_state(self.node.plan.fields.cls, read_field, lambda: ctx.stop_requested)
+        self.state = node_state(plan.fields.cls, read_field, lambda: ctx.stop_requested)
+        if plan.debug:
+            _ = self.state.__dict__  # copies all fields now
         return self.state
 
     def _config(self) -> dict[str, Any]:

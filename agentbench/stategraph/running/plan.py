@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentbench.exceptions import GraphError
 from agentbench.stategraph.merging.fields import StateFields
 from agentbench.stategraph.state import AgentState
 
 Isolation = Literal["deep", "shallow"]
 Durability = Literal["step", "task", "exit"]
+OnBusy = Literal["raise", "wait", "stop"]
+OnGraphChange = Literal["raise", "warn", "allow"]
 
 
 @dataclass(frozen=True)
@@ -68,3 +71,12 @@ class GraphPlan:
     isolation: Isolation = "deep"
     durability: Durability = "step"
     debug: bool = False
+    max_concurrency: int | None = None
+    saves: bool = True
+
+    def refuse_pause(self) -> GraphError:
+        """Return the error for a pause of a graph that saves no threads."""
+        message = (
+            "This graph cannot pause: it was compiled with checkpointer=False, so nothing could go on. Leave that out."
+        )
+        return GraphError(message)

@@ -103,8 +103,8 @@ class BoundaryHook(Protocol):
     """Called once per superstep, after its handlers and before its writes are committed.
 
     A hook is shared by all clones and runs of a workflow: what it needs to remember goes into shared state. It may also
-    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, which is
-    called when a delivery has ended, well or not, while others of the superstep may still run; what it raises fails the
+    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, called
+    when a delivery has ended, well or not, while others of the superstep may still run; what it raises fails the
     superstep. What it returns is saved at once, as values of shared state, in a checkpoint that lasts until the next
     one. It may also have `max_concurrency`, how many deliveries run at the same time.
 

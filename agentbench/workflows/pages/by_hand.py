@@ -109,6 +109,9 @@ class ContextWriter:
     async def load_head(self, *, is_answer: bool) -> None:
         """Nothing: a context knows no chain."""
 
+    async def save_amid(self, values: Mapping[str, Any]) -> None:
+        """Nothing: a context saves whole supersteps."""
+
     async def save(
         self,
         source: str,

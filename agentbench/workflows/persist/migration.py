@@ -26,10 +26,14 @@ async def migrate_checkpoint(
     checkpoint: CheckpointInfo | str,
     graph: Graph,
     *,
+    workflow_name: str | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
-    """Save a copy without what this graph lacks, unless it fits; return it, and a line for each part left out."""
+    """Save a copy without what this graph lacks, unless it fits; return it, and a line for each part left out.
+
+    `workflow_name` is the chain that gets the copy; by default the workflow's own.
+    """
     storage = require_storage(storage)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, id_of(checkpoint))
@@ -37,8 +41,9 @@ async def migrate_checkpoint(
     if original.graph_signature_hash == graph.signature_hash:
         return CheckpointInfo.of(original), []
     content, left_out = split_by_graph(original, graph)
+    chain = workflow_name or graph.name
     copy = WorkflowCheckpoint(
-        graph.name,
+        chain,
         graph.signature_hash,
         checkpoint_id=ids.new_id("cp"),
         timestamp=iso_utc(clock.time_ns()),
@@ -49,7 +54,7 @@ async def migrate_checkpoint(
     )
     copy.metadata = {
         **{key: value for key, value in original.metadata.items() if key not in _OF_ONE_SUPERSTEP},
-        keys.SEQ: next_seq(await head_of(storage, graph.name)),
+        keys.SEQ: next_seq(await head_of(storage, chain)),
         keys.SOURCE: "update",
         keys.FORKED_FROM: original.checkpoint_id,
         keys.GRAPH_SIGNATURE: graph.signature,

@@ -1,0 +1,97 @@
+"""The history of a thread: its checkpoints as snapshots, each loaded when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from agentbench._bridge import run_sync
+from agentbench._display import Displayable, call_view, drawn_by
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_only
+
+
+@drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
+class StateHistory(Sequence[StateSnapshot], Displayable):
+    """The checkpoints of a thread, newest first. A snapshot is loaded when it is asked for.
+
+    `history[0]` is the newest one; `history["cp-3f2a"]` the one whose id begins so.
+
+    Attributes:
+        infos: What the checkpoints are, without what they hold.
+
+    Example:
+        >>> history = app.get_state_history({"thread_id": "inc-7"})
+        >>> print(history.tree())
+        >>> history.diff(1, 0)
+    """
+
+    def __init__(self, plan: GraphPlan, storage: Any, thread_id: Any, infos: Sequence[CheckpointInfo]) -> None:
+        self.plan = plan
+        self.storage = storage
+        self.thread_id = thread_id
+        self.infos = infos
+
+    def __len__(self) -> int:
+        return len(self.infos)
+
+    @overload
+    def __getitem__(self, place: int | str) -> StateSnapshot: ...
+    @overload
+    def __getitem__(self, place: slice) -> StateHistory: ...
+    def __getitem__(self, place: int | str | slice) -> StateSnapshot | StateHistory:
+        if isinstance(place, slice):
+            return StateHistory(self.plan, self.storage, self.thread_id, self.infos[place])
+        return run_sync(self._load(self._find(place)))
+
+    async def __aiter__(self) -> Any:
+        """Yield the snapshots, newest first."""
+        for info in self.infos:
+            yield await self._load(info)
+
+    def configs(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the configurations that name the checkpoints, without loading them."""
+        return (config_of(self.thread_id, info.checkpoint_id) for info in self.infos)
+
+    def diff(self, before: int | str, after: int | str) -> CheckpointDiff:
+        """Return what differs between the values of two checkpoints, each named by its place or id."""
+        one, other = (
+            run_sync(load_checkpoint(self.storage, self._find(each).checkpoint_id)) for each in (before, after)
+        )
+        return diff_checkpoints(values_only(one), values_only(other))
+
+    def tree(self) -> str:
+        """Return the branches of the thread as text, oldest checkpoint first."""
+        if not self.infos:
+            return "0 checkpoints"
+        head = max(self.infos, key=lambda info: info.seq)
+        plot = call_view(
+            "agentbench.notebook.plots.lineage:lineage", self.storage, workflow_name=head.workflow_name, current=head
+        )
+        return str(plot.text)
+
+    def to_frame(self, fields: Sequence[str] = ()) -> Any:
+        """Return one row per checkpoint as a DataFrame, oldest first; without pandas as a list of dictionaries.
+
+        Args:
+            fields: Fields of the state to add as columns.
+        """
+        return call_view("agentbench.notebook.frames.state_graph:history_frame", self, fields)
+
+    def __repr__(self) -> str:
+        return f"StateHistory(thread {self.thread_id!r}, {len(self)} checkpoints)"
+
+    def _find(self, place: int | str) -> CheckpointInfo:
+        if isinstance(place, int):
+            return self.infos[place]
+        found = [info for info in self.infos if info.checkpoint_id.startswith(place)]
+        if len(found) != 1:
+            message = f"{len(found)} checkpoints of thread {self.thread_id!r} have an id that begins with {place!r}."
+            raise KeyError(message)
+        return found[0]
+
+    async def _load(self, info: CheckpointInfo) -> StateSnapshot:
+        return snapshot_of(self.plan, await load_checkpoint(self.storage, info.checkpoint_id), self.thread_id)

@@ -1,0 +1,222 @@
+"""A call of a graph on a thread: its configuration, how the thread stands, and how the engine runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, get_args
+
+from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.checkpoints.access import head_of
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.exceptions import InvalidUpdateError, ThreadBusyError
+from agentbench.stategraph.command import Command
+from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
+from agentbench.stategraph.merging.inputs import read_input
+from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.running.executors import META, VALUES
+from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
+from agentbench.stategraph.threads import Threads
+from agentbench.workflows.engine.event_log import new_log
+from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.run.execution import Execution, RunInput
+from agentbench.workflows.run.stream import call_on
+from agentbench.workflows.run.workflow import Workflow
+
+_DEFAULTS: Mapping[str, Any] = {
+    "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
+    "on_graph_change": "raise",
+}  # fmt: skip
+
+
+def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a configuration whose settings may stand under `configurable`; those beside it count."""
+    flat = {**(config or {})}
+    return {**flat.pop("configurable", {}), **flat}
+
+
+def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the configuration of a call with its defaults.
+
+    Raises:
+        ValueError: A setting has a value that it cannot have.
+    """
+    read = {**_DEFAULTS, **flat_config(config)}
+    defaults = runtime_defaults()
+    if read["recursion_limit"] < 1:
+        message = f"recursion_limit is {read['recursion_limit']}; expected at least 1 superstep."
+        raise ValueError(message)
+    for name, choices in (("on_busy", get_args(OnBusy)), ("on_graph_change", get_args(OnGraphChange))):
+        if read[name] not in choices:
+            message = f"{name} is {read[name]!r}; expected one of {', '.join(map(repr, choices))}."
+            raise ValueError(message)
+    read.setdefault("run_id", defaults.ids.new_id("run"))
+    read.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
+    if read.get("thread_id") is None:
+        read["thread_id"] = defaults.ids.new_id("thread")
+        warnings.warn(
+            "The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=4
+        )
+    return read
+
+
+class ThreadCall:
+    """A call of a graph on a thread, from its beginning to its end.
+
+    `ended` is done when it has ended; `execution` is there once the thread is read.
+    """
+
+    def __init__(self, config: dict[str, Any], chain: str, *, is_watched: bool) -> None:
+        self.config = config
+        self.chain = chain
+        self.record = CallRecord(is_watched=is_watched)
+        self.execution: Execution | None = None
+        self.ended: Future[None] = Future()
+        self._loop = asyncio.get_running_loop()
+        self._is_stopped = False
+
+    async def claim(self, running: dict[str, ThreadCall]) -> None:
+        """Become the call that runs on the thread; what happens while another one does is the setting `on_busy`."""
+        while (other := running.setdefault(self.chain, self)) is not self:
+            thread_id, on_busy = self.config["thread_id"], self.config["on_busy"]
+            if on_busy == "raise":
+                message = (
+                    f"Another call runs on thread {thread_id!r}. Await it, use another thread, or wait for it with "
+                    "on_busy='wait' in the config."
+                )
+                raise ThreadBusyError(message, thread_id=thread_id)
+            if on_busy == "stop":
+                other.stop()
+            await asyncio.wrap_future(other.ended)
+
+    def release(self, running: dict[str, ThreadCall]) -> None:
+        """Let the next call run on the thread."""
+        running.pop(self.chain, None)
+        self.ended.set_result(None)
+
+    def begin(self, workflow: Workflow, run_input: RunInput, options: GraphOptions) -> Execution:
+        """Make the engine's run; nothing runs yet."""
+        observe = self.record.is_watched
+        log = new_log(self.config["run_id"], runtime_defaults().clock, observe=observe)
+        self.execution = Execution(
+            workflow.graph, RunState(), run_input, options, log=log, run_id=self.config["run_id"], streaming=observe
+        )
+        self.execution.run.stop_requested = self._is_stopped
+        return self.execution
+
+    async def run(self, execution: Execution) -> None:
+        """Run to the end, also when whoever awaits this is cancelled: then the run is stopped, so that it is saved."""
+        running = asyncio.ensure_future(execution.run_to_end())
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self.stop()
+            await asyncio.wait((running,))
+            raise
+
+    def stop(self, *, graceful: bool = False) -> None:
+        """Stop the run at its next boundary, from any thread; unless `graceful`, async nodes are cancelled."""
+        self._is_stopped = True
+        if self.execution is not None:
+            self.execution.run.stop_requested = True
+            if not graceful:
+                call_on(self._loop, self.execution.runner.cancel_deliveries)
+
+
+async def read_thread(
+    threads: Threads, call: ThreadCall, data: Any, workflow: Workflow
+) -> tuple[RunInput, WorkflowCheckpoint | None]:
+    """Return what the engine is to do with an input, by how the thread stands, and the checkpoint to go on from.
+
+    Raises:
+        ValueError: An answer is missing, or nothing waits for one; or there is nothing to go on with.
+        GraphMismatchError: The thread belongs to another graph.
+    """
+    config, storage = call.config, threads.storage_or_none
+    has_input = data is not None and data != {}
+    checkpoint = None if storage is None else await _checkpoint(threads, call, workflow, is_replay=not has_input)
+    if checkpoint is None:
+        if not has_input or _is_answer(data):
+            message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
+            raise ValueError(message)
+        return RunInput(message=data, storage=storage), None
+    questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
+    asked = {key: question for key, question in questions.items() if isinstance(question, Interrupt)}
+    pauses = [key for key, question in questions.items() if isinstance(question, Breakpoint)]
+    if _is_answer(data):
+        answers = _answers(data, asked, config["thread_id"])
+        if isinstance(data, Command) and (data.update is not None or data.state is not None):
+            update = Command(update=data.update, state=data.state)
+            checkpoint = await _add_input(threads, call, checkpoint, update)
+        return RunInput(responses=answers, checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+    if asked:
+        question = next(iter(asked.values()))
+        message = (
+            f"Thread {config['thread_id']!r} waits for an answer of node {question.node!r}: "
+            f"{question.message or question.value!r}. Answer it: app.invoke({{'resume': ...}}, config)."
+        )
+        raise ValueError(message)
+    if pauses:
+        answer = Continue(data if has_input else None)
+        run_input = RunInput(responses={pauses[0]: answer}, checkpoint_id=checkpoint.checkpoint_id, storage=storage)
+        return run_input, checkpoint
+    if has_input and checkpoint.state[META]["status"] == "interrupted":  # it was stopped
+        checkpoint = await _add_input(threads, call, checkpoint, data)
+    elif has_input:
+        return RunInput(message=data, checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+    if not checkpoint.messages:
+        message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
+        raise ValueError(message)
+    return RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+
+
+async def _checkpoint(
+    threads: Threads, call: ThreadCall, workflow: Workflow, *, is_replay: bool
+) -> WorkflowCheckpoint | None:
+    """Return the checkpoint to go on from; of an earlier one that is replayed, a copy."""
+    checkpoint = await threads.load(call.config)
+    if checkpoint is None:
+        return None
+    checkpoint = await threads.fit(checkpoint, workflow.graph, call.config)
+    if is_replay and call.config.get("checkpoint_id") is not None:
+        head = await head_of(threads.storage, call.chain)
+        if head is None or head.checkpoint_id != checkpoint.checkpoint_id:
+            checkpoint = await threads.replay(checkpoint, call.config["thread_id"])
+    return checkpoint
+
+
+async def _add_input(
+    threads: Threads, call: ThreadCall, checkpoint: WorkflowCheckpoint, data: Any
+) -> WorkflowCheckpoint:
+    """Save an input beside what the thread has to go on with."""
+    stored = checkpoint.state[VALUES]
+    writes, messages = read_input(data, threads.plan.fields, stored.get("context", []))
+    call.record.messages += messages
+    return await threads.save_update(checkpoint, writes, call.config["thread_id"])
+
+
+def _is_answer(data: Any) -> bool:
+    if isinstance(data, Command):
+        return data.resume is not None
+    return isinstance(data, Mapping) and "resume" in data
+
+
+def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[str, Any]:
+    """Return the answers by the ids of their questions."""
+    resume = data.resume if isinstance(data, Command) else data["resume"]
+    if isinstance(data, Command) and data.goto is not None:
+        message = (
+            "Command(resume=..., goto=...) is no answer. Answer first, then update_state(config, None, as_node=...)."
+        )
+        raise InvalidUpdateError(message)
+    if not asked:
+        message = f"Thread {thread_id!r} waits for no answer."
+        raise ValueError(message)
+    if isinstance(resume, Mapping) and resume and set(resume) <= set(asked):
+        return dict(resume)
+    if len(asked) > 1:
+        message = f"Several questions are open: {', '.join(asked)}. Answer by id: {{'resume': {{id: answer}}}}."
+        raise ValueError(message)
+    return {next(iter(asked)): resume}

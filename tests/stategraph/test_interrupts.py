@@ -1,0 +1,255 @@
+"""Pauses: breakpoints between supersteps, and questions that nodes ask."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from agentbench import FileCheckpointStorage, Message
+from agentbench.exceptions import GraphError
+from agentbench.stategraph.command import Command
+from agentbench.stategraph.graph import StateGraph
+from agentbench.stategraph.interrupts import Breakpoint, Interrupt, interrupt, pending_interrupt
+from agentbench.stategraph.state import END, START, AgentState, ExecutionStatus
+
+THREAD = {"thread_id": "t1"}
+
+
+class Notes(AgentState):
+    notes: Annotated[list[str], operator.add] = []
+
+
+def note(text: str) -> Any:
+    return lambda state: {"notes": [text]}
+
+
+def line(*names: str, **settings: Any) -> Any:
+    graph = StateGraph(Notes, name="line")
+    for name in names:
+        graph.add_node(name, note(name))
+    for before, after in zip((START, *names), (*names, END), strict=True):
+        graph.add_edge(before, after)
+    return graph.compile(**settings)
+
+
+# -------------------------------------------------------------------------------------------------------- breakpoints
+
+
+def test_breakpoints_pause_once_and_the_same_one_pauses_at_the_next_visit():
+    app = line("a", "b", "c", interrupt_before=["b"], interrupt_after=["b"])
+    first = app.invoke("go", THREAD)
+    assert (first.status, first.state.notes, first.interrupts[0].reasons) == (
+        ExecutionStatus.INTERRUPTED, ["a"], ("interrupt_before: b",),
+    )  # fmt: skip
+    meta = first.state.execution_meta
+    assert (meta.current_node, meta.interrupt_node, meta.interrupt_when) == ("b", "b", "before")
+    second = app.invoke(None, THREAD)
+    assert (second.state.notes, second.interrupts[0].reasons) == (["a", "b"], ("interrupt_after: b",))
+    assert app.invoke(None, THREAD).status is ExecutionStatus.COMPLETED
+    assert app.invoke("again", THREAD).interrupts[0].reasons == ("interrupt_before: b",)
+
+
+def test_before_and_after_on_one_edge_is_one_pause_with_two_reasons():
+    app = line("a", "b", interrupt_after=["a"], interrupt_before=["b"])
+    paused = app.invoke("go", THREAD)
+    assert paused.interrupts[0].reasons == ("interrupt_after: a", "interrupt_before: b")
+    assert paused.state.execution_meta.interrupt_reason == "interrupt_after: a; interrupt_before: b"
+    assert app.invoke(None, THREAD).status is ExecutionStatus.COMPLETED
+
+
+def test_all_nodes_an_entry_node_and_settings_of_one_call():
+    app = line("a", "b", interrupt_before="*")
+    assert app.invoke("go", THREAD).state.notes == []
+    assert app.invoke(None, THREAD).state.notes == ["a"]
+    assert app.invoke(None, THREAD).state.notes == ["a", "b"]
+    free = line("a", "b")
+    assert free.invoke("go", {**THREAD, "interrupt_after": ["a"]}).status is ExecutionStatus.INTERRUPTED
+    assert app.invoke("go", {"thread_id": "t2", "interrupt_before": []}).status is ExecutionStatus.COMPLETED
+
+
+def test_a_pause_never_splits_parallel_nodes():
+    graph = StateGraph(Notes)
+    for name in "abc":
+        graph.add_node(name, note(name)).add_edge(START, name)
+    app = graph.compile(interrupt_before=["b"], interrupt_after=["c"])
+    paused = app.invoke("go", THREAD)
+    assert (paused.interrupts[0].next, paused.state.notes) == (("a", "b", "c"), [])
+    done = app.invoke(None, THREAD)
+    assert (done.status, done.state.notes) == (ExecutionStatus.COMPLETED, ["a", "b", "c"])
+
+
+def test_a_loop_pauses_at_each_visit():
+    graph = StateGraph(Notes).add_node("try", note("try")).set_entry_point("try")
+    graph.add_conditional_edges("try", lambda state: END if len(state.notes) == 3 else "try", ["try", END])
+    app = graph.compile(interrupt_before=["try"])
+    app.invoke("go", THREAD)
+    seen = [app.invoke(None, THREAD).state.notes for _ in range(3)]
+    assert [len(notes) for notes in seen] == [1, 2, 3]
+
+
+def test_new_messages_at_a_breakpoint_are_merged_and_the_run_goes_on():
+    app = line("a", "b", interrupt_before=["b"])
+    app.invoke("one", THREAD)
+    done = app.invoke({"messages": "two", "notes": ["mine"]}, THREAD, "full")
+    assert [message.text for message in done["context"]] == ["one", "two"]
+    assert (done["state"].notes, [m.text for m in done["messages"]]) == (["a", "mine", "b"], ["two"])
+
+
+# ---------------------------------------------------------------------------------------------------------- questions
+
+
+def ask_twice(state: Notes) -> dict[str, Any]:
+    colour = interrupt("colour", message="Which colour?", response_schema=str)
+    return {"notes": [colour, interrupt("size", response_schema=int) * "x"]}
+
+
+def asking(node: Any = ask_twice, **settings: Any) -> Any:
+    return StateGraph(Notes, name="asking").add_node("ask", node).set_entry_point("ask").compile(**settings)
+
+
+def test_a_node_asks_and_runs_again_with_the_answers():
+    app = asking()
+    first = app.invoke("go", THREAD)
+    question = first.interrupts[0]
+    assert isinstance(question, Interrupt)
+    assert (question.node, question.value, question.message) == ("ask", "colour", "Which colour?")
+    assert (first.status, first.state.execution_meta.interrupt_when) == (ExecutionStatus.INTERRUPTED, "during")
+    found = pending_interrupt(first.state)
+    assert found is not None
+    assert (found.id, found.value) == (question.id, "colour")
+    second = app.invoke({"resume": "red"}, THREAD)
+    assert [each.value for each in second.interrupts] == ["size"]
+    third = app.invoke(Command(resume=2), THREAD)
+    assert (third.state.notes, third.interrupts, pending_interrupt(third.state)) == (["red", "xx"], [], None)
+
+
+def test_a_wrong_answer_an_input_and_a_missing_one_leave_the_question_open():
+    app = asking()
+    app.invoke("go", THREAD)
+    for wrong, words in (({"resume": 5}, "expected str"), (None, "Which colour"), ("hello", "app.invoke")):
+        with pytest.raises(ValueError, match=words):
+            app.invoke(wrong, THREAD)
+        assert len(app.get_state(THREAD).interrupts) == 1
+    assert app.invoke({"resume": "red"}, THREAD).interrupts[0].value == "size"
+
+
+def test_none_is_an_answer():
+    app = asking(lambda state: {"notes": [repr(interrupt("anything"))]})
+    app.invoke("go", THREAD)
+    assert app.invoke({"resume": None}, THREAD).state.notes == ["None"]
+
+
+def test_an_answer_may_come_with_an_update():
+    app = asking(lambda state: {"notes": [interrupt("name")]})
+    app.invoke("go", THREAD)
+    assert app.invoke(Command(resume="Ann", update={"notes": ["first"]}), THREAD).state.notes == ["first", "Ann"]
+
+
+class Approval(BaseModel):
+    approved: bool
+
+
+def test_the_answer_is_of_the_type_that_was_asked_for():
+    app = asking(lambda state: {"notes": [str(interrupt("pay", response_schema=Approval).approved)]})
+    app.invoke("go", THREAD)
+    assert app.invoke({"resume": {"approved": True}}, THREAD).state.notes == ["True"]
+
+
+def test_parallel_questions_are_answered_by_id_in_any_order_and_nothing_runs_in_vain():
+    ran: list[str] = []
+
+    def node(name: str) -> Any:
+        def run(state: Notes) -> dict[str, Any]:
+            ran.append(name)
+            return {"notes": [interrupt(name)]}
+
+        return run
+
+    graph = StateGraph(Notes).add_node("plain", lambda state: ran.append("plain") or {"notes": ["plain"]})
+    graph.add_edge(START, "plain")
+    for name in ("left", "right"):
+        graph.add_node(name, node(name)).add_edge(START, name)
+    app = graph.compile()
+    paused = app.invoke("go", THREAD)
+    ids = {each.node: each.id for each in paused.interrupts}
+    with pytest.raises(ValueError, match="Several questions"):
+        app.invoke({"resume": "?"}, THREAD)
+    half = app.invoke({"resume": {ids["right"]: "R"}}, THREAD)
+    assert [each.node for each in half.interrupts] == ["left"]
+    assert app.get_state(THREAD).pending_writes.keys() == {"1:plain:1"}
+    done = app.invoke({"resume": {ids["left"]: "L"}}, THREAD)
+    assert done.state.notes == ["plain", "L", "R"]
+    assert sorted(ran) == ["left", "left", "plain", "right", "right"]
+
+
+def test_keys_tell_questions_apart_whose_order_changes():
+    def node(state: Notes) -> dict[str, Any]:
+        order = ("a", "b") if not turns else ("b", "a")
+        turns.append(1)
+        return {"notes": sorted(interrupt(key, key=key) for key in order)}
+
+    turns: list[int] = []
+    app = asking(node)
+    assert app.invoke("go", THREAD).interrupts[0].key == "a"
+    assert app.invoke({"resume": "A"}, THREAD).interrupts[0].key == "b"
+    assert app.invoke({"resume": "B"}, THREAD).state.notes == ["A", "B"]
+
+
+async def test_questions_in_async_nodes_and_generators():
+    async def generator(state: Notes) -> Any:
+        yield {"notes": ["before"]}
+        yield {"notes": [interrupt("name")]}
+
+    async def plain(state: Notes) -> dict[str, Any]:
+        return {"notes": [interrupt("name")]}
+
+    for node, notes in ((generator, ["before", "Ann"]), (plain, ["Ann"])):
+        app = asking(node)
+        await app.ainvoke("go", THREAD)
+        assert (await app.ainvoke({"resume": "Ann"}, THREAD)).state.notes == notes
+
+
+def test_a_node_that_swallows_the_question_fails():
+    def node(state: Notes) -> dict[str, Any]:
+        try:
+            return {"notes": [interrupt("name")]}
+        except BaseException:  # noqa: BLE001 - what this test is about
+            return {"notes": ["nobody"]}
+
+    def cautious(state: Notes) -> dict[str, Any]:
+        try:
+            return {"notes": [interrupt("name")]}
+        except Exception:  # noqa: BLE001 - what this test is about
+            return {"notes": ["nobody"]}
+
+    with pytest.raises(GraphError, match=r"\[GRAPH_010\]"):
+        asking(node).invoke("go", THREAD)
+    assert len(asking(cautious).invoke("go", THREAD).interrupts) == 1
+
+
+def test_interrupt_outside_a_run_says_so():
+    with pytest.raises(RuntimeError, match="outside a node"):
+        interrupt("name")
+
+
+def test_a_graph_without_storage_cannot_ask_and_says_so():
+    with pytest.raises(GraphError, match="checkpointer=False"):
+        asking(checkpointer=False).invoke("go", THREAD)
+    with pytest.raises(GraphError, match="checkpointer=False"):
+        line("a", interrupt_before=["a"], checkpointer=False)
+
+
+def test_a_question_outlasts_the_process(tmp_path: Any):
+    asking(checkpointer=FileCheckpointStorage(tmp_path)).invoke("go", THREAD)
+    later = asking(checkpointer=FileCheckpointStorage(tmp_path))
+    snapshot = later.get_state(THREAD)
+    assert (snapshot.next, snapshot.interrupts[0].message) == (("ask",), "Which colour?")
+    assert isinstance(snapshot.values.context[0], Message)
+    later.invoke({"resume": "red"}, THREAD)
+    assert later.invoke({"resume": 1}, THREAD).state.notes == ["red", "x"]
+    paused = line("a", "b", interrupt_before=["b"], checkpointer=FileCheckpointStorage(tmp_path))
+    paused.invoke("go", THREAD)
+    assert isinstance(paused.get_state(THREAD).interrupts[0], Breakpoint)
