@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import GenericAlias
 from typing import Any, ClassVar
 
 
@@ -39,6 +40,10 @@ class Command:
         >>> def triage(state: Ticket) -> Command:
         ...     return Command(update={"urgent": True}, goto="on_call")
     """
+
+    def __class_getitem__(cls, targets: Any) -> Any:
+        """Declare the targets of a node: `-> Command[Literal["on_call"]]`."""
+        return GenericAlias(cls, targets)
 
     PARENT: ClassVar[str] = "PARENT"
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
@@ -26,6 +26,7 @@ from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META, VALUES
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.state import StateT
 from agentbench.stategraph.streaming import Chunks, payloads
 from agentbench.stategraph.thread_call import ThreadCall, flat_config, read_config, read_thread
 from agentbench.stategraph.threads import Threads
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
-class CompiledGraph(Displayable):
+class CompiledGraph(Displayable, Generic[StateT]):
     """A state graph that runs; made by `StateGraph.compile`.
 
     A call belongs to a thread, which it goes on with: `config={"thread_id": "order-7"}`. `workflow` is the same graph
@@ -70,7 +71,7 @@ class CompiledGraph(Displayable):
         input_data: Any,
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
-    ) -> GraphResult:
+    ) -> GraphResult[StateT]:
         """Run the graph from code that is not async, also in a cell; see `ainvoke`."""
         return run_sync(self.ainvoke(input_data, config, response_granularity))
 
@@ -79,7 +80,7 @@ class CompiledGraph(Displayable):
         input_data: Any,
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
-    ) -> GraphResult:
+    ) -> GraphResult[StateT]:
         """Run the graph until it is completed, pauses or fails.
 
         Args:
@@ -265,7 +266,7 @@ class CompiledGraph(Displayable):
         finally:
             call.release(self._running)
 
-    def _result(self, call: ThreadCall, granularity: ResponseGranularity | str) -> GraphResult:
+    def _result(self, call: ThreadCall, granularity: ResponseGranularity | str) -> GraphResult[StateT]:
         assert call.execution is not None
         run_state = call.execution.run.run_state
         interrupts = [request.data for request in run_state.requests.values()]
@@ -311,11 +312,11 @@ class CompiledGraph(Displayable):
 
     # ---- threads -----------------------------------------------------------------------------------------------------
 
-    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at its newest checkpoint, or at the one that `checkpoint_id` names."""
         return run_sync(self.aget_state(config))
 
-    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at a checkpoint; see `get_state`."""
         return await self.threads.snapshot(flat_config(config))
 

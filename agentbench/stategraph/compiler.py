@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     max_concurrency: int | None,
     checkpointer: Any,
     **services: Any,
-) -> CompiledGraph:
+) -> CompiledGraph[Any]:
     """Check a graph and return what runs it; see `StateGraph.compile`."""
     plan = GraphPlan(
         name or graph.name or graph.state_class.__name__,
@@ -65,18 +66,67 @@ def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:
 
 
 def _check(plan: GraphPlan) -> None:
-    begins = {*plan.edges, *plan.conditions, *(source for join in plan.joins for source in join.sources)}
-    ends = {target for targets in plan.edges.values() for target in targets}
-    ends |= {join.target for join in plan.joins}
-    ends |= {target for each in plan.conditions.values() for one in each for target in one.targets or ()}
-    if START not in begins:
+    following = _following(plan)
+    if not following.get(START) and START not in plan.conditions:
         _refuse("There is no entry. Write: graph.add_edge(START, 'first node').", "GRAPH_002")
-    for name in sorted((begins | ends | plan.interrupt_before | plan.interrupt_after) - {START, END, "*"}):
+    named = {*following, *(target for targets in following.values() for target in targets)}
+    for name in sorted((named | plan.interrupt_before | plan.interrupt_after) - {START, END, "*"}):
         if name not in plan.nodes:
             _refuse(f"{name!r} is no node; the nodes are: {', '.join(plan.nodes)}.", "GRAPH_004", name)
-    for name in plan.nodes:
-        if name not in begins | ends:
-            _refuse(f"Node {name!r} has no edge, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
+    reached = {START}
+    new = [START]
+    while new:
+        new = [target for source in new for target in following.get(source, ()) if target not in reached]
+        reached.update(new)
+    is_dynamic = any(node.goto is None for node in plan.nodes.values()) or any(
+        condition.targets is None for conditions in plan.conditions.values() for condition in conditions
+    )
+    for name in plan.nodes.keys() - reached:
+        what = "cannot be reached from START" if name in named else "has no edge"
+        message = f"Node {name!r} {what}, so it never runs. Connect it with add_edge()."
+        if not is_dynamic:
+            _refuse(message, "GRAPH_003", name)
+        elif name in named:
+            warnings.warn(message, stacklevel=4)
+    _warn_of_second_runs(plan)
+
+
+def _following(plan: GraphPlan) -> dict[str, set[str]]:
+    """Return what may follow each node, as far as that is declared."""
+    following: dict[str, set[str]] = {name: {*(node.goto or ())} for name, node in plan.nodes.items() if node.goto}
+    for source, targets in plan.edges.items():
+        following.setdefault(source, set()).update(targets)
+    for source, conditions in plan.conditions.items():
+        following.setdefault(source, set()).update(*(condition.targets or () for condition in conditions))
+    for join in plan.joins:
+        for source in join.sources:
+            following.setdefault(source, set()).add(join.target)
+    return following
+
+
+def _warn_of_second_runs(plan: GraphPlan) -> None:
+    """Warn of nodes to which edges lead on ways of different length, so that they run once for each."""
+    depths: dict[str, set[int]] = {}
+
+    def walk(node: str, way: tuple[str, ...]) -> None:
+        depths.setdefault(node, set()).add(len(way))
+        for target in plan.edges.get(node, ()):
+            if target not in way and target != END and len(way) + 1 not in depths.get(target, ()):
+                walk(target, (*way, node))
+
+    walk(START, ())
+    for name, found in depths.items():
+        sources = [source for source, targets in plan.edges.items() if name in targets]
+        if (
+            len(found) > 1
+            and len({min(depths.get(source, {0})) for source in sources}) > 1
+            and not plan.nodes[name].defer
+        ):
+            message = (
+                f"Node {name!r} will run more than once: ways of different length lead to it, over "
+                f"{' and '.join(map(repr, sources))}. A join, add_edge([...], {name!r}), or defer=True makes it wait."
+            )
+            warnings.warn(message, stacklevel=4)
 
 
 def _refuse(message: str, code: str, node: str | None = None) -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, get_args, get_origin, get_type_hints
 
 from agentbench.exceptions import GraphError
+from agentbench.stategraph.command import Command
 from agentbench.stategraph.merging.fields import StateFields
 from agentbench.stategraph.running.node import NodeFunction
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
-from agentbench.stategraph.state import END, START, AgentState
+from agentbench.stategraph.state import END, START, AgentState, StateT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agentbench.stategraph.compiled import CompiledGraph
-
-StateT = TypeVar("StateT", bound=AgentState)
 
 
 class StateGraph(Generic[StateT]):
@@ -96,7 +95,10 @@ class StateGraph(Generic[StateT]):
             name, func, self.state_class
         )  # raises what is wrong with its parameters here, not at the first run
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
-        self.nodes[name] = NodeSpec(name, order, func, defer, timeout, retries, metadata or {})
+        goto = _declared_targets(func)
+        if goto is None and not _names_command(func):
+            goto = ()
+        self.nodes[name] = NodeSpec(name, order, func, defer, timeout, retries, metadata or {}, goto)
         return self
 
     def override_node(self, name: str, func: Callable[..., Any]) -> Self:
@@ -147,7 +149,7 @@ class StateGraph(Generic[StateT]):
         except (TypeError, ValueError):
             takes_config = False
         name = getattr(condition, "__name__", type(condition).__name__)
-        targets = tuple(path_map.values()) if path_map is not None else _literal_targets(condition)
+        targets = tuple(path_map.values()) if path_map is not None else _declared_targets(condition)
         self.conditions.setdefault(from_node, []).append(Condition(condition, name, takes_config, path_map, targets))
         return self
 
@@ -174,7 +176,7 @@ class StateGraph(Generic[StateT]):
         max_concurrency: int | None = None,
         node_timeout: float | None = None,
         debug: bool = False,
-    ) -> CompiledGraph:
+    ) -> CompiledGraph[StateT]:
         """Check the graph, and return what runs it.
 
         Args:
@@ -215,10 +217,18 @@ def _n_defaults(function: Callable[..., Any]) -> int:
     return sum(each.default is not each.empty for each in inspect.signature(function).parameters.values())
 
 
-def _literal_targets(condition: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the targets in a return annotation `Literal["a", "b"]`."""
+def _declared_targets(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    """Return the targets in a return annotation `Literal["a", "b"]` or `Command[Literal["a", "b"]]`."""
     try:
-        hint = get_type_hints(condition).get("return")
+        hint = get_type_hints(function).get("return")
     except Exception:  # noqa: BLE001 - annotations are code of the user
         return None
+    if get_origin(hint) is Command:
+        (hint,) = get_args(hint)
     return tuple(map(str, get_args(hint))) if get_origin(hint) is Literal else None
+
+
+def _names_command(function: Any) -> bool:
+    """Return whether the code of a function names `Command`, so that it may go anywhere."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "Command" in getattr(code, "co_names", ())

@@ -15,7 +15,7 @@ from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_o
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
-class StateHistory(Sequence[StateSnapshot], Displayable):
+class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
     """The checkpoints of a thread, newest first. A snapshot is loaded when it is asked for.
 
     `history[0]` is the newest one; `history["cp-3f2a"]` the one whose id begins so.
@@ -39,10 +39,10 @@ class StateHistory(Sequence[StateSnapshot], Displayable):
         return len(self.infos)
 
     @overload
-    def __getitem__(self, place: int | str) -> StateSnapshot: ...
+    def __getitem__(self, place: int | str) -> StateSnapshot[Any]: ...
     @overload
     def __getitem__(self, place: slice) -> StateHistory: ...
-    def __getitem__(self, place: int | str | slice) -> StateSnapshot | StateHistory:
+    def __getitem__(self, place: int | str | slice) -> StateSnapshot[Any] | StateHistory:
         if isinstance(place, slice):
             return StateHistory(self.plan, self.storage, self.thread_id, self.infos[place])
         return run_sync(self._load(self._find(place)))
@@ -93,5 +93,5 @@ class StateHistory(Sequence[StateSnapshot], Displayable):
             raise KeyError(message)
         return found[0]
 
-    async def _load(self, info: CheckpointInfo) -> StateSnapshot:
+    async def _load(self, info: CheckpointInfo) -> StateSnapshot[Any]:
         return snapshot_of(self.plan, await load_checkpoint(self.storage, info.checkpoint_id), self.thread_id)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Generic
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.running.calls import CallRecord
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus
+from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus, StateT
 
 
 class ResponseGranularity(str, Enum):
@@ -22,7 +22,7 @@ class ResponseGranularity(str, Enum):
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_result_bundle")
-class GraphResult(dict[str, Any], Displayable):
+class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     """What a call of a graph returns: a dictionary, with further facts as attributes.
 
     Its keys are `messages` (those that this call added to the conversation) and `token_usage`; with `PARTIAL` also
@@ -44,7 +44,7 @@ class GraphResult(dict[str, Any], Displayable):
         >>> result["messages"][-1].text, result.status
     """
 
-    state: AgentState
+    state: StateT
     status: ExecutionStatus
     interrupts: list[Any]
     thread_id: str | int | None
@@ -61,12 +61,12 @@ def graph_result(
     granularity: ResponseGranularity | str,
     interrupts: list[Any],
     checkpoint_id: str | None,
-) -> GraphResult:
+) -> GraphResult[Any]:
     """Return the result of a call from its record."""
     state = state_of(plan, record.values, record.meta)
     messages = record.messages
     level = ResponseGranularity(granularity)
-    result = GraphResult(messages=messages, token_usage=token_usage(messages))
+    result: GraphResult[Any] = GraphResult(messages=messages, token_usage=token_usage(messages))
     if level is not ResponseGranularity.LOW:
         result |= {"context": state.context, "summary": state.context_summary}
     if level is ResponseGranularity.FULL:

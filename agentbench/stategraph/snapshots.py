@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic
 
 from pydantic import ValidationError
 
@@ -17,7 +17,7 @@ from agentbench.stategraph.results import state_of
 from agentbench.stategraph.running.executors import META, PENDING, VALUES, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
-from agentbench.stategraph.state import AgentState, ExecutionStatus
+from agentbench.stategraph.state import ExecutionStatus, StateT
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SnapshotTask:
 
 @drawn_by("agentbench.notebook.cards.state_graph:snapshot_bundle")
 @dataclass(frozen=True)
-class StateSnapshot(Displayable):
+class StateSnapshot(Displayable, Generic[StateT]):
     """A thread at a checkpoint. Its values are copies: changing them changes nothing else.
 
     Args:
@@ -57,7 +57,7 @@ class StateSnapshot(Displayable):
         ('judge',)
     """
 
-    values: AgentState
+    values: StateT
     next: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     parent_config: Mapping[str, Any] | None = None
@@ -77,7 +77,7 @@ class StateSnapshot(Displayable):
         return "checkpoint_id" in self.config
 
 
-def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot:
+def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
     """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
     info = CheckpointInfo.of(checkpoint)
     stored: Mapping[str, Any] = isolate(checkpoint.state[VALUES])

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.reducers import add_messages
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    StateT = TypeVar("StateT", bound="AgentState", default="AgentState")
+else:
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT", bound="AgentState")
 
 START = "__start__"
 END = "__end__"

@@ -75,7 +75,7 @@ class Threads:
             raise GraphError(message, thread_id=config["thread_id"])
         return checkpoint
 
-    async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
+    async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot[Any]:
         """Return a thread at its newest checkpoint, or at the one that the configuration names."""
         checkpoint = await self.load(config)
         if checkpoint is None:

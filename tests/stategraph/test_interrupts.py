@@ -35,7 +35,7 @@ def line(*names: str, **settings: Any) -> Any:
     return graph.compile(**settings)
 
 
-# -------------------------------------------------------------------------------------------------------- breakpoints
+# ---- breakpoints -----------------------------------------------------------------------------------------------------
 
 
 def test_breakpoints_pause_once_and_the_same_one_pauses_at_the_next_visit():
@@ -168,8 +168,11 @@ def test_parallel_questions_are_answered_by_id_in_any_order_and_nothing_runs_in_
 
         return run
 
-    graph = StateGraph(Notes).add_node("plain", lambda state: ran.append("plain") or {"notes": ["plain"]})
-    graph.add_edge(START, "plain")
+    def plain(state: Notes) -> dict[str, Any]:
+        ran.append("plain")
+        return {"notes": ["plain"]}
+
+    graph = StateGraph(Notes).add_node(plain).add_edge(START, "plain")
     for name in ("left", "right"):
         graph.add_node(name, node(name)).add_edge(START, name)
     app = graph.compile()

@@ -102,6 +102,8 @@ class NodeExecutor(Executor):
 class ThreadNodeExecutor(NodeExecutor):
     """A node whose function is not async, which the engine calls in a worker thread."""
 
+    signature_key = NodeExecutor.signature_key
+
     @handler
     def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:  # type: ignore[override]
         """Call the function with a state of its own, and keep what it returns for the boundary."""
@@ -141,12 +143,7 @@ class _Task:
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
         self.values: Mapping[str, Any] = ctx.get_state(VALUES)
-        if isinstance(activation.arg, AgentState):
-            self.values = {
-                **self.values,
-                **{name: getattr(activation.arg, name) for name in activation.arg.model_fields_set},
-            }
-        elif activation.arg is not None:
+        if activation.arg is not None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
         self.questions = TaskQuestions(node.id, activation.task_id, answers)

@@ -27,6 +27,8 @@ class NodeSpec:
     timeout: float | None = None
     retries: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    #: Where it may go by a `Command`: as it declares, else None if it may return one.
+    goto: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, NoReturn
 
+from pydantic import ValidationError
+
 from agentbench._display import shortened
-from agentbench.exceptions import GraphError
+from agentbench.exceptions import GraphError, StateValidationError
 from agentbench.stategraph.command import Send
-from agentbench.stategraph.merging.updates import TaskWrites
+from agentbench.stategraph.merging.updates import TaskWrites, read_return
 from agentbench.stategraph.running.plan import Condition, GraphPlan
 from agentbench.stategraph.state import END, AgentState
 
@@ -72,7 +74,7 @@ async def route(
         for place, target in enumerate(targets):
             if target == END:
                 continue
-            send = target if isinstance(target, Send) else None
+            send = Send(target.node, _sent_fields(plan, target, task.node)) if isinstance(target, Send) else None
             node = plan.nodes.get(target if send is None else send.node)  # type: ignore[arg-type]
             if node is None:
                 _refuse_target(plan, target, task.node)
@@ -90,6 +92,20 @@ async def route(
                 due.append(_Due(plan.nodes[join.target].order, 0, 0, join.target, via, None))
     frontier = _activations(due, step)
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _unfinished(plan, arrived))
+
+
+def _sent_fields(plan: GraphPlan, send: Send, sender: str) -> dict[str, Any]:
+    """Return the fields that a `Send` gives to its task, validated."""
+    arg = send.arg
+    if isinstance(arg, AgentState):
+        arg = {name: getattr(arg, name) for name in arg.model_fields_set if name != "execution_meta"}
+    writes = read_return(arg or {}, plan.fields, sender).writes
+    try:
+        return {name: plan.fields.validate(name, value, {}) for name, value in writes}
+    except ValidationError as error:
+        field, problem = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
+        message = f"Node {sender!r} sends {send.node!r} a value that does not fit {str(field)!r}: {problem}."
+        raise StateValidationError(message, node=sender, field=str(field)) from error
 
 
 class _Due(NamedTuple):
