@@ -270,7 +270,8 @@ class CompiledGraph(Displayable, Generic[StateT]):
         assert call.execution is not None
         run_state = call.execution.run.run_state
         interrupts = [request.data for request in run_state.requests.values()]
-        return graph_result(self.plan, call.record, granularity, interrupts, run_state.last_checkpoint_id)
+        events = call.execution.log.events()
+        return graph_result(self.plan, call.record, granularity, interrupts, events, run_state.last_checkpoint_id)
 
     # ---- step by step ------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ from typing import Any, overload
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.checkpoints.access import load_checkpoint
-from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_only
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
@@ -61,7 +61,7 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
         one, other = (
             run_sync(load_checkpoint(self.storage, self._find(each).checkpoint_id)) for each in (before, after)
         )
-        return diff_checkpoints(values_only(one), values_only(other))
+        return values_diff(one, other)
 
     def tree(self) -> str:
         """Return the branches of the thread as text, oldest checkpoint first."""

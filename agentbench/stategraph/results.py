@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Generic
 
-from agentbench._display import Displayable, drawn_by
+from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.running.calls import CallRecord
 from agentbench.stategraph.running.plan import GraphPlan
@@ -38,6 +38,8 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
         step: Supersteps that the run has completed.
         changed: Names of the fields that the call changed, each with the nodes that wrote it.
         warnings: What the graph warned of.
+        events: The events of the run: few, unless it was streamed.
+        tasks: What ran: (superstep, place in it, node, task id, names of the fields that it wrote).
 
     Example:
         >>> result = app.invoke({"messages": "Hello"}, {"thread_id": "t1"})
@@ -53,6 +55,12 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     step: int
     changed: dict[str, list[str]]
     warnings: list[str]
+    events: list[Any]
+    tasks: list[tuple[int, int, str, str, list[str]]]
+
+    def to_frame(self) -> Any:
+        """Return one row per task as a DataFrame; without pandas as a list of dictionaries."""
+        return call_view("agentbench.notebook.frames.state_graph:result_frame", self)
 
 
 def graph_result(
@@ -60,6 +68,7 @@ def graph_result(
     record: CallRecord,
     granularity: ResponseGranularity | str,
     interrupts: list[Any],
+    events: list[Any],
     checkpoint_id: str | None,
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
@@ -75,6 +84,7 @@ def graph_result(
     result.state, result.status, result.step = state, meta.status, meta.step
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
     result.interrupts, result.warnings, result.changed = interrupts, record.warnings, record.changed
+    result.tasks, result.events = record.tasks, events
     return result
 
 

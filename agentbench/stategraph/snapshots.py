@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import state_of
@@ -115,12 +116,16 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     )
 
 
-def values_only(checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
-    """Return a checkpoint whose state is the values of the fields, without what else it holds, to be compared."""
-    return replace(
-        checkpoint, state=checkpoint.state.get(VALUES, {}), messages={}, pending_request_info_events={},
-        iteration_count=0, metadata={},
+def values_diff(before: WorkflowCheckpoint, after: WorkflowCheckpoint) -> CheckpointDiff:
+    """Return what differs between the values of two checkpoints."""
+    one, other = (
+        replace(
+            each, state=each.state.get(VALUES, {}), messages={}, pending_request_info_events={}, iteration_count=0,
+            metadata={},
+        )
+        for each in (before, after)
     )  # fmt: skip
+    return replace(diff_checkpoints(one, other), before=CheckpointInfo.of(before), after=CheckpointInfo.of(after))
 
 
 def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:

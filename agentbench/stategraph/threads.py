@@ -17,7 +17,7 @@ from agentbench.checkpoints.access import (
     load_checkpoint,
 )
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
@@ -27,7 +27,7 @@ from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_only
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 from agentbench.workflows.graph.graph import Graph
@@ -110,7 +110,7 @@ class Threads:
             checkpoints.insert(0, await load_checkpoint(self.storage, parent))
         else:
             checkpoints.insert(0, replace(checkpoints[0], state={}))
-        return diff_checkpoints(*map(values_only, checkpoints))
+        return values_diff(*checkpoints)
 
     # ---- editing -----------------------------------------------------------------------------------------------------
 

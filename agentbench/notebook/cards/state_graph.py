@@ -9,14 +9,16 @@ from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.plots.lineage import lineage
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import GraphResult
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
 
-__all__ = ["graph_bundle", "graph_result_bundle", "snapshot_bundle", "state_bundle"]
+__all__ = ["graph_bundle", "graph_result_bundle", "history_bundle", "snapshot_bundle", "state_bundle"]
 
 Bundle = dict[str, Any]
 
@@ -29,7 +31,7 @@ def graph_bundle(app: Any) -> Bundle:
     return draw(app.workflow, direction="auto")._repr_mimebundle_()
 
 
-def graph_result_bundle(result: GraphResult) -> Bundle:
+def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
     """What a call returned: its status, how to go on, the new messages, the fields that it changed."""
     used = result["token_usage"]["total_tokens"]
     facts = [f"thread {result.thread_id}", count_text(result.step, "superstep")]
@@ -50,7 +52,7 @@ def state_bundle(state: AgentState) -> Bundle:
     return _bundle(type(state).__name__, meta.status, facts, [_fields("State", state)], state.context)
 
 
-def snapshot_bundle(snapshot: StateSnapshot) -> Bundle:
+def snapshot_bundle(snapshot: StateSnapshot[Any]) -> Bundle:
     """A thread at a checkpoint: what runs next, what is open, the fields and who wrote them."""
     config = dict(snapshot.config)
     if not snapshot.exists:
@@ -66,6 +68,22 @@ def snapshot_bundle(snapshot: StateSnapshot) -> Bundle:
         Table("Does not fit the state class", ("problem",), [(snapshot.invalid,)] if snapshot.invalid else []),
     ]
     return _bundle("StateSnapshot", snapshot.status, facts, tables, snapshot.values.context)
+
+
+def history_bundle(history: StateHistory) -> Bundle:
+    """A thread's checkpoints, newest first, and the branches that they make."""
+    rows = [
+        (info.checkpoint_id, info.source, info.metadata.get("step", info.iteration), ", ".join(info.writers))
+        for info in history.infos
+    ]
+    facts = [f"thread {history.thread_id}", count_text(len(rows), "checkpoint")]
+    page = Page(
+        "StateHistory", facts=facts, tables=[Table("Checkpoints", ("id", "source", "superstep", "nodes"), rows)]
+    ).bundle()
+    if not rows:
+        return page
+    plot = lineage(history.storage, workflow_name=history.infos[0].workflow_name)
+    return {"text/plain": f"{page['text/plain']}\n{plot.text}", "text/html": f"{page['text/html']}{plot.svg}"}
 
 
 def _bundle(

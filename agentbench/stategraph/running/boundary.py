@@ -197,6 +197,11 @@ class _Call:
     def _report(self, merged: MergedState, tasks: Sequence[TaskWrites], messages: list[Message]) -> None:
         """Note the new messages; for those who watch the run, also what changed."""
         self.record.messages += messages
+        self.record.tasks += [
+            (self.meta["step"], place, task.node, task.task_id, [name for name, _ in task.writes])
+            for place, task in enumerate(tasks)
+            if task.node != START
+        ]
         for name, writers in merged.writers.items():
             known = self.record.changed.setdefault(name, [])
             known += [writer for writer in writers if writer not in known]

@@ -22,6 +22,7 @@ class CallRecord:
     changed: dict[str, list[str]] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
     is_watched: bool = False
     n_supersteps: int = 0
 

@@ -1,0 +1,69 @@
+"""Threads of state graphs, and calls of them, as data frames; without pandas as lists of dictionaries."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from agentbench.notebook.frames.columns import Column, build_frame
+from agentbench.notebook.history.sources import Chosen
+from agentbench.notebook.text.redact import mask_secrets
+from agentbench.stategraph.history import StateHistory
+from agentbench.stategraph.results import GraphResult, token_usage
+from agentbench.stategraph.snapshots import StateSnapshot
+
+__all__ = ["history_frame", "result_frame"]
+
+
+def history_frame(history: StateHistory, fields: Sequence[str]) -> Any:
+    """Tabulate the checkpoints of a thread, oldest first, with some fields of the state.
+
+    Shapes:
+        Columns `checkpoint_id`, `parent_id` string, `created` datetime64[ns, UTC], `source`, `status` category, `step`
+        int64, `writers`, `next`, `changed` object (lists of names), `tokens` int64 (of the conversation so far),
+        `duration_ms` Float64, `thread_id` category; then one object column for each field.
+    """
+    rows = [_of_snapshot(snapshot, history.thread_id, fields) for snapshot in reversed(history)]
+    kinds: dict[str, Any] = {
+        "checkpoint_id": "string", "parent_id": "string", "created": "time", "source": "category",
+        "status": "category", "step": "int64", "writers": "object", "next": "object", "changed": "object",
+        "tokens": "int64", "duration_ms": "Float64", "thread_id": "category", **dict.fromkeys(fields, "object"),
+    }  # fmt: skip
+    return _table("history", rows, kinds)
+
+
+def result_frame(result: GraphResult[Any]) -> Any:
+    """Tabulate what a call has done, one row per task, in the order of supersteps and tasks.
+
+    Shapes:
+        Columns `step`, `order` int64, `node` category, `task_id` string, `changed` object (list of fields).
+    """
+    kinds: dict[str, Any] = {
+        "step": "int64", "order": "int64", "node": "category", "task_id": "string", "changed": "object",
+    }  # fmt: skip
+    return _table("tasks", [dict(zip(kinds, task, strict=True)) for task in result.tasks], kinds)
+
+
+def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[str]) -> dict[str, Any]:
+    found, duration_s = snapshot.metadata, snapshot.metadata.get("duration_s")
+    return {
+        "checkpoint_id": snapshot.config["checkpoint_id"],
+        "parent_id": (snapshot.parent_config or {}).get("checkpoint_id"),
+        "created": snapshot.created_at,
+        "source": found["source"],
+        "status": snapshot.status and snapshot.status.value,
+        "step": snapshot.step,
+        "writers": list(found.get("writers", ())),
+        "next": list(snapshot.next),
+        "changed": list(found.get("changed", ())),
+        "tokens": token_usage(snapshot.values.context)["total_tokens"],
+        "duration_ms": None if duration_s is None else duration_s * 1000,
+        "thread_id": str(thread_id),
+        **{name: mask_secrets(getattr(snapshot.values, name, None), key=name) for name in fields},
+    }
+
+
+def _table(name: str, rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any]) -> Any:
+    if find_spec("pandas") is None:
+        return rows
+    columns: dict[str, Column] = {column: (kind, [row[column] for row in rows]) for column, kind in kinds.items()}
+    return build_frame(name, columns, chosen=Chosen())
