@@ -95,13 +95,18 @@ def pending_interrupt(state: AgentState) -> Interrupt | None:
 
 @dataclass(slots=True)
 class TaskQuestions:
-    """The questions of one task while it runs: the answers that are there, and what it asked without one."""
+    """The questions of one task while it runs: the answers that are there, and what it asked without one.
+
+    `done` holds what an earlier attempt at the task has done, so that it is not done again.
+    """
 
     node: str
     task_id: str
     answers: Mapping[str, Any]
+    done: dict[str, Any]
     asked: int = 0
     open: list[Interrupt] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     tool_call_id: str | None = None
 
 
@@ -142,6 +147,8 @@ def interrupt(
     if key is None:
         key = str(questions.asked)
         questions.asked += 1
+    if questions.tool_call_id is not None:
+        key = f"{questions.tool_call_id}:{key}"
     if key in questions.answers:
         return questions.answers[key]
     asked = Interrupt(

@@ -15,7 +15,7 @@ from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions, StateChanges
-from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING, TaskResult
+from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, VALUES, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, AgentState, ExecutionState
@@ -66,7 +66,8 @@ class GraphHook:
         """Save the result of each task when it ends, so that a crash does not repeat it."""
         if delivery.executor_id == START or delivery.error is not None:
             return None
-        return {PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
+        record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
+        return {DONE: {**record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
         """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
@@ -87,6 +88,8 @@ class _Call:
         self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
         self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
         self.waiting: Waiting = state.get(WAITING) or Waiting()
+        for task_id, what in (state.get(DONE) or {}).items():
+            self.record.done.setdefault(task_id, {**what})
         self.updates: dict[str, Any] = {}
         self.passed: list[str] = []
         self.events: list[WorkflowEvent[Any]] = []
@@ -168,6 +171,7 @@ class _Call:
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
         self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
+        self.record.done.clear()
         metadata = {"changed": merged.writers}
         if not frontier:
             meta["status"] = "completed"
@@ -317,6 +321,9 @@ class _Call:
         """Return the outcome of this boundary, and note in the call's record how the thread stands now."""
         self.record.values = self.updates.get(VALUES, self.values)
         self.record.meta = self.meta
+        done = {task_id: dict(what) for task_id, what in self.record.done.items() if what}
+        if done or self.view.state.get(DONE):
+            self.updates[DONE] = done
         return BoundaryOutcome(
             state_updates={**self.updates, META: self.meta}, closes=self.passed, events=self.events,
             checkpoint=BoundaryCheckpoint(source, metadata), **further,

@@ -23,6 +23,8 @@ class CallRecord:
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
+    #: What tasks that are not finished have done, by the id of the task.
+    done: dict[str, dict[str, Any]] = field(default_factory=dict)
     is_watched: bool = False
     n_supersteps: int = 0
 

@@ -27,8 +27,8 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 
-VALUES, META, PENDING, WAITING, RESUME = (
-    f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume")
+VALUES, META, PENDING, WAITING, RESUME, DONE = (
+    f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume", "done")
 )
 
 
@@ -146,7 +146,10 @@ class _Task:
         if activation.arg is not None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
-        self.questions = TaskQuestions(node.id, activation.task_id, answers)
+        done = self._options.record.done
+        if activation.task_id not in done:
+            done[activation.task_id] = {**(ctx.get_state(DONE) or {}).get(activation.task_id, {})}
+        self.questions = TaskQuestions(node.id, activation.task_id, answers, done[activation.task_id])
         self.state: AgentState | None = None
         self.gets: Mapping[str, Callable[[], Any]] = {
             "state": self._state, "config": self._config, "runtime": self._runtime, "emit": lambda: self._emit,
@@ -204,7 +207,8 @@ class _Task:
                 raise GraphError(message, "GRAPH_010", node=node, task_id=self.activation.task_id)
             return TaskResult(self.activation, TaskWrites(node, self.activation.task_id), tuple(questions.open))
         writes = read_return(value, self.node.plan.fields, node, self.activation.task_id, self.values)
-        return TaskResult(self.activation, writes, (), self._unreturned_changes(value, writes))
+        warnings = (*questions.warnings, *self._unreturned_changes(value, writes))
+        return TaskResult(self.activation, writes, (), warnings)
 
     def _unreturned_changes(self, value: Any, writes: TaskWrites) -> tuple[str, ...]:
         if self.state is None or isinstance(value, AgentState):

@@ -1,0 +1,269 @@
+"""`ToolNode`: the node that runs the tools that a model calls."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from agentbench._copying import isolate
+from agentbench.exceptions import ConcurrentUpdateError, NodeError
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.serialization.plain import are_equal
+from agentbench.stategraph.command import Command
+from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, interrupt
+from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.merging.updates import Collected
+from agentbench.stategraph.state import AgentState
+
+_INJECTED = ("state", "config", "tool_call_id", "emit", "runtime", "store")
+_HANDOFF = "transfer_to_"
+_TIMEOUT_S = 300.0
+
+
+@dataclass
+class ToolResult:
+    """What a tool may return beside its result: an update of the state, or that it failed.
+
+    Args:
+        message: The result for the model: text, a message, or any value that JSON has.
+        state: An update of the state, merged by the fields' reducers.
+        is_error: Whether the tool failed.
+
+    Example:
+        >>> def reserve(seat: str) -> ToolResult:
+        ...     return ToolResult(f"Seat {seat} is yours.", state={"seats": [seat]})
+    """
+
+    message: Any = None
+    state: Mapping[str, Any] | None = None
+    is_error: bool = False
+
+
+@dataclass
+class _Ended:
+    """How a call ended: the result for the model, and what else it leads to."""
+
+    content: Content
+    state: Mapping[str, Any] | None = None
+    command: Command | None = None
+
+
+class ToolNode:
+    """A node that runs the tools that the last message calls, side by side, and adds their results.
+
+    A tool's parameters `state`, `config`, `tool_call_id`, `emit`, `runtime` and `store` are filled by the graph, and no
+    model sees them. A tool may return text, values, a `ToolResult` with an update of the state, or a `Command`. A call
+    of `transfer_to_<node>` runs no tool: the graph goes to that node.
+
+    Args:
+        tools: Functions, sync or async, or tools of agents.
+        handle_errors: What goes wrong in a call becomes its result, for the model to read; `False` fails the node.
+
+    Raises:
+        ValueError: Two tools have one name.
+
+    Example:
+        >>> def get_weather(city: str) -> str:
+        ...     '''Tell the weather.'''
+        ...     return f"Fog in {city}."
+        >>> graph.add_node("tools", ToolNode([get_weather])).add_edge("tools", "model")
+    """
+
+    def __init__(self, tools: Iterable[Any] = (), *, handle_errors: bool = True) -> None:
+        self.tools: dict[str, Any] = {}
+        self.handle_errors = handle_errors
+        self._read: dict[str, _Tool] = {}
+        for tool in tools:
+            self.add_tool(tool)
+
+    def add_tool(self, tool: Any) -> ToolNode:
+        """Add a tool, and return the node."""
+        read = _Tool(tool)
+        if read.name in self.tools:
+            message = f"There are two tools of the name {read.name!r}. Rename one of the functions."
+            raise ValueError(message)
+        self.tools[read.name], self._read[read.name] = tool, read
+        return self
+
+    def all_tools(self) -> list[dict[str, Any]]:
+        """Return names, descriptions and schemas of the tools, in the form that chat services take."""
+        return [tool.spec() for tool in self._read.values()]
+
+    def __repr__(self) -> str:
+        return f"ToolNode({', '.join(self.tools)})"
+
+    async def __call__(self, state: AgentState, config: dict[str, Any], runtime: Any, emit: Any, store: Any) -> Any:
+        """Run the calls of the last message, and return their results in the order of the calls."""
+        if not state.context:
+            message = f"Node {config['node']!r} found no message. Let a model answer before it."
+            raise NodeError(message, "NODE_003", node=config["node"])
+        asking = state.context[-1]
+        calls = [content for content in asking.contents if content.type == "function_call"]
+        if not calls:
+            message = (
+                f"Node {config['node']!r} found no call of a tool in the last message. Route to it only after one."
+            )
+            raise NodeError(message, "NODE_002", node=config["node"])
+        gets = {"config": config, "runtime": runtime, "emit": emit, "store": store}
+        tasks = [asyncio.ensure_future(self._end_of(call, asking, state, gets)) for call in calls]
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
+            raise error
+        return Collected(_updates([each for each in ended if isinstance(each, _Ended)], calls, state))
+
+    async def _end_of(self, call: Content, asking: Message, state: AgentState, gets: Mapping[str, Any]) -> _Ended:
+        """Return how a call ended: now, or in an earlier attempt at this task."""
+        questions = QUESTIONS.get()
+        assert questions is not None
+        done, key = questions.done, f"{asking.message_id}:{call.call_id}"
+        if key not in done:
+            QUESTIONS.set(replace(questions, asked=0, tool_call_id=call.call_id))
+            done[key] = await self._call(call, state, gets)
+        ended: _Ended = done[key]
+        return ended
+
+    async def _call(self, call: Content, state: AgentState, gets: Mapping[str, Any]) -> _Ended:
+        name, call_id = call.name or "", call.call_id or ""
+        if name.startswith(_HANDOFF):
+            target = name.removeprefix(_HANDOFF)
+            return _Ended(_result(call_id, f"Transferred to {target}."), command=Command(goto=target))
+        limit = gets["config"].get("tool_timeout", _TIMEOUT_S) or None
+        try:
+            tool = self._read.get(name)
+            if tool is None:
+                return _failure(call_id, f"There is no tool {name!r}. The tools are: {', '.join(self.tools)}.")
+            arguments = tool.arguments(call)
+            if tool.needs_approval:
+                question = f"Call {name} with {arguments}?"
+                if not interrupt({"tool": name, "arguments": arguments}, message=question, response_schema=bool):
+                    return _failure(call_id, f"A person declined the call of {name}.")
+            own = isolate(state)
+            given = {**gets, "state": own, "tool_call_id": call_id}
+            ended = _ended(call_id, await asyncio.wait_for(tool.call(arguments, given), limit))
+            if own != state and (questions := QUESTIONS.get()) is not None:
+                questions.warnings.append(
+                    f"Tool {name!r} changed its copy of the state, which stays as it was. Write: "
+                    "return ToolResult(..., state={...})."
+                )
+            return ended
+        except asyncio.TimeoutError:
+            if not self.handle_errors:
+                raise
+            return _failure(call_id, f"{name} took longer than {limit:g} s.")
+        except Exception as error:
+            if not self.handle_errors:
+                raise
+            return _failure(call_id, f"{type(error).__name__}: {error}")
+
+
+class _Tool:
+    """A function, or a tool of agents, with the schema of what a model gives to it."""
+
+    def __init__(self, tool: Any) -> None:
+        self.tool = tool
+        self.needs_approval = getattr(tool, "approval_mode", None) == "always_require"
+        self.is_function = not callable(getattr(tool, "invoke", None))
+        if not self.is_function:
+            self.name: str = tool.name
+            return
+        self.name = tool.__name__
+        self.is_async = inspect.iscoroutinefunction(tool)
+        hints = get_type_hints(tool, include_extras=True)
+        parameters = inspect.signature(tool).parameters
+        self.injected = [name for name in parameters if name in _INJECTED]
+        fields: dict[str, Any] = {
+            name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
+            for name, parameter in parameters.items()
+            if name not in _INJECTED
+        }
+        config = ConfigDict(extra="forbid", protected_namespaces=())
+        self.model: type[BaseModel] = create_model(f"{self.name}_input", __config__=config, **fields)
+
+    def spec(self) -> dict[str, Any]:
+        """Return name, description and schema as chat services take them."""
+        if not self.is_function:
+            spec: dict[str, Any] = self.tool.to_json_schema_spec()
+            return spec
+        described = inspect.getdoc(self.tool) or ""
+        function = {"name": self.name, "description": described, "parameters": self.model.model_json_schema()}
+        return {"type": "function", "function": function}
+
+    def arguments(self, call: Content) -> dict[str, Any]:
+        """Return the arguments of a call, validated; `ValueError` says what is wrong with them."""
+        given = call.parse_arguments() or {}
+        if not self.is_function:
+            return given
+        try:
+            valid = self.model.model_validate(given)
+        except ValidationError as error:
+            problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+            message = f"The arguments of {self.name} do not fit: {problems}."
+            raise ValueError(message) from error
+        return {name: getattr(valid, name) for name in valid.model_fields_set}
+
+    async def call(self, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+        """Call the function with arguments, and with what the graph gives to it."""
+        if not self.is_function:
+            return await self.tool.invoke(
+                arguments=arguments, tool_call_id=given["tool_call_id"], skip_parsing=True, in_thread=True
+            )
+        call: Callable[..., Any] = self.tool
+        filled = {**arguments, **{name: given[name] for name in self.injected}}
+        return await call(**filled) if self.is_async else await asyncio.to_thread(call, **filled)
+
+
+def _ended(call_id: str, value: Any) -> _Ended:
+    if isinstance(value, Command):
+        return _Ended(_result(call_id, ""), command=value)
+    if isinstance(value, ToolResult):
+        said = value.message
+        content = _failure(call_id, str(said)).content if value.is_error else _result(call_id, said)
+        return _Ended(content, value.state)
+    return _Ended(_result(call_id, value))
+
+
+def _result(call_id: str, value: Any) -> Content:
+    said = value.text if isinstance(value, Message) else "" if value is None else value
+    return Content.from_function_result(call_id, result=said)
+
+
+def _failure(call_id: str, problem: str) -> _Ended:
+    facts = {"is_error": True, "status": "failed"}
+    return _Ended(Content.from_function_result(call_id, result=problem, exception=problem, additional_properties=facts))
+
+
+def _updates(ended: Sequence[_Ended], calls: Sequence[Content], state: AgentState) -> list[Any]:
+    """Return the updates of the state that calls lead to, in their order; the results come first."""
+    reducers = _fields(state.__class__).by_name
+    first: dict[str, tuple[str, Any]] = {}
+    for each, call in zip(ended, calls, strict=True):
+        for name, value in (each.state or {}).items():
+            if name not in reducers or reducers[name].reducer is not None:
+                continue
+            tool, other = first.setdefault(name, (call.name or "", value))
+            if not are_equal(value, other):
+                message = (
+                    f"The tools {tool!r} and {call.name!r} return different values for {name!r}, which has no reducer. "
+                    "Give it one: Annotated[list, operator.add]; or annotate it with replace_value."
+                )
+                raise ConcurrentUpdateError(message, context={"tools": [tool, call.name]}, field=name)
+    results: list[Any] = [Message.tool_message([each.content]) for each in ended]
+    results += [dict(each.state) for each in ended if each.state]
+    return results + [each.command for each in ended if each.command is not None]
+
+
+def _is_question(error: BaseException) -> bool:
+    """Errors come before questions: a node that failed asks nothing."""
+    return isinstance(error, GraphInterrupt)
+
+
+@lru_cache(maxsize=64)
+def _fields(cls: type[AgentState]) -> StateFields:
+    return StateFields(cls)
