@@ -96,7 +96,7 @@ class AgentNode(Executor):
     async def _call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
-        """Run the agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used."""
+        """Run the agent in its session, with the keyword arguments of the run."""
         if not messages:
             logger.warning("Agent node %r runs its agent without a message.", self.id)
         stored = ctx.get_state(RUN_KWARGS)
@@ -104,35 +104,7 @@ class AgentNode(Executor):
         for kind in get_args(RunKwargsKind):
             if own := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own
-        requests: dict[str, Content] = {}
-        run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
-        clock = run.options.clock or runtime_defaults().clock
-        began_ns = clock.perf_ns() if run.log.observed else 0
-
-        async def take(update: AgentResponseUpdate) -> None:
-            if found := update.user_input_requests:
-                requests.update(_by_id(found))
-            if on_update is not None:
-                await on_update(update)
-
-        try:
-            if on_update is None:
-                found: AgentResponse | None = await self.agent.run(messages, stream=False, **kwargs)
-                response = found or AgentResponse()  # none where a middleware ended the run without one
-            else:
-                response = await run_streamed(self.agent, messages, take, **kwargs)
-        except UserInputRequiredException as raised:
-            message = Message("assistant", raised.contents, author_name=self.agent.name)
-            return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
-        if run.log.observed:
-            used = {
-                "model": getattr(response.raw_representation, "model", None),
-                "usage_details": response.usage_details,
-                "latency_ms": (clock.perf_ns() - began_ns) / 1e6,
-            }
-            await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=self.id))
-        requests.update(_by_id(response.user_input_requests))
-        return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
+        return await call_agent(self.agent, messages, ctx, kwargs, on_update)
 
     def _add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the answer to a request; return the message of all answers, once this is the last one."""
@@ -216,6 +188,45 @@ class AgentNode(Executor):
             )
             return self.agent.create_session()
         return session
+
+
+async def call_agent(
+    agent: SupportsAgentRun,
+    messages: list[Message],
+    ctx: WorkflowContext[Any, Any],
+    kwargs: dict[str, Any],
+    on_update: OnUpdate | None = None,
+) -> AgentReply:
+    """Run an agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used."""
+    requests: dict[str, Content] = {}
+    run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
+    clock = run.options.clock or runtime_defaults().clock
+    began_ns = clock.perf_ns() if run.log.observed else 0
+
+    async def take(update: AgentResponseUpdate) -> None:
+        if found := update.user_input_requests:
+            requests.update(_by_id(found))
+        if on_update is not None:
+            await on_update(update)
+
+    try:
+        if on_update is None:
+            found: AgentResponse | None = await agent.run(messages, stream=False, **kwargs)
+            response = found or AgentResponse()  # none where a middleware ended the run without one
+        else:
+            response = await run_streamed(agent, messages, take, **kwargs)
+    except UserInputRequiredException as raised:
+        message = Message("assistant", raised.contents, author_name=agent.name)
+        return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
+    if run.log.observed:
+        used = {
+            "model": getattr(response.raw_representation, "model", None),
+            "usage_details": response.usage_details,
+            "latency_ms": (clock.perf_ns() - began_ns) / 1e6,
+        }
+        await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
+    requests.update(_by_id(response.user_input_requests))
+    return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
 
 
 def request_id_of(request: Content) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic
 
 from agentbench._bridge import run_sync
@@ -37,6 +38,8 @@ from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from agentbench.stategraph.nested import GraphExecutor
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
@@ -311,6 +314,36 @@ class CompiledGraph(Displayable, Generic[StateT]):
         """
         return call_view("agentbench.notebook.stepping.start:stepper", self, input_data, config, **settings)
 
+    # ---- as a part of something else ---------------------------------------------------------------------------------
+
+    def as_executor(self, id: str | None = None, **settings: Any) -> GraphExecutor:  # noqa: A002 - as of executors
+        """Return the graph as a node of a workflow. It takes what `invoke` takes, and sends a full `GraphResult`.
+
+        Questions of the graph are requests of the workflow, whose checkpoints hold the graph's state. Messages to the
+        node go on with one conversation; with `concurrency="isolate"` each begins a new one.
+
+        Args:
+            id: Id of the node; by default the name of the graph.
+            settings: As of `WorkflowExecutor`, such as `concurrency` and `timeout`.
+
+        Example:
+            >>> workflow = WorkflowBuilder(start_executor=app.as_executor("triage")).build()
+        """
+        node: GraphExecutor = _nested().GraphExecutor(self, id or self.plan.name, **settings)
+        return node
+
+    def as_agent(self, name: str | None = None, **settings: Any) -> Any:
+        """Return the graph as an agent: it gets the conversation, and answers with the messages that the graph adds.
+
+        Args:
+            name: Name of the agent; by default that of the graph.
+            settings: As of `Workflow.as_agent`: `description`, `context_providers`.
+
+        Example:
+            >>> response = await app.as_agent("triage").run("The service is slow.")
+        """
+        return _nested().graph_agent(self, name or self.plan.name, **settings)
+
     # ---- threads -----------------------------------------------------------------------------------------------------
 
     def get_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
@@ -435,3 +468,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
     async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete old checkpoints of a thread; see `prune`."""
         return await self.threads.prune(flat_config(config), keep)
+
+
+def _nested() -> Any:
+    return import_module("agentbench.stategraph.nested")  # which is made of compiled graphs

@@ -82,11 +82,14 @@ def _check(plan: GraphPlan) -> None:
         condition.targets is None for conditions in plan.conditions.values() for condition in conditions
     )
     for name in plan.nodes.keys() - reached:
-        what = "cannot be reached from START" if name in named else "has no edge"
-        message = f"Node {name!r} {what}, so it never runs. Connect it with add_edge()."
         if not is_dynamic:
-            _refuse(message, "GRAPH_003", name)
+            what = "cannot be reached from START" if name in named else "has no edge"
+            _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
         elif name in named:
+            message = (
+                f"No edge leads to node {name!r}, so it runs only where a condition or a Command names it. Declare "
+                f"that: path_map=[..., {name!r}], or -> Command[Literal[{name!r}]]."
+            )
             warnings.warn(message, stacklevel=4)
     _warn_of_second_runs(plan)
 
@@ -111,7 +114,7 @@ def _warn_of_second_runs(plan: GraphPlan) -> None:
     def walk(node: str, way: tuple[str, ...]) -> None:
         depths.setdefault(node, set()).add(len(way))
         for target in plan.edges.get(node, ()):
-            if target not in way and target != END and len(way) + 1 not in depths.get(target, ()):
+            if target not in (*way, node) and target != END and len(way) + 1 not in depths.get(target, ()):
                 walk(target, (*way, node))
 
     walk(START, ())

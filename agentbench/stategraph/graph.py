@@ -71,7 +71,9 @@ class StateGraph(Generic[StateT]):
 
         Args:
             name_or_func: Its name; or a function, whose name it gets.
-            func: What it calls, if a name came first: a function, sync or async.
+            func: What it calls, if a name came first: a function, sync or async, or a `ToolNode`; an agent, which gets
+                the conversation and adds its answer; an executor or a workflow, whose outputs are the update; or
+                another compiled graph, which shares the fields that both have.
             defer: It waits until nothing but deferred nodes is left to run, then runs once.
             timeout: Seconds that it may take.
             retries: Further attempts when it fails.
@@ -83,8 +85,12 @@ class StateGraph(Generic[StateT]):
             ValueError: The name is empty, `START` or `END`.
         """
         if not isinstance(name_or_func, str):
-            name_or_func, func = getattr(name_or_func, "__name__", ""), name_or_func
+            given: Any = name_or_func
+            name_or_func, func = getattr(given, "__name__", None) or getattr(given, "name", None) or "", given
+        from agentbench.stategraph.nested import task_function  # noqa: PLC0415 - graphs are built without the engine
+
         name: str = name_or_func
+        func = task_function(func)
         if name in ("", START, END, "<lambda>") or not callable(func):
             message = f"add_node({name!r}, {func!r}): expected a name, and a function: add_node('plan', make_plan)."
             raise ValueError(message)
@@ -231,4 +237,4 @@ def _declared_targets(function: Callable[..., Any]) -> tuple[str, ...] | None:
 def _names_command(function: Any) -> bool:
     """Return whether the code of a function names `Command`, so that it may go anywhere."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return "Command" in getattr(code, "co_names", ())
+    return "Command" in getattr(code, "co_names", ()) or getattr(function, "returns_commands", False)

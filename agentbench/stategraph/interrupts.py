@@ -113,6 +113,29 @@ class TaskQuestions:
 QUESTIONS: ContextVar[TaskQuestions | None] = ContextVar("agentbench_task_questions", default=None)
 
 
+def current_questions() -> TaskQuestions:
+    """Return the questions of the task that runs here; `RuntimeError` outside a task."""
+    questions = QUESTIONS.get()
+    if questions is None:
+        text = "interrupt() was called outside a node. Call it in a node, or in a tool, while a graph runs."
+        raise RuntimeError(text)
+    return questions
+
+
+def ask_all(questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Ask several questions together, and return their answers by key; each has arguments of `interrupt`."""
+    answers: dict[str, Any] = {}
+    unanswered: GraphInterrupt | None = None
+    for key, question in questions.items():
+        try:
+            answers[key] = interrupt(**question, key=key)
+        except GraphInterrupt as asked:  # noqa: PERF203 - each question is asked
+            unanswered = asked
+    if unanswered is not None:
+        raise unanswered
+    return answers
+
+
 def interrupt(
     value: Any = None,
     *,
@@ -140,10 +163,7 @@ def interrupt(
         >>> def approve(state: Order) -> dict:
         ...     return {"confirmed": interrupt(state.cart, message="Place this order?", response_schema=bool)}
     """
-    questions = QUESTIONS.get()
-    if questions is None:
-        text = "interrupt() was called outside a node. Call it in a node, or in a tool, while a graph runs."
-        raise RuntimeError(text)
+    questions = current_questions()
     if key is None:
         key = str(questions.asked)
         questions.asked += 1

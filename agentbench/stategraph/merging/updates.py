@@ -70,6 +70,7 @@ def read_return(
             targets = [part.goto] if isinstance(part.goto, (str, Send)) else [*(part.goto or ())]
             if part.graph == Command.PARENT:
                 parent_goto += targets
+                goto = goto or []
             elif part.goto is not None:
                 goto = [*(goto or ()), *targets]
         else:
@@ -131,17 +132,22 @@ def _stamped(update: Any) -> Any:
 
 def _state_writes(state: AgentState, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
     """Return the differences between the state that a node returned and the one that it got."""
-    writes: list[Write] = []
-    before = copied or {}
-    for name, value in state.__dict__.items():
-        if name not in fields.by_name or (name in before and are_equal(before[name], value)):
-            continue
+    after = {name: value for name, value in state.__dict__.items() if name in fields.by_name}
+    return [*updates_between(copied or {}, after).items()]
+
+
+def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the updates that lead from the fields before to those after; of a list that only grew, its new items."""
+    updates: dict[str, Any] = {}
+    for name, value in after.items():
         old = before.get(name)
+        if name in before and are_equal(old, value):
+            continue
         if isinstance(old, list) and isinstance(value, list) and are_equal(value[: len(old)], old):
-            writes.append((name, _stamped(value[len(old) :])))
+            updates[name] = _stamped(value[len(old) :])
         else:
-            writes.append((name, _stamped(Overwrite(value))))
-    return writes
+            updates[name] = _stamped(Overwrite(value))
+    return updates
 
 
 # ---- all writes of a superstep ---------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ class _Call:
         options = view.options
         self.config: Mapping[str, Any] = options.config if isinstance(options, GraphOptions) else {}
         self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
+        self.is_nested = isinstance(options, GraphOptions) and options.is_nested
         state = view.state
         self.values: Mapping[str, Any] = state.get(VALUES) or {}
         self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
@@ -163,6 +164,11 @@ class _Call:
         self._resume()
         meta["step"] += source == "step"
         self._warn(merged.warnings)
+        for task in tasks:
+            if task.parent_goto and not self.is_nested:
+                message = f"Node {task.node!r} goes to {task.parent_goto} of the graph around, and there is none."
+                raise GraphError(message, "GRAPH_ROUTING_001", node=task.node)
+            self.record.parent_goto += task.parent_goto
         state = _read_only(plan, merged.values, meta)
         routed = await route(plan, tasks, self.waiting, state, self.config, meta["step"] + 1)
         self._warn(routed.warnings)

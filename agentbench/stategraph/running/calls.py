@@ -25,17 +25,23 @@ class CallRecord:
     tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
     #: What tasks that are not finished have done, by the id of the task.
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Where a graph in a node tells the graph around to go.
+    parent_goto: list[Any] = field(default_factory=list)
     is_watched: bool = False
     n_supersteps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions(RunOptions):
-    """The options of a run of a graph: those of every run, the configuration of the call, and its record."""
+    """The options of a run of a graph: those of every run, the configuration of the call, and its record.
+
+    `is_nested` if another graph or a workflow is around it.
+    """
 
     config: Mapping[str, Any] = field(default_factory=dict)
     store: Any = None
     record: CallRecord = field(default_factory=CallRecord)
+    is_nested: bool = False
 
 
 class StateChanges(dict[str, Any]):

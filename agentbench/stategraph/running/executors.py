@@ -76,11 +76,15 @@ class NodeExecutor(Executor):
         self.spec = spec
         self.plan = plan
         self.function = NodeFunction(spec.name, spec.target, plan.fields.cls)
+        #: What drawings show inside the node.
+        self.workflow = getattr(spec.target, "workflow", None)
 
     @property
     def is_request_response_capable(self) -> bool:
         """Whether a run may wait for a person here: at a breakpoint, or where the function calls `interrupt()`."""
         stops = self.plan.interrupt_before | self.plan.interrupt_after
+        if getattr(self.spec.target, "may_ask", False):
+            return True
         code = getattr(inspect.unwrap(self.spec.target), "__code__", None)
         return bool(stops & {self.id, "*"}) or "interrupt" in getattr(code, "co_names", ())
 

@@ -23,6 +23,7 @@ _factories: dict[type, Callable[..., Executor]] = {}
 #: The module that registers the adapter of a class, by the class's module and qualified name.
 _MODULE_OF_CLASS: dict[str, str] = {
     "agentbench.workflows.run.workflow.Workflow": "agentbench.workflows.nested.workflow_executor",
+    "agentbench.stategraph.compiled.CompiledGraph": "agentbench.stategraph.nested",
 }
 
 #: The adapter, as "module:function", of objects of any class that have these methods: agents, also of other libraries.

@@ -277,11 +277,15 @@ class WorkflowExecutor(Executor):
         run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
         is_direct = not self._leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
 
+        options = self._options(run)
+
         def forward(event: WorkflowEvent[Any]) -> None:
-            if event.type == "output" and is_direct:
-                ctx._yield(event.data)  # noqa: SLF001 - as above
-            elif event.type == "output":
-                self._send(event.data, ctx)
+            if event.type == "output":
+                value = self._output(event.data, options, arguments.get("message"))
+                if is_direct:
+                    ctx._yield(value)  # noqa: SLF001 - as above
+                else:
+                    self._send(value, ctx)
             elif event.type in _PASSED_ON:
                 again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=self.id)
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
@@ -292,12 +296,20 @@ class WorkflowExecutor(Executor):
             inner.graph,
             inner.run_state,
             RunInput(storage=self.workflow.storage, kwargs=kwargs, **arguments),
-            RunOptions(clock=run.options.clock, ids=run.options.ids),
+            options,
             log=inner_log(run, self.id, forward),
             run_id=run.run_id,
             traced_as=None if run.tracer is None else self.workflow.id,
             streaming=run.streaming,
         )
+
+    def _options(self, run: ActiveRun) -> RunOptions:
+        """Return the options of the run inside."""
+        return RunOptions(clock=run.options.clock, ids=run.options.ids)
+
+    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+        """Return what this node yields for an output of the run inside that `message` began."""
+        return data
 
     def _send(self, message: Any, ctx: Any) -> None:
         ctx._send(message, None)  # noqa: SLF001 - the engine's side of the context

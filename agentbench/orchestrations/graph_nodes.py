@@ -1,0 +1,80 @@
+"""`AgentTask`: an agent as a node of a state graph."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from agentbench.agents.agent.as_tool import resolved_inputs
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_node import call_agent
+from agentbench.stategraph.interrupts import ask_all, current_questions
+from agentbench.stategraph.state import AgentState
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+
+
+class AgentTask:
+    """Runs an agent on the conversation of a state graph, to which its messages are added.
+
+    What it asks a person, such as whether a tool may be called, are interrupts; their answers are `True`, `False`, or
+    the content that answers the request.
+    """
+
+    may_ask = True
+
+    def __init__(self, agent: SupportsAgentRun) -> None:
+        self.agent = agent
+        self.__doc__ = agent.description
+
+    async def __call__(self, state: AgentState, ctx: WorkflowContext[Any, Any]) -> list[Message]:
+        """Return the messages of the agent's answer; a task that goes on after a question calls no model twice."""
+        done = current_questions().done
+        said: list[Message] = done.get("said", [])
+        requests: dict[str, Content] = done.get("requests", {})
+        on_update = partial(_show, ctx=ctx) if ctx.is_streaming() else None
+        while True:
+            if requests:
+                said = [*said, _message_of_answers(requests)]
+            reply = await call_agent(self.agent, [*state.context, *said], ctx, {}, on_update)
+            _note_usage(reply.response)
+            said = [*resolved_inputs(said, reply.response), *reply.response.messages]
+            done["said"], done["requests"] = said, reply.requests
+            requests = reply.requests
+            if not requests:
+                return said
+
+
+def _message_of_answers(requests: dict[str, Content]) -> Message:
+    """Ask a person, and return the answers in a message."""
+    answers = ask_all({key: {"value": request, "reason": request.type} for key, request in requests.items()})
+    contents = [
+        requests[key].to_function_approval_response(answer) if isinstance(answer, bool) else answer
+        for key, answer in answers.items()
+    ]
+    for key, content in zip(requests, contents, strict=True):
+        if not (isinstance(content, Content) and requests[key].is_answered_by(content)):
+            msg = f"The answer to {requests[key].type} {key!r} is {content!r}. {requests[key].answer_hint}"
+            raise ValueError(msg)
+    return Message("tool" if all(one.type == "function_result" for one in contents) else "user", contents)
+
+
+async def _show(update: AgentResponseUpdate, *, ctx: WorkflowContext[Any, Any]) -> None:
+    """Show a piece of the answer to those who watch the run."""
+    piece = Message(update.role or "assistant", update.contents, message_id=update.message_id, delta=True)
+    await ctx.add_event(WorkflowEvent("custom", piece, executor_id=ctx.executor_id))
+
+
+def _note_usage(response: AgentResponse) -> None:
+    """Note the tokens of a response at its last message, where results of graphs count them."""
+    used = response.usage_details
+    if used and response.messages:
+        response.messages[-1].usages = {
+            "prompt_tokens": used.get("input_token_count") or 0,
+            "completion_tokens": used.get("output_token_count") or 0,
+            "total_tokens": used.get("total_token_count") or 0,
+        }

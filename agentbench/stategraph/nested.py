@@ -1,0 +1,270 @@
+"""Nodes that are no functions: an executor, a workflow or another graph runs in one. And a graph as an executor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib import import_module
+from typing import Any, ClassVar
+
+from agentbench.exceptions import GraphError, GraphRecursionError, WorkflowConvergenceException
+from agentbench.messages.message import Message
+from agentbench.stategraph.command import Command
+from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, ask_all, current_questions
+from agentbench.stategraph.merging.updates import Collected, updates_between
+from agentbench.stategraph.reducers import Overwrite
+from agentbench.stategraph.results import GraphResult, graph_result
+from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.thread_call import read_config
+from agentbench.workflows.builder.nodes import register_executor_adapter
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.graph.signature import find_sub_workflow
+from agentbench.workflows.nested.inner_log import inner_log, path_inside
+from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
+from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
+from agentbench.workflows.run.workflow import Workflow
+
+# Settings of a call that name nodes or checkpoints of the graph around.
+_OF_THE_CALL_AROUND = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
+
+
+def task_function(target: Any) -> Callable[..., Any]:
+    """Return what a node calls: a function itself, or what runs an agent, an executor, a workflow or a graph."""
+    if isinstance(target, CompiledGraph):
+        return GraphTask(target)
+    if isinstance(target, (Executor, Workflow)):
+        return WorkflowTask(target)
+    if callable(getattr(target, "run", None)) and callable(getattr(target, "create_session", None)):
+        function: Callable[..., Any] = import_module("agentbench.orchestrations.graph_nodes").AgentTask(target)
+        return function
+    return target  # type: ignore[no-any-return]
+
+
+class Outbox(Executor):
+    """Yields what the executor before it sends."""
+
+    @handler
+    async def take(self, data: Any, ctx: WorkflowContext[Any, Any]) -> None:
+        """Yield a message."""
+        await ctx.yield_output(data)
+
+
+class WorkflowTask:
+    """Runs a workflow, or an executor, as one task of a graph: what it yields and sends is the update.
+
+    While the run inside waits for answers, the task has all of its state, so that checkpoints of the graph hold it.
+    """
+
+    def __init__(self, target: Executor | Workflow) -> None:
+        #: What drawings show inside the node.
+        self.workflow: Workflow | None = find_sub_workflow(target) if isinstance(target, Executor) else target
+        if isinstance(target, Executor):
+            builder = WorkflowBuilder(start_executor=target, name=target.id)
+            target = builder.add_edge(target, Outbox(f"{target.id} sends")).build()
+        self._runs = target
+        self.may_ask = any(each.is_request_response_capable for each in target.executors.values())
+
+    async def __call__(self, state: AgentState, config: dict[str, Any], ctx: WorkflowContext[Any, Any]) -> Any:
+        """Run the workflow, or go on with it, and return what it yielded."""
+        outputs = await self._run(self._input(state), self._runs.clone().graph, RunOptions(), ctx)
+        return Collected(outputs)
+
+    def _input(self, state: AgentState) -> Any:
+        """Return the first form of the state that the start takes."""
+        context = [*state.context]
+        forms = (state, context, context[-1] if context else None, context[-1].text if context else "", dict(state))
+        start = self._runs.get_start_executor()
+        for form in forms:
+            if start.can_handle(WorkflowMessage(form, "graph")):
+                return form
+        message = (
+            f"{self._runs.name!r} takes neither the state, nor its conversation, nor a message or text of it. Give it "
+            "a handler for one of these, or call it in a function."
+        )
+        raise GraphError(message)
+
+    async def _run(self, message: Any, graph: Graph, options: RunOptions, ctx: Any) -> list[Any]:
+        """Run to the end, and return what was yielded; `GraphInterrupt` where the run waits for answers."""
+        run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
+        run_state, done, responses = RunState(), current_questions().done, None
+        outputs: list[Any] = [*done.get("outputs", ())]
+        if "run" in done:
+            await restore(graph, run_state, Snapshot(**done["run"]))
+            message, responses = ABSENT, _answers(run_state) or None
+
+        def forward(event: WorkflowEvent[Any]) -> None:
+            if event.type == "output":
+                outputs.append(event.data)
+            elif event.type in ("intermediate", "warning", "custom"):
+                again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=ctx.executor_id)
+                run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
+
+        execution = Execution(
+            graph, run_state, RunInput(message=message, responses=responses), options,
+            log=inner_log(run, ctx.executor_id, forward), run_id=run.run_id, streaming=run.streaming,
+        )  # fmt: skip
+        # In a task of its own: the nodes inside ask questions of their own.
+        running = asyncio.ensure_future(_drive(execution, run, ctx.executor_id))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            execution.run.stop_requested = True
+            execution.runner.cancel_deliveries()
+            await asyncio.wait((running,))
+            raise
+        finally:
+            if execution.error is not None or run_state.requests or execution.run.stop_requested:
+                await self._keep(done, graph, run_state, outputs)
+        if run_state.requests:
+            _answers(run_state)
+        return outputs
+
+    async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
+        """Keep a run that waits; one that failed or was stopped begins anew."""
+        if run_state.requests:
+            saved = await snapshot(graph, run_state)
+            done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
+            done["outputs"] = outputs
+
+
+class GraphTask(WorkflowTask):
+    """Runs a graph as one task of another one: it gets the fields that both have, and returns those that it changed."""
+
+    def __init__(self, graph: CompiledGraph[Any]) -> None:
+        super().__init__(graph.workflow)
+        self.graph = graph
+        #: Whether nodes inside return commands, which may name nodes of the graph around.
+        self.returns_commands = any(node.goto is None for node in graph.plan.nodes.values())
+
+    async def __call__(self, state: AgentState, config: dict[str, Any], ctx: WorkflowContext[Any, Any]) -> Any:
+        """Run the graph, or go on with it, and return what it changed."""
+        plan, done = self.graph.plan, current_questions().done
+        outer = ctx.options
+        assert isinstance(outer, GraphOptions)
+        given = {name: getattr(state, name) for name in plan.fields.by_name if name in state.__class__.model_fields}
+        record = CallRecord(is_watched=outer.record.is_watched)
+        options = GraphOptions(
+            max_iterations=outer.config["recursion_limit"],
+            config={key: value for key, value in outer.config.items() if key not in _OF_THE_CALL_AROUND},
+            store=outer.store if self.graph.store is None else self.graph.store,
+            record=record,
+            is_nested=True,
+        )
+        overwritten = {"state": {name: Overwrite(value) for name, value in given.items()}}
+        try:
+            outputs = await self._run(overwritten, self._runs.graph, options, ctx)
+        except WorkflowConvergenceException as error:
+            message = f"The graph in node {config['node']!r} needs more than {options.max_iterations} supersteps."
+            raise GraphRecursionError(
+                message, max_iterations=options.max_iterations, thread_id=config["thread_id"]
+            ) from error
+        finally:
+            done["goto"] = [*done.get("goto", ()), *record.parent_goto]
+        update = updates_between(given, {name: outputs[-1][name] for name in given})
+        return Command(update=update, goto=done["goto"] or None)
+
+    async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
+        """Keep a run that waits, has failed or was stopped: it goes on where it was."""
+        saved = await snapshot(graph, run_state)
+        done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
+
+
+async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:
+    steps = around.inner_steps
+    if steps is None:
+        await execution.run_to_end()
+        return
+    execution.run.inner_steps, path = steps, path_inside(around, node)
+    while await execution.advance():
+        await steps.wait(path, execution.run.run_state.superstep)
+
+
+def _answers(run_state: RunState) -> dict[str, Any]:
+    """Ask what the run inside asks, and return the answers by the ids of its requests."""
+    answers = ask_all({key: _question(request) for key, request in run_state.requests.items()})
+    for key, answer in answers.items():
+        if isinstance(run_state.requests[key].data, Breakpoint) and not isinstance(answer, Continue):
+            answers[key] = Continue(answer if isinstance(answer, Mapping) else None)
+    return answers
+
+
+def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
+    """Return a request of a run inside as arguments of `interrupt`."""
+    asked = request.data
+    if isinstance(asked, Interrupt):
+        return {name: getattr(asked, name) for name in ("value", "message", "reason", "response_schema")}
+    if isinstance(asked, Breakpoint):
+        value = {"next": [*asked.next], "changed": [*asked.changed]}
+        return {"value": value, "message": "; ".join(asked.reasons), "reason": "breakpoint"}
+    return {"value": asked, "response_schema": request.response_type}
+
+
+class GraphExecutor(WorkflowExecutor):
+    """A graph as a node of a workflow; made by `CompiledGraph.as_executor`, which explains it."""
+
+    signature_key: ClassVar[str | None] = "GraphExecutor"
+
+    def __init__(self, graph: CompiledGraph[Any], id: str, **settings: Any) -> None:  # noqa: A002 - as of executors
+        super().__init__(graph.workflow, id, allow_direct_output=None, propagate_request=True, **settings)
+        self.graph = graph
+
+    @property
+    def output_types(self) -> list[Any]:
+        """The result of the graph."""
+        return [GraphResult]
+
+    def _options(self, run: ActiveRun) -> RunOptions:
+        config = read_config({"thread_id": self.id, "run_id": run.run_id})
+        return GraphOptions(
+            clock=run.options.clock,
+            ids=run.options.ids,
+            max_iterations=config["recursion_limit"],
+            config=config,
+            store=self.graph.store,
+            record=CallRecord(is_watched=run.log.observed),
+            is_nested=True,
+        )
+
+    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+        assert isinstance(options, GraphOptions)
+        return graph_result(self.graph.plan, options.record, "full", [], [], None)
+
+
+class GraphAnswers(GraphExecutor):
+    """A graph that answers messages with those that it adds, as agents do."""
+
+    @property
+    def output_types(self) -> list[Any]:
+        """The messages that the graph adds."""
+        return [list[Message]]
+
+    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+        given = [*map(id, message)] if isinstance(message, list) else [id(message)]
+        result = super()._output(data, options, message)
+        return [each for each in result["messages"] if id(each) not in given]
+
+
+def graph_agent(graph: CompiledGraph[Any], name: str, **settings: Any) -> Any:
+    """Return a graph as an agent; `CompiledGraph.as_agent` documents it."""
+    node = GraphAnswers(graph, name, concurrency="isolate")
+    return WorkflowBuilder(start_executor=node, name=name).build().as_agent(name, **settings)
+
+
+def _as_node(graph: CompiledGraph[Any], *, agent_mode: object = None) -> GraphExecutor:
+    return GraphExecutor(graph, graph.plan.name)
+
+
+register_executor_adapter(CompiledGraph, _as_node)
