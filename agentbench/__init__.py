@@ -213,6 +213,7 @@ _NAMES_OF = {
         "WorkflowTextError",
         "WorkflowValidationError",
     ),
+    "agentbench.messages.content.blocks": ("TextBlock", "ToolCallBlock", "ToolResultBlock"),
     "agentbench.messages.content.content": ("Content",),
     "agentbench.messages.inputs": ("AgentRunInputs", "normalize_messages", "prepend_instructions_to_messages"),
     "agentbench.messages.content.media": ("Annotation", "TextSpanRegion", "detect_media_type_from_base64"),
@@ -258,6 +259,57 @@ _NAMES_OF = {
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
     "agentbench.settings": ("SecretString", "load_settings"),
+    "agentbench.stategraph.command": (
+        "Command",
+        "Send",
+    ),
+    "agentbench.stategraph.compiled": ("CompiledGraph",),
+    "agentbench.stategraph.graph": ("StateGraph",),
+    "agentbench.stategraph.threads.history": ("StateHistory",),
+    "agentbench.stategraph.interrupts": (
+        "Breakpoint",
+        "Continue",
+        "GraphInterrupt",
+        "Interrupt",
+        "interrupt",
+        "pending_interrupt",
+    ),
+    "agentbench.stategraph.reducers": (
+        "Overwrite",
+        "Reducer",
+        "RemoveMessage",
+        "add_messages",
+        "append_items",
+        "remove_tool_messages",
+        "replace_messages",
+        "replace_value",
+        "upsert_messages",
+    ),
+    "agentbench.stategraph.results": (
+        "GraphResult",
+        "ResponseGranularity",
+    ),
+    "agentbench.stategraph.running.node": ("Runtime",),
+    "agentbench.stategraph.snapshots": (
+        "SnapshotTask",
+        "StateSnapshot",
+    ),
+    "agentbench.stategraph.state": (
+        "END",
+        "START",
+        "AgentState",
+        "ExecutionState",
+        "ExecutionStatus",
+        "StopRequestStatus",
+    ),
+    "agentbench.stategraph.streaming": (
+        "StreamChunk",
+        "StreamEvent",
+    ),
+    "agentbench.stategraph.toolnode": (
+        "ToolNode",
+        "ToolResult",
+    ),
     "agentbench.workflows.executors.approval": ("Approval",),
     "agentbench.workflows.graph.boundary": (
         "BoundaryCheckpoint",
@@ -315,11 +367,12 @@ _NAMES_OF = {
 _ALIASES = {
     "AIAgentHostExecutor": "AgentHostExecutor",
     "AIAgentHostOptions": "AgentHostOptions",
+    "InMemoryCheckpointer": "InMemoryCheckpointStorage",
     "StreamingRun": "WorkflowRun",
 }
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
-_SUBMODULES = ("exceptions", "notebook", "observability", "openai", "orchestrations", "testing")
+_SUBMODULES = ("exceptions", "notebook", "observability", "openai", "orchestrations", "stategraph", "testing")
 
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 

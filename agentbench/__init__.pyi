@@ -7,6 +7,7 @@ from agentbench import notebook as notebook
 from agentbench import observability as observability
 from agentbench import openai as openai
 from agentbench import orchestrations as orchestrations
+from agentbench import stategraph as stategraph
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
 from agentbench._clock import Clock as Clock
@@ -207,6 +208,9 @@ from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowTextError as WorkflowTextError
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
+from agentbench.messages.content.blocks import TextBlock as TextBlock
+from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
+from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
 from agentbench.messages.content.content import Content as Content
 from agentbench.messages.content.media import Annotation as Annotation
 from agentbench.messages.content.media import TextSpanRegion as TextSpanRegion
@@ -273,6 +277,41 @@ from agentbench.serialization.pickled import encode_checkpoint_value as encode_c
 from agentbench.serialization.state_types import register_state_type as register_state_type
 from agentbench.settings import SecretString as SecretString
 from agentbench.settings import load_settings as load_settings
+from agentbench.stategraph.command import Command as Command
+from agentbench.stategraph.command import Send as Send
+from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
+from agentbench.stategraph.graph import StateGraph as StateGraph
+from agentbench.stategraph.interrupts import Breakpoint as Breakpoint
+from agentbench.stategraph.interrupts import Continue as Continue
+from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
+from agentbench.stategraph.interrupts import Interrupt as Interrupt
+from agentbench.stategraph.interrupts import interrupt as interrupt
+from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
+from agentbench.stategraph.reducers import Overwrite as Overwrite
+from agentbench.stategraph.reducers import Reducer as Reducer
+from agentbench.stategraph.reducers import RemoveMessage as RemoveMessage
+from agentbench.stategraph.reducers import add_messages as add_messages
+from agentbench.stategraph.reducers import append_items as append_items
+from agentbench.stategraph.reducers import remove_tool_messages as remove_tool_messages
+from agentbench.stategraph.reducers import replace_messages as replace_messages
+from agentbench.stategraph.reducers import replace_value as replace_value
+from agentbench.stategraph.reducers import upsert_messages as upsert_messages
+from agentbench.stategraph.results import GraphResult as GraphResult
+from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
+from agentbench.stategraph.running.node import Runtime as Runtime
+from agentbench.stategraph.snapshots import SnapshotTask as SnapshotTask
+from agentbench.stategraph.snapshots import StateSnapshot as StateSnapshot
+from agentbench.stategraph.state import END as END
+from agentbench.stategraph.state import START as START
+from agentbench.stategraph.state import AgentState as AgentState
+from agentbench.stategraph.state import ExecutionState as ExecutionState
+from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
+from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
+from agentbench.stategraph.streaming import StreamChunk as StreamChunk
+from agentbench.stategraph.streaming import StreamEvent as StreamEvent
+from agentbench.stategraph.threads.history import StateHistory as StateHistory
+from agentbench.stategraph.toolnode import ToolNode as ToolNode
+from agentbench.stategraph.toolnode import ToolResult as ToolResult
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder as WorkflowBuilder
 from agentbench.workflows.draw.drawing import WorkflowViz as WorkflowViz
 from agentbench.workflows.events.events import SuperstepCompletionInfo as SuperstepCompletionInfo
@@ -338,6 +377,7 @@ from agentbench.workflows.run.workflow import Workflow as Workflow
 
 AIAgentHostExecutor = AgentHostExecutor
 AIAgentHostOptions = AgentHostOptions
+InMemoryCheckpointer = InMemoryCheckpointStorage
 StreamingRun = WorkflowRun
 
 __version__: str

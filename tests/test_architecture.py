@@ -157,8 +157,13 @@ def test_importing_the_package_loads_nothing_but_a_bit_of_the_standard_library()
 
 
 def test_the_engine_loads_no_heavy_package() -> None:
-    engine = [name for name, home in agentbench._MODULE_OF.items() if not home.startswith("agentbench.notebook")]
+    above = ("agentbench.notebook", "agentbench.stategraph")
+    engine = [name for name, home in agentbench._MODULE_OF.items() if not home.startswith(above)]
     assert loaded_by(f"import agentbench\nfor name in {engine!r}: getattr(agentbench, name)") & HEAVY == set()
+
+
+def test_state_graphs_load_pydantic_and_no_other_heavy_package() -> None:
+    assert loaded_by("import agentbench.stategraph") & HEAVY == {"pydantic", "typing_extensions"}
 
 
 # ---------------------------------------------------------------------------------------------------------- the layers

@@ -21,7 +21,6 @@ from agentbench.exceptions import (
     WorkflowCheckpointException,
     WorkflowConvergenceException,
 )
-from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result, state_of
 from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META, VALUES
@@ -29,8 +28,9 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import StateT
 from agentbench.stategraph.streaming import Chunks, payloads
-from agentbench.stategraph.thread_call import ThreadCall, flat_config, read_config, read_thread
-from agentbench.stategraph.threads import Threads
+from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.thread_call import ThreadCall, flat_config, read_config, read_thread
+from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import LiveSteps

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, get_args, get_origin, g
 
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
+from agentbench.stategraph.compiler import compile_graph
 from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.nested import task_function
 from agentbench.stategraph.running.node import NodeFunction
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
 from agentbench.stategraph.state import END, START, AgentState, StateT
@@ -87,8 +89,6 @@ class StateGraph(Generic[StateT]):
         if not isinstance(name_or_func, str):
             given: Any = name_or_func
             name_or_func, func = getattr(given, "__name__", None) or getattr(given, "name", None) or "", given
-        from agentbench.stategraph.nested import task_function  # noqa: PLC0415 - graphs are built without the engine
-
         name: str = name_or_func
         func = task_function(func)
         if name in ("", START, END, "<lambda>") or not callable(func):
@@ -204,8 +204,6 @@ class StateGraph(Generic[StateT]):
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
                 names no node (`GRAPH_004`), or a node cannot be reached.
         """
-        from agentbench.stategraph.compiler import compile_graph  # noqa: PLC0415 - graphs are built without the engine
-
         return compile_graph(
             self, checkpointer=checkpointer, store=store, interrupt_before=interrupt_before,
             interrupt_after=interrupt_after, shutdown_timeout=shutdown_timeout, name=name, durability=durability,

@@ -12,11 +12,11 @@ from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.plots.lineage import lineage
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
-from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import GraphResult
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.threads.history import StateHistory
 
 __all__ = ["graph_bundle", "graph_result_bundle", "history_bundle", "snapshot_bundle", "state_bundle"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.text.redact import mask_secrets
-from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.results import GraphResult, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.threads.history import StateHistory
 
 __all__ = ["history_frame", "result_frame"]
 

@@ -21,7 +21,6 @@ from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
-from agentbench.stategraph.history import StateHistory
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING
@@ -29,6 +28,7 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
 from agentbench.stategraph.state import END, START, ExecutionState
+from agentbench.stategraph.threads.history import StateHistory
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.graph_changes import graph_mismatch

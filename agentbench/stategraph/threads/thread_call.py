@@ -18,7 +18,7 @@ from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.running.executors import META, VALUES
 from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
-from agentbench.stategraph.threads import Threads
+from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.run.execution import Execution, RunInput

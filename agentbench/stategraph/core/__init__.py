@@ -1,0 +1,1 @@
+"""Modules under the paths of another dialect; they only name what is elsewhere."""

@@ -1,0 +1,10 @@
+"""The errors."""
+
+from agentbench.exceptions import GraphError, GraphRecursionError, NodeError, NodeTimeoutError
+
+__all__ = [
+    "GraphError",
+    "GraphRecursionError",
+    "NodeError",
+    "NodeTimeoutError",
+]
