@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import GenericAlias
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    TargetT = TypeVar("TargetT", default=str)
+else:
+    from typing import TypeVar
+
+    TargetT = TypeVar("TargetT")
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,10 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Generic[TargetT]):
     """An update of the state together with the nodes that come next, or the answer to an interrupt.
+
+    A node declares where it may go in its annotation, so that drawings and checks know: `-> Command[Literal["on_call"]]`.
 
     Args:
         update: The update, in any form that a node may return.
@@ -40,10 +50,6 @@ class Command:
         >>> def triage(state: Ticket) -> Command:
         ...     return Command(update={"urgent": True}, goto="on_call")
     """
-
-    def __class_getitem__(cls, targets: Any) -> Any:
-        """Declare the targets of a node: `-> Command[Literal["on_call"]]`."""
-        return GenericAlias(cls, targets)
 
     PARENT: ClassVar[str] = "PARENT"
 

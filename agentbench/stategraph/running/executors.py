@@ -181,8 +181,11 @@ class _Task:
         return self.state
 
     def _config(self) -> dict[str, Any]:
-        step = self.ctx.get_state(META)["step"] + 1
-        return {**self._options.config, "node": self.node.id, "task_id": self.activation.task_id, "step": step}
+        checkpoint_id = self.ctx._run.run_state.last_checkpoint_id  # noqa: SLF001 - the engine's side of the context
+        return {
+            **self._options.config, "node": self.node.id, "task_id": self.activation.task_id,
+            "step": self.ctx.get_state(META)["step"] + 1, "checkpoint_id": checkpoint_id,
+        }  # fmt: skip
 
     def _runtime(self) -> Runtime:
         options, step, ctx = self._options, self.ctx.get_state(META)["step"] + 1, self.ctx

@@ -11,9 +11,6 @@ from typing import Any, TypeVar
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
-# Not GeneratorExit: the loop is gone, nothing can be awaited any more.
-_FAILURES = (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
-
 # From 3.12 on a task starts in place: what does not suspend never becomes work for the loop. Context as for any task.
 _new_task: Callable[..., asyncio.Task[None]] = asyncio.Task
 if sys.version_info >= (3, 12):
@@ -49,7 +46,9 @@ class _Group:
                 await self._waiter
             if self._error is not None:
                 raise self._error
-        except _FAILURES:
+        except GeneratorExit:  # the loop is gone, nothing can be awaited any more
+            raise
+        except BaseException:
             await self._cancel()
             raise
         return self._results
@@ -57,7 +56,9 @@ class _Group:
     async def _member(self, index: int, item: Any) -> None:
         try:
             self._results[index] = await self._function(item)
-        except _FAILURES as error:
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
             if self._error is None:
                 self._error = error
         self._left -= 1

@@ -1,0 +1,315 @@
+"""Building a graph: nodes, edges, what is refused, what nodes get and what they may return."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from agentbench import Message, WorkflowValidationError
+from agentbench.stategraph import (
+    END,
+    START,
+    AgentState,
+    Command,
+    GraphCompileError,
+    GraphError,
+    InvalidUpdateError,
+    Overwrite,
+    Runtime,
+    StateGraph,
+)
+
+THREAD = {"thread_id": "t1"}
+
+
+class Notes(AgentState):
+    notes: Annotated[list[str], operator.add] = []
+    n: Annotated[int, operator.add] = 0
+    name: str = ""
+
+
+def note(state: Notes) -> dict[str, Any]:
+    return {"notes": ["note"]}
+
+
+def run(node: Any, data: Any = "hi", **config: Any) -> Any:
+    return StateGraph(Notes).add_node("node", node).set_entry_point("node").compile().invoke(data, {**THREAD, **config})
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "build"),
+    [
+        ("GRAPH_002", lambda graph: graph.add_node("a", note)),
+        ("GRAPH_003", lambda graph: graph.add_node("a", note).add_node("b", note).add_edge(START, "a")),
+        (
+            "GRAPH_003",
+            lambda graph: graph.add_node("a", note).add_node("b", note).add_edge(START, "a").add_edge("b", END),
+        ),
+        ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge("a", "nowhere")),
+        ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge("nowhere", "a")),
+    ],
+)
+def test_a_graph_that_cannot_work_is_refused_with_its_code(code: str, build: Callable[[Any], Any]) -> None:
+    with pytest.raises(GraphCompileError) as caught:
+        build(StateGraph(Notes)).compile()
+
+    assert caught.value.error_code == code
+    assert isinstance(caught.value, WorkflowValidationError)
+
+
+def test_an_interrupt_at_no_node_is_refused() -> None:
+    with pytest.raises(GraphCompileError, match=r"GRAPH_004.*'b' is no node; the nodes are: a"):
+        StateGraph().add_node("a", note).set_entry_point("a").compile(interrupt_before=["b"])
+
+
+def test_a_second_node_of_a_name_is_refused_unless_it_replaces() -> None:
+    graph = StateGraph(Notes).add_node("a", note)
+    with pytest.raises(GraphError, match=r"GRAPH_009.*override_node\('a'"):
+        graph.add_node("a", note)
+
+    graph.add_node("a", lambda state: {"notes": ["other"]}, replace=True).set_entry_point("a")
+    app = graph.compile()
+    graph.override_node("a", lambda state: {"notes": ["third"]})
+
+    assert app.invoke("hi", THREAD).state.notes == ["other"]  # what is compiled stays as it is
+    assert graph.compile().invoke("hi", THREAD).state.notes == ["third"]
+    with pytest.raises(KeyError):
+        graph.override_node("b", note)
+
+
+@pytest.mark.parametrize("name", ["", START, END])
+def test_some_names_are_no_names_of_nodes(name: str) -> None:
+    with pytest.raises(ValueError, match="expected a name, and a function"):
+        StateGraph().add_node(name, note)
+
+
+def test_an_edge_is_added_once() -> None:
+    with pytest.raises(GraphError, match="a -> __end__"):
+        StateGraph().add_node("a", note).set_finish_point("a").add_edge("a", END)
+
+
+def test_a_parameter_that_no_node_gets_is_refused_when_the_node_is_added() -> None:
+    def two(state: Notes, temperature: float) -> None: ...
+
+    with pytest.raises(GraphError, match=r"GRAPH_007.*'temperature'"):
+        StateGraph(Notes).add_node("two", two)
+
+
+def test_a_name_may_be_any_text() -> None:
+    names = ['say "hi" & <go>', "größer", "n"]
+    graph = StateGraph(Notes, name='a "graph"')
+    for before, name in zip([START, *names], names, strict=False):
+        graph.add_node(name, note).add_edge(before, name)
+    app = graph.compile()
+
+    assert app.invoke("hi", {"thread_id": "a/b c"}).state.notes == ["note"] * 3
+    assert app.list_threads() == ["a/b c"]
+    assert "<go>" not in app._repr_mimebundle_().get("text/html", "")
+
+
+def test_ways_of_different_length_to_one_node_are_pointed_out() -> None:
+    def graph() -> Any:
+        found = StateGraph(Notes).add_node("a", note).add_node("b", note)
+        return found.add_edge(START, "a").add_edge("a", "b")
+
+    with pytest.warns(UserWarning, match=r"'c' will run more than once.*over 'a' and 'b'.*A join"):
+        graph().add_node("c", note).add_edge("a", "c").add_edge("b", "c").compile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph().add_node("c", note, defer=True).add_edge("a", "c").add_edge("b", "c").compile()
+        graph().add_node("c", note).add_edge(["a", "b"], "c").compile()
+        graph().add_edge("b", "a").compile()  # a loop is no second way
+
+
+def test_what_a_node_declares_counts_as_its_edges() -> None:
+    def choose(state: Notes) -> Command[Literal["b"]]:
+        return Command(goto="b")
+
+    def pick(state: Notes) -> Literal["c"]:
+        return "c"
+
+    graph = StateGraph(Notes).add_node("a", choose).add_node("b", note).add_node("c", note)
+    app = graph.add_edge(START, "a").add_conditional_edges("b", pick).compile()
+
+    assert app.invoke("hi", THREAD).state.notes == ["note", "note"]
+
+
+class Way(str, Enum):
+    LEFT = "left"
+
+
+def test_results_of_conditions_may_be_members_booleans_and_lists_with_repetitions() -> None:
+    def graph(condition: Any, path_map: Any = None) -> list[str]:
+        built = StateGraph(Notes).add_node("a", note).add_node("left", lambda state: {"notes": ["left"]})
+        app = built.add_edge(START, "a").add_conditional_edges("a", condition, path_map).compile()
+        return app.invoke("hi", THREAD).state.notes
+
+    assert graph(lambda state: Way.LEFT) == ["note", "left"]
+    assert graph(lambda state: True, {True: "left", False: END}) == ["note", "left"]
+    assert graph(lambda state: ["left", END, "left"]) == ["note", "left"]
+    assert graph(lambda state, config: [] if config["thread_id"] == "t1" else "left", ["left"]) == ["note"]
+
+
+# ---- what a node gets ------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_filled_by_name_then_by_annotation() -> None:
+    seen: dict[str, Any] = {}
+
+    async def named(
+        state: Notes, config: Any, runtime: Any, emit: Any, store: Any, ctx: Any, *rest: Any, k: int = 3
+    ) -> None:
+        seen.update(config=config, runtime=runtime, store=store, rest=rest, k=k, node=ctx.executor_id)
+        emit("shown")
+
+    def annotated(found: Runtime, s: Notes) -> None:
+        seen.update(step=found.step, left=found.remaining_steps, text=s.context[-1].text)
+
+    graph = (
+        StateGraph(Notes).add_node(named).add_node(annotated).add_edge(START, "named").add_edge("named", "annotated")
+    )
+    app = graph.compile(store={"key": "value"})
+    app.invoke("hi", {**THREAD, "recursion_limit": 5, "mine": 1})
+
+    assert seen["config"]["checkpoint_id"] == app.get_state_history(THREAD)[-1].config["checkpoint_id"]
+    assert seen["config"].items() >= {"node": "named", "task_id": "1:named:1", "step": 1, "mine": 1}.items()
+    assert (seen["runtime"].thread_id, seen["store"], seen["node"]) == ("t1", {"key": "value"}, "named")
+    assert (seen["rest"], seen["k"], seen["step"], seen["left"], seen["text"]) == ((), 3, 2, 3, "hi")
+
+
+class Caller:
+    def method(self, state: Notes) -> dict[str, Any]:
+        return {"notes": ["method"]}
+
+    def __call__(self, state: Notes) -> dict[str, Any]:
+        return {"notes": ["called"]}
+
+
+@pytest.mark.parametrize(
+    ("function", "noted"),
+    [
+        (lambda s: {"notes": ["lambda"]}, ["lambda"]),
+        (Caller().method, ["method"]),
+        (Caller(), ["called"]),
+        (functools.partial(lambda word, state: {"notes": [word]}, "bound"), ["bound"]),
+        (lambda: {"notes": ["none"]}, ["none"]),
+    ],
+)
+def test_anything_that_can_be_called_is_a_node(function: Any, noted: list[str]) -> None:
+    assert run(function).state.notes == noted
+
+
+def test_changing_the_config_changes_nothing() -> None:
+    def change(state: Notes, config: dict[str, Any]) -> None:
+        config.clear()
+
+    assert run(change).thread_id == "t1"
+
+
+# ---- what a node may return ------------------------------------------------------------------------------------------
+
+
+def texts(result: Any) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in result["messages"][1:]]
+
+
+def same_list(state: Notes) -> Any:
+    return state.context
+
+
+def appended(state: Notes) -> Notes:
+    state.context.append(Message.text_message("added", "assistant"))
+    state.n += 2
+    state.name = "whole"
+    return state
+
+
+def generated(state: Notes) -> Iterator[Any]:
+    yield Message("assistant", ["par"], delta=True)
+    yield Message.text_message("part", "assistant")
+    yield {"n": 1}
+    yield 3.5  # shown, not stored
+
+
+async def generated_async(state: Notes) -> AsyncIterator[Any]:
+    yield {"n": 1}
+    yield Message.text_message("part", "assistant")
+
+
+@pytest.mark.parametrize(
+    ("value", "messages", "n"),
+    [
+        ([Message.text_message("a", "assistant"), "b"], [("assistant", "a"), ("assistant", "b")], 0),
+        (Message.text_message("a", "tool"), [("tool", "a")], 0),
+        ("text", [("assistant", "text")], 0),
+        ({"n": 3, "context": [Message.text_message("c", "assistant")]}, [("assistant", "c")], 3),
+        (None, [], 0),
+        ([], [], 0),
+        ({}, [], 0),
+        (Command(update={"n": 1}, state={"name": "x"}), [], 1),
+        (Command(update="said"), [("assistant", "said")], 0),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_node_returns_is_an_update(value: Any, messages: Any, n: int, is_async: bool) -> None:
+    async def later(state: Notes) -> Any:
+        return value
+
+    result = run(later if is_async else lambda state: value)
+
+    assert texts(result) == messages
+    assert result.state.n == n
+
+
+@pytest.mark.parametrize(
+    ("node", "messages", "n"),
+    [
+        (same_list, [], 0),
+        (appended, [("assistant", "added")], 2),
+        (generated, [("assistant", "part")], 1),
+        (generated_async, [("assistant", "part")], 1),
+    ],
+)
+def test_states_and_generators_are_updates(node: Any, messages: Any, n: int) -> None:
+    result = run(node)
+
+    assert texts(result) == messages
+    assert result.state.n == n  # a counter in a state that is returned whole is not added twice
+
+
+@pytest.mark.parametrize("value", [3, object(), [1, 2], AgentState()])
+def test_anything_else_is_refused_with_node_and_type(value: Any) -> None:
+    with pytest.raises(InvalidUpdateError, match=r"Node 'node' returned .*of type " + type(value).__name__):
+        run(lambda state: value)
+
+
+def test_a_state_that_a_node_keeps_is_its_own() -> None:
+    kept: list[Notes] = []
+
+    def keep(state: Notes) -> dict[str, Any]:
+        kept.append(state)
+        return {"notes": ["note"]}
+
+    graph = StateGraph(Notes).add_node("keep", keep).set_entry_point("keep").compile()
+    graph.invoke("hi", THREAD)
+    kept[0].notes.append("later")
+    kept[0].context.clear()
+
+    found = graph.get_state(THREAD).values
+    assert (found.notes, len(found.context)) == (["note"], 1)
+
+
+def test_an_overwrite_comes_before_plain_writes_and_clears_what_a_reducer_grew() -> None:
+    graph = StateGraph(Notes).add_node("clear", lambda state: {"notes": Overwrite([])}).add_node("note", note)
+    app = graph.add_edge(START, "clear").add_edge(START, "note").compile()
+
+    assert app.invoke({"notes": ["old"]}, THREAD).state.notes == ["note"]
