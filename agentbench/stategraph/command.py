@@ -37,7 +37,7 @@ class Send:
 class Command(Generic[TargetT]):
     """An update of the state together with the nodes that come next, or the answer to an interrupt.
 
-    A node declares where it may go in its annotation, so that drawings and checks know: `-> Command[Literal["on_call"]]`.
+    A node declares where it may go in its annotation, for drawings and checks: `-> Command[Literal["on_call"]]`.
 
     Args:
         update: The update, in any form that a node may return.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -142,25 +142,38 @@ def _workflow(plan: GraphPlan) -> Workflow:
     executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
     executors[END] = Marker(END)
     groups: list[EdgeGroup] = []
-    for source, targets in plan.edges.items():
-        groups += [SingleEdgeGroup(source, target) for target in targets]
+    drawn: set[tuple[str, str]] = set()  # a pair has one edge, also where two conditions lead from one to the other
     for join in plan.joins:
-        groups.append(FanInEdgeGroup([*join.sources], join.target))
-    for source, conditions in plan.conditions.items():
-        for condition in conditions:
-            if condition.targets is None:  # it may go anywhere, and no edge is invented
-                dynamic = f"dynamic: {condition.name}"
-                executors[dynamic] = Marker(dynamic)
-                groups.append(SingleEdgeGroup(source, dynamic, condition_name=condition.name))
-            results: dict[str, list[str]] = {}
-            for result, target in (condition.path_map or {each: each for each in condition.targets or ()}).items():
-                results.setdefault(target, []).append(str(result))
-            groups += [
-                SingleEdgeGroup(source, target, condition_name=" or ".join(names)) for target, names in results.items()
-            ]
+        new = [source for source in join.sources if (source, join.target) not in drawn]
+        if new:
+            fan_in = len(new) > 1
+            groups.append(FanInEdgeGroup(new, join.target) if fan_in else SingleEdgeGroup(new[0], join.target))
+            drawn.update((source, join.target) for source in new)
+    for source, target, label in _edges(plan):
+        if target not in executors:  # a condition that may go anywhere: no edge is invented
+            executors[target] = Marker(target)
+        if (source, target) not in drawn:
+            groups.append(SingleEdgeGroup(source, target, condition_name=label))
+            drawn.add((source, target))
     builder = WorkflowBuilder(start_executor=executors[START], name=plan.name, output_from=[executors[END]])
     for executor in executors.values():
         builder.add_executor(executor)
     for group in groups:
         builder.add_edge_group(group)
     return builder.boundary_hook(GraphHook(plan)).build()
+
+
+def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
+    """Yield source, target and label of the edges, and of what conditions may choose."""
+    for source, targets in plan.edges.items():
+        for target in targets:
+            yield source, target, None
+    for source, conditions in plan.conditions.items():
+        for condition in conditions:
+            if condition.targets is None:
+                yield source, f"dynamic: {condition.name}", condition.name
+            results: dict[str, list[str]] = {}
+            for result, target in (condition.path_map or {each: each for each in condition.targets or ()}).items():
+                results.setdefault(target, []).append(str(result))
+            for target, names in results.items():
+                yield source, target, " or ".join(names)

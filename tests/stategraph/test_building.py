@@ -143,6 +143,14 @@ def test_what_a_node_declares_counts_as_its_edges() -> None:
     assert app.invoke("hi", THREAD).state.notes == ["note", "note"]
 
 
+def test_edges_joins_and_conditions_may_lead_to_one_node() -> None:
+    graph = StateGraph(Notes).add_node("a", note).add_node("b", note).add_node("c", note, defer=True)
+    graph.add_edge(START, "a").add_edge("a", "b").add_edge(["a", "b"], "c").add_edge("b", "c")
+    graph.add_conditional_edges("a", lambda state: "b", ["b", "c"]).add_conditional_edges("a", lambda state: "c", ["c"])
+
+    assert graph.compile().invoke("hi", THREAD).state.notes == ["note"] * 3
+
+
 class Way(str, Enum):
     LEFT = "left"
 
