@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     GraphError,
@@ -229,12 +230,13 @@ class CompiledGraph(Displayable, Generic[StateT]):
         config, record = call.config, call.record
         if checkpoint is not None:
             record.values, record.meta = checkpoint.state.get(VALUES, {}), checkpoint.state[META]
+            call.head_seq = max(call.head_seq, CheckpointInfo.of(checkpoint).seq)
         options = GraphOptions(
             chain=call.chain,
             max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and checkpoint is not None),
             observe=record.is_watched,
             strict_checkpoints=True,
-            check_head=self.storage is not None,
+            check_head=call.head_seq,
             timeout=config.get("node_timeout") or None,
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,

@@ -142,6 +142,11 @@ def remove_tool_messages(messages: list[Message]) -> list[Message]:
 def _complete(messages: list[Message] | Message | None) -> list[Message]:
     if isinstance(messages, Message):
         messages = [messages]
+    each: object
+    for each in messages or ():
+        if not isinstance(each, Message):
+            text = f"{each!r} is no message. Make it one: Message.text_message(..., role='assistant')"
+            raise TypeError(text)
     return [message for message in messages or () if not message.delta]
 
 

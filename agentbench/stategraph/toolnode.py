@@ -47,7 +47,7 @@ class ToolResult:
 
 
 @dataclass
-class _Ended:
+class EndedCall:
     """How a call ended: the result for the model, and what else it leads to."""
 
     content: Content
@@ -116,9 +116,9 @@ class ToolNode:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
             raise error
-        return Collected(_updates([each for each in ended if isinstance(each, _Ended)], calls, state))
+        return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, state))
 
-    async def _end_of(self, call: Content, asking: Message, state: AgentState, gets: Mapping[str, Any]) -> _Ended:
+    async def _end_of(self, call: Content, asking: Message, state: AgentState, gets: Mapping[str, Any]) -> EndedCall:
         """Return how a call ended: now, or in an earlier attempt at this task."""
         questions = QUESTIONS.get()
         assert questions is not None
@@ -126,14 +126,14 @@ class ToolNode:
         if key not in done:
             QUESTIONS.set(replace(questions, asked=0, tool_call_id=call.call_id))
             done[key] = await self._call(call, state, gets)
-        ended: _Ended = done[key]
+        ended: EndedCall = done[key]
         return ended
 
-    async def _call(self, call: Content, state: AgentState, gets: Mapping[str, Any]) -> _Ended:
+    async def _call(self, call: Content, state: AgentState, gets: Mapping[str, Any]) -> EndedCall:
         name, call_id = call.name or "", call.call_id or ""
         if name.startswith(_HANDOFF):
             target = name.removeprefix(_HANDOFF)
-            return _Ended(_result(call_id, f"Transferred to {target}."), command=Command(goto=target))
+            return EndedCall(_result(call_id, f"Transferred to {target}."), command=Command(goto=target))
         limit = gets["config"].get("tool_timeout", _TIMEOUT_S) or None
         try:
             tool = self._read.get(name)
@@ -219,14 +219,14 @@ class _Tool:
         return await call(**filled) if self.is_async else await asyncio.to_thread(call, **filled)
 
 
-def _ended(call_id: str, value: Any) -> _Ended:
+def _ended(call_id: str, value: Any) -> EndedCall:
     if isinstance(value, Command):
-        return _Ended(_result(call_id, ""), command=value)
+        return EndedCall(_result(call_id, ""), command=value)
     if isinstance(value, ToolResult):
         said = value.message
         content = _failure(call_id, str(said)).content if value.is_error else _result(call_id, said)
-        return _Ended(content, value.state)
-    return _Ended(_result(call_id, value))
+        return EndedCall(content, value.state)
+    return EndedCall(_result(call_id, value))
 
 
 def _result(call_id: str, value: Any) -> Content:
@@ -234,12 +234,14 @@ def _result(call_id: str, value: Any) -> Content:
     return Content.from_function_result(call_id, result=said)
 
 
-def _failure(call_id: str, problem: str) -> _Ended:
+def _failure(call_id: str, problem: str) -> EndedCall:
     facts = {"is_error": True, "status": "failed"}
-    return _Ended(Content.from_function_result(call_id, result=problem, exception=problem, additional_properties=facts))
+    return EndedCall(
+        Content.from_function_result(call_id, result=problem, exception=problem, additional_properties=facts)
+    )
 
 
-def _updates(ended: Sequence[_Ended], calls: Sequence[Content], state: AgentState) -> list[Any]:
+def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], state: AgentState) -> list[Any]:
     """Return the updates of the state that calls lead to, in their order; the results come first."""
     reducers = _fields(state.__class__).by_name
     first: dict[str, tuple[str, Any]] = {}

@@ -296,6 +296,18 @@ async def test_a_run_that_checks_the_head_ends_when_another_run_saves_to_the_cha
     assert (await other.result()).outputs == ["y>a>b>c!"]
 
 
+async def test_a_run_that_knows_an_older_head_saves_nothing():
+    storage = InMemoryCheckpointStorage()
+    known = four(storage).start("x")
+    await known.step()
+    seq = known.checkpoints[-1].seq
+    resumed = four(storage).start(resume_from=known.checkpoints[-1], options=RunOptions(check_head=seq))
+    await known.step()
+
+    with pytest.raises(WorkflowBusyError, match=f"is at sequence number {seq + 1}, expected {seq}"):
+        await resumed.step()
+
+
 async def test_of_two_runs_that_resume_one_chain_and_check_its_head_one_goes_on():
     storage = InMemoryCheckpointStorage()
     first = four(storage).start("x")

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, get_args
 
 from agentbench._clock import iso_utc, runtime_defaults
-from agentbench.checkpoints.access import head_of
+from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import InvalidUpdateError, ThreadBusyError
 from agentbench.stategraph.command import Command
@@ -73,6 +73,8 @@ class ThreadCall:
         self.chain = chain
         self.record = CallRecord(is_watched=is_watched)
         self.execution: Execution | None = None
+        #: Number of the newest checkpoint of the thread, when it was read.
+        self.head_seq = 0
         self.ended: Future[None] = Future()
         self._loop = asyncio.get_running_loop()
         self._is_stopped = False
@@ -176,15 +178,15 @@ async def _checkpoint(
     threads: Threads, call: ThreadCall, workflow: Workflow, *, is_replay: bool
 ) -> WorkflowCheckpoint | None:
     """Return the checkpoint to go on from; of an earlier one that is replayed, a copy."""
-    checkpoint = await threads.load(call.config)
-    if checkpoint is None:
+    head = await head_of(threads.storage, call.chain)
+    call.head_seq = 0 if head is None else head.seq
+    checkpoint_id = call.config.get("checkpoint_id") or (head and head.checkpoint_id)
+    if checkpoint_id is None:
         return None
+    checkpoint = await load_checkpoint(threads.storage, checkpoint_id)
     checkpoint = await threads.fit(checkpoint, workflow.graph, call.config)
-    if is_replay and call.config.get("checkpoint_id") is not None:
-        head = await head_of(threads.storage, call.chain)
-        if head is None or head.checkpoint_id != checkpoint.checkpoint_id:
-            checkpoint = await threads.replay(checkpoint, call.config["thread_id"])
-    return checkpoint
+    is_old = head is None or head.checkpoint_id != checkpoint_id
+    return await threads.replay(checkpoint, call.config["thread_id"]) if is_replay and is_old else checkpoint
 
 
 async def _add_input(

@@ -42,7 +42,8 @@ class RunOptions:
         timeout: Seconds that an executor may take which has no timeout of its own.
         check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; with False both
             are branches of one chain. None does so only where the run responds to requests and its storage outlasts
-            the process: a request is answered once.
+            the process: a request is answered once. A number is the `seq` of the chain's newest checkpoint, as the
+            caller knows it: what was saved since then counts, too.
 
     Raises:
         TypeError: A limit is no whole number.
@@ -62,7 +63,7 @@ class RunOptions:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_events: bool = True
     strict_checkpoints: bool | None = None
-    check_head: bool | None = None
+    check_head: bool | int | None = None
     timeout: float | None = None
 
     def __post_init__(self) -> None:

@@ -44,11 +44,12 @@ class CheckpointWriter:
         self._metadata: dict[str, Any] = isolate_or_same(dict(options.metadata)) if options.metadata else {}
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
         self._strict = strict or run.graph.boundary_hook is not None
-        self._check_head = options.check_head
+        self._checks_head = options.check_head is not None and options.check_head is not False
+        self._may_check_answer = options.check_head is None
         #: Whether the next checkpoint is the first one after an answer to a request that is answered once.
         self.checks_answer = False
         # Sequence number of the chain's newest checkpoint, as far as is known here.
-        self._head_seq: int | None = None
+        self._head_seq: int | None = options.check_head if type(options.check_head) is int else None
         # Of a checkpoint amid a superstep, which the next one replaces.
         self._amid: str | None = None
         self._saving = asyncio.Lock()
@@ -73,7 +74,7 @@ class CheckpointWriter:
             if self.checks_answer:
                 await self._save_answer(checkpoint)
             else:
-                expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+                expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._checks_head else None
                 await save_checkpoint(self._storage, checkpoint, expected_seq)
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             self._head_seq = None  # it may have arrived all the same
@@ -97,7 +98,7 @@ class CheckpointWriter:
                 checkpoint.state = {**checkpoint.state, **values}
                 checkpoint.iteration_count -= 1
                 await save_checkpoint(
-                    self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+                    self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1 if self._checks_head else None
                 )
             except Exception as error:  # noqa: BLE001 - a storage raises anything
                 self._report_failure(error, f"A checkpoint amid superstep {run_state.superstep} was not saved")
@@ -128,9 +129,9 @@ class CheckpointWriter:
         A request is answered once: where the storage outlasts the process, `is_answer` requires that no other run
         answered after the checkpoint of this one, now and when the answer is saved.
         """
-        if self._check_head:
-            self._head_seq = await self._find_head()
-        elif self._check_head is None and is_answer and _is_durable(self._storage):
+        if self._checks_head:
+            self._head_seq = await self._find_head() if self._head_seq is None else self._head_seq
+        elif self._may_check_answer and is_answer and _is_durable(self._storage):
             await self._storage.get_latest(workflow_name=self._chain)  # an error if damaged: it may be an answer
             head, own = await head_of(self._storage, self._chain), self._run.run_state.last_checkpoint_id
             if head is not None and head.checkpoint_id != own:
@@ -182,7 +183,7 @@ class CheckpointWriter:
         try:
             head = await head_of(self._storage, self._chain)
         except Exception as error:
-            if self._check_head or isinstance(self._storage, SupportsCheckpointInfos):
+            if self._checks_head or isinstance(self._storage, SupportsCheckpointInfos):
                 raise
             # Another checkpoint that cannot be read any more is no reason to lose this run's checkpoints too.
             count = len(await self._storage.list_checkpoint_ids(workflow_name=self._chain))
