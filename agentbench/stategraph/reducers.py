@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,8 +142,8 @@ def remove_tool_messages(messages: list[Message]) -> list[Message]:
 def _complete(messages: list[Message] | Message | None) -> list[Message]:
     if isinstance(messages, Message):
         messages = [messages]
-    each: object
-    for each in messages or ():
+    given: Sequence[object] = messages or ()
+    for each in given:
         if not isinstance(each, Message):
             text = f"{each!r} is no message. Make it one: Message.text_message(..., role='assistant')"
             raise TypeError(text)
