@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -299,7 +300,9 @@ class CompiledGraph(Displayable, Generic[StateT]):
         """Return a handle on a run of a thread; see `start`."""
         read = read_config(config)
         call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=True)
-        run = WorkflowRun(self.workflow, *await self._prepare(input_data, call))
+        run_input, options = await self._prepare(input_data, call)
+        # A handle goes on again and again, each time from the newest checkpoint that there is then.
+        run = WorkflowRun(self.workflow, run_input, replace(options, check_head=True))
         read["run_id"] = run.run_id
         return run
 

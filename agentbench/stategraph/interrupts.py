@@ -45,6 +45,14 @@ class Interrupt:
     response_schema: Any = None
     tool_call_id: str | None = None
 
+    def _question_(self) -> Any:
+        """Return what forms and lines of text show: the question and its value, without the facts for the graph."""
+        if isinstance(self.value, Mapping):
+            return {"question": self.message, **self.value} if self.message else self.value
+        if self.message is None:
+            return self.value
+        return self.message if self.value is None else {"question": self.message, "context": self.value}
+
 
 class GraphInterrupt(BaseException):
     """Leaves a node whose `interrupt()` has no answer yet. Let it pass: the node runs again with the answer."""
@@ -68,6 +76,11 @@ class Breakpoint:
     when: Literal["before", "after"]
     next: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+
+    def _question_(self) -> Any:
+        """Return what forms and lines of text show, as of an `Interrupt`."""
+        changed = {"changed": ", ".join(self.changed)} if self.changed else {}
+        return {"question": f"{'; '.join(self.reasons)}. Go on?", "context": {"next": ", ".join(self.next), **changed}}
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ def draft_for_request(question: Question) -> Draft:
 
 
 def _value(question: Question, content: FormContent) -> Draft:
-    field = replace(field_of_type(question.response_type), label="Your answer")
+    schema = question.response_type
+    field = field_of_schema(schema) if isinstance(schema, Mapping) else field_of_type(schema)
+    field = replace(field, label="Your answer")
     return Draft(content, replace(field, multiline=True) if question.kind == "text" else field)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origi
 from agentbench._secrets import is_secret_name
 from agentbench.messages.content.content import Content
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
+from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
@@ -99,7 +99,10 @@ class Question:
 
 def read_request(request: Request) -> Question:
     """Read a `request_info` event."""
-    data, response_type, executor = request.data, request.response_type, request.source_executor_id
+    data, response_type, executor = asked_of(request.data), request.response_type, request.source_executor_id
+    schema = getattr(request.data, "response_schema", None)
+    if response_type is object and isinstance(schema, Mapping):
+        response_type = schema
     kind = request_kind(data, response_type)
     answer: Answer = _answer_plainly
     if _is_call(data) and data.function_call is not None:

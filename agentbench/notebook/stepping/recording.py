@@ -24,7 +24,7 @@ from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, s
 from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import hide_secrets, line_preview, secrets_in
+from agentbench.notebook.text.redact import asked_of, hide_secrets, line_preview, secrets_in
 from agentbench.notebook.text.value_tree import ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -271,7 +271,7 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
 def _requests(model: StepperModel) -> Content:
     """The questions that are open, each as its payload displays itself."""
     requests = model.facts.requests
-    asked = [(f"{esc(each.source_executor_id, into='line', limit=60)} asks", each.data) for each in requests]
+    asked = [(f"{esc(each.source_executor_id, into='line', limit=60)} asks", asked_of(each.data)) for each in requests]
     displays, entries = displayed(asked)
     return Content(count_text(len(asked), "request") if asked else "No request", ValueTree(entries), displays=displays)
 

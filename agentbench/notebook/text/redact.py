@@ -18,7 +18,7 @@ from agentbench.messages.response import AgentResponse
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.phrases import count_text
 
-__all__ = ["fields_of", "hide_secrets", "line_preview", "mask_secrets", "preview", "secrets_in"]
+__all__ = ["asked_of", "fields_of", "hide_secrets", "line_preview", "mask_secrets", "preview", "secrets_in"]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
@@ -79,9 +79,21 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False)
     Everything else is its `repr`. Secrets in it are masked as `mask_secrets` does, and a `repr` that raises is named
     instead of raised: a view must not fail because of what it shows.
     """
+    asked = asked_of(value)
+    if asked is not value and isinstance(asked, Mapping) and "question" in asked:
+        rest = {name: each for name, each in asked.items() if name != "question"}
+        about = preview(rest.get("context", rest), limit=limit, in_line=in_line) if rest else ""
+        return f"{asked['question']} {about}".rstrip()
+    value = asked
     if isinstance(value, str):
         return MASK if is_secret(value) else value
     return _text_of(value) or _Previewer(limit, in_line=in_line).repr(value)
+
+
+def asked_of(value: object) -> Any:
+    """Return what a request asks: of a pause of a state graph its question, of others the value itself."""
+    ask = getattr(type(value), "_question_", None)
+    return value if ask is None else ask(value)
 
 
 def _text_of(value: object) -> str:

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any, get_args
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._extras import require
 from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import InvalidUpdateError, ThreadBusyError
@@ -217,8 +218,25 @@ def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[
         message = f"Thread {thread_id!r} waits for no answer."
         raise ValueError(message)
     if isinstance(resume, Mapping) and resume and set(resume) <= set(asked):
-        return dict(resume)
-    if len(asked) > 1:
+        answers = dict(resume)
+    elif len(asked) == 1:
+        answers = {next(iter(asked)): resume}
+    else:
         message = f"Several questions are open: {', '.join(asked)}. Answer by id: {{'resume': {{id: answer}}}}."
         raise ValueError(message)
-    return {next(iter(asked)): resume}
+    for key, answer in answers.items():
+        _check_schema(asked[key], answer)
+    return answers
+
+
+def _check_schema(question: Interrupt, answer: Any) -> None:
+    """Raise `ValueError` if the JSON schema of a question does not allow an answer; types are checked by the engine."""
+    if not isinstance(question.response_schema, Mapping):
+        return
+    validator = require("jsonschema", extra="schema", purpose="check an answer against its JSON schema")
+    problems = [error.message for error in validator.Draft202012Validator(question.response_schema).iter_errors(answer)]
+    if problems:
+        message = (
+            f"The answer to {question.id!r} does not fit its schema: {'; '.join(problems)}. The thread still waits."
+        )
+        raise ValueError(message)

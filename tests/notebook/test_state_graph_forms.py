@@ -1,0 +1,130 @@
+"""What state graphs ask people, as forms, in the stepper and in lines of text."""
+
+from __future__ import annotations
+
+import operator
+import time
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+from agentbench import Agent, Call, ScriptedChatClient, tool
+from agentbench.notebook import request_form
+from agentbench.stategraph import START, AgentState, StateGraph, interrupt
+
+THREAD = {"thread_id": "t"}
+
+
+class Notes(AgentState):
+    notes: Annotated[list[str], operator.add] = []
+    cart: list[str] = []
+
+
+class Address(BaseModel):
+    street: str
+    number: int = 1
+
+
+def asking(**question: Any) -> Any:
+    def ask(state: Notes) -> dict[str, Any]:
+        return {"notes": [str(interrupt(**question))]}
+
+    graph = StateGraph(Notes, name="asking").add_node("ask", ask).add_edge(START, "ask")
+    return graph.add_node("end", lambda state: {"notes": ["end"]}).add_edge("ask", "end")
+
+
+def request_of(graph: Any, **settings: Any) -> Any:
+    panel = graph.compile(**settings).stepper("go", THREAD)
+    panel.run()
+    return panel, panel.pending[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "answer"),
+    [
+        ({"message": "Order?", "value": ["tea"], "response_schema": bool}, "approve", "True"),
+        ({"message": "Which?", "response_schema": Literal["a", "b"]}, "choose-1", "b"),
+        ({"value": {"prompt": "Which?", "options": ["x", "y"]}, "response_schema": str}, "choose-1", "y"),
+        ({"message": "To?", "response_schema": Address}, {"street": "High", "number": "3"}, "street='High' number=3"),
+        ({"message": "Name?", "response_schema": str}, {"value": "Ada"}, "Ada"),
+        ({"message": "How many?", "response_schema": {"type": "integer", "minimum": 1}}, {"value": "2"}, "2"),
+        ({"message": "Anything?"}, {"value": "[1, 2]"}, "[1, 2]"),
+    ],
+)
+def test_a_question_is_answered_in_the_form_of_its_answer(question: dict[str, Any], typed: Any, answer: str) -> None:
+    panel, request = request_of(asking(**question))
+    asked = question.get("message", "Which?")
+    form = request_form(request, respond=panel.respond)
+
+    assert asked in form.text
+    assert "task_id" not in form.text
+    assert asked in panel.text
+    if isinstance(typed, str):
+        form.press(typed)
+        while form.state == "sending":
+            time.sleep(0.01)
+    else:
+        for path, text in typed.items():
+            form.set_raw(path, text)
+        assert form.submit(), (form.errors, form.refusal)
+    panel.run()
+
+    assert panel.handle.result_so_far().get_outputs()[-1]["notes"] == [answer, "end"]
+
+
+def test_a_schema_bounds_what_its_form_takes() -> None:
+    panel, request = request_of(asking(message="How many?", response_schema={"type": "integer", "minimum": 1}))
+    form = request_form(request, respond=panel.respond)
+
+    form.set_raw("value", "0")
+
+    assert not form.submit()
+    assert form.errors
+
+
+def test_an_answer_outside_its_json_schema_leaves_the_thread_waiting() -> None:
+    app = asking(message="How many?", response_schema={"type": "integer", "minimum": 1}).compile()
+    app.invoke("go", THREAD)
+
+    with pytest.raises(ValueError, match="0 is less than the minimum of 1"):
+        app.invoke({"resume": 0}, THREAD)
+
+    assert app.invoke({"resume": 2}, THREAD).state.notes == ["2", "end"]
+
+
+def test_a_breakpoint_asks_to_go_on() -> None:
+    graph = (
+        StateGraph(Notes).add_node("a", lambda state: {"notes": ["a"]}).add_node("b", lambda state: {"notes": ["b"]})
+    )
+    panel, request = request_of(graph.add_edge(START, "a").add_edge("a", "b"), interrupt_before=["b"])
+
+    form = request_form(request, respond=panel.respond)
+
+    assert "interrupt_before: b. Go on?" in form.text
+    assert "changed: notes" in form.text
+    form.submit()
+    panel.run()
+    assert panel.handle.result_so_far().get_outputs()[-1]["notes"] == ["a", "b"]
+
+
+def test_a_call_of_an_agent_is_approved_in_the_form_of_agents() -> None:
+    @tool(approval_mode="always_require")
+    def send(to: str) -> str:
+        """Send a letter."""
+        return f"sent to {to}"
+
+    client = ScriptedChatClient([Call("send", {"to": "ada"}), "Done."])
+    graph = StateGraph().add_node("agent", Agent(client, name="agent", tools=[send])).set_entry_point("agent")
+    panel, request = request_of(graph)
+
+    form = request_form(request, respond=panel.respond)
+
+    assert "May it call send?" in form.text
+    assert 'to call send with {"to": "ada"}' in panel.text
+    form.press("approve")
+    while form.state == "sending":
+        time.sleep(0.01)
+    panel.run()
+
+    assert panel.handle.result_so_far().get_outputs()[-1]["context"][-1].text == "Done."
