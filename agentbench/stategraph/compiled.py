@@ -25,7 +25,7 @@ from agentbench.exceptions import (
 )
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result, state_of
 from agentbench.stategraph.running.calls import GraphOptions
-from agentbench.stategraph.running.executors import META, VALUES
+from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import StateT
@@ -230,7 +230,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
         config, record = call.config, call.record
         if checkpoint is not None:
-            record.values, record.meta = checkpoint.state.get(VALUES, {}), checkpoint.state[META]
+            record.values, record.meta = self.plan.values_in(checkpoint.state), checkpoint.state[META]
             call.head_seq = max(call.head_seq, CheckpointInfo.of(checkpoint).seq)
         options = GraphOptions(
             chain=call.chain,

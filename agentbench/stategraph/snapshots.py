@@ -15,7 +15,7 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import state_of
-from agentbench.stategraph.running.executors import META, PENDING, VALUES, TaskResult
+from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import ExecutionStatus, StateT
@@ -81,7 +81,7 @@ class StateSnapshot(Displayable, Generic[StateT]):
 def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
     """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
     info = CheckpointInfo.of(checkpoint)
-    stored: Mapping[str, Any] = isolate(checkpoint.state[VALUES])
+    stored: Mapping[str, Any] = isolate(_public(checkpoint.state))
     meta = checkpoint.state[META]
     values = {name: value for name, value in stored.items() if name in plan.fields.by_name}
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
@@ -120,12 +120,16 @@ def values_diff(before: WorkflowCheckpoint, after: WorkflowCheckpoint) -> Checkp
     """Return what differs between the values of two checkpoints."""
     one, other = (
         replace(
-            each, state=each.state.get(VALUES, {}), messages={}, pending_request_info_events={}, iteration_count=0,
+            each, state=_public(each.state), messages={}, pending_request_info_events={}, iteration_count=0,
             metadata={},
         )
         for each in (before, after)
     )  # fmt: skip
     return replace(diff_checkpoints(one, other), before=CheckpointInfo.of(before), after=CheckpointInfo.of(after))
+
+
+def _public(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in state.items() if not key.startswith("_")}
 
 
 def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:

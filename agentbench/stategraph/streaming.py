@@ -85,7 +85,7 @@ class Chunks:
         if isinstance(data, Message) and kind == "custom":
             yield from self._messages([data], node)
             return
-        if kind == "state_updated":
+        if isinstance(data, StateChanges):
             yield from self._state(data)
         elif kind in ("warning", "executor_failed", "failed"):
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
@@ -124,7 +124,7 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
     """Yield what an event is in each of the modes, as (mode, payload)."""
     kind, data = event.type, event.data
     found: dict[str, list[Any]] = {"events": [event]}
-    if kind == "state_updated":
+    if isinstance(data, StateChanges):
         found["values"] = [data.values_after]
         found["updates"] = [{node: writes} for node, writes in data.updates.items()]
         found["messages"] = data.messages

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from agentbench import Agent, Call, ScriptedChatClient, tool
+from agentbench import Agent, Call, InvalidEdit, ScriptedChatClient, tool
 from agentbench.notebook import request_form
 from agentbench.stategraph import START, AgentState, StateGraph, interrupt
 
@@ -128,3 +128,61 @@ def test_a_call_of_an_agent_is_approved_in_the_form_of_agents() -> None:
     panel.run()
 
     assert panel.handle.result_so_far().get_outputs()[-1]["context"][-1].text == "Done."
+
+
+class TestSteppingAThread:
+    def panel(self, storage: Any = None) -> tuple[Any, Any]:
+        graph = StateGraph(Notes, name="two").add_node("a", lambda state: {"notes": ["a"], "cart": ["tea"]})
+        graph.add_node("b", lambda state: {"notes": [f"b: {', '.join(state.cart)}"]})
+        app = graph.add_edge(START, "a").add_edge("a", "b").compile(storage)
+        return app, app.stepper("go", THREAD)
+
+    def test_the_state_of_a_stepper_is_that_of_the_graph(self) -> None:
+        _, panel = self.panel()
+        panel.step(2)
+
+        assert panel.state["notes"] == ["a"]
+        panel.back()
+        assert panel.state["notes"] == []
+
+    def test_a_thread_is_edited_in_the_stepper_and_goes_on(self) -> None:
+        app, panel = self.panel()
+        panel.step(2)
+
+        panel.edit("cart", ["coffee"])
+        panel.run()
+
+        assert app.get_state(THREAD).values.notes == ["a", "b: coffee"]
+        assert [each.metadata["source"] for each in app.get_state_history(THREAD)][:2] == ["step", "update"]
+
+    def test_an_edit_that_no_node_could_return_is_refused(self) -> None:
+        _, panel = self.panel()
+        panel.step(2)
+
+        with pytest.raises(InvalidEdit, match=r"cart.*valid string"):
+            panel.edit("cart", [["coffee"]])
+
+    def test_a_thread_that_a_stepper_left_goes_on_by_invoke(self) -> None:
+        app, panel = self.panel()
+        panel.step(2)
+        panel.close()
+
+        assert app.invoke(None, THREAD).state.notes == ["a", "b: tea"]
+
+    def test_tables_of_runs_know_the_fields(self) -> None:
+        _, panel = self.panel()
+        panel.run()
+
+        frame = panel.frames().state()
+
+        assert frame.loc[(1, "cart"), "value"] == ["tea"]
+        assert frame.loc[(1, "cart"), "executor"] == "a"
+
+    def test_what_the_engine_hands_to_nodes_is_told_in_words(self) -> None:
+        _, panel = self.panel()
+        panel.step(2)
+
+        text = " ".join(line.text for line in panel._screen.state.log)
+
+        assert "Activation(" not in text
+        assert "TaskResult(" not in text

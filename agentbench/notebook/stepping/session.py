@@ -15,10 +15,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
-from agentbench.checkpoints.checkpoint import id_of
-from agentbench.checkpoints.editing import Edit, checked_edit
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
+from agentbench.checkpoints.editing import Edit, checked_edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.exceptions import InvalidEdit, StateValidationError
 from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
 from agentbench.notebook.stepping.model.messages import (
@@ -224,8 +225,19 @@ class StepperSession:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.line.displayed_id or ""
             staged = self.model.desk.of(checkpoint_id)
-        edit = checked_edit(await self.storage.load(checkpoint_id), path, value, staged)
+        edit = self._checked(await self.storage.load(checkpoint_id), path, value, staged)
         self.dispatch(lambda model: model.stage_edit(checkpoint_id, edit))
+        return edit
+
+    def _checked(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
+        """Make an edit that fits the present value and, in a state graph, its field."""
+        edit = checked_edit(content, path, value, staged)
+        hook: Any = self._require_run().handle.workflow.boundary_hook
+        try:
+            if hasattr(hook, "check_state"):
+                hook.check_state(updates_of(content, (*staged, edit)).state)
+        except StateValidationError as error:
+            raise InvalidEdit(path, error.message) from error
         return edit
 
     async def fork(
@@ -240,7 +252,7 @@ class StepperSession:
         if edits is not None:
             content, staged = await self.storage.load(wanted), ()
             for path, value in edits.items():
-                staged = (*staged, checked_edit(content, path, value, staged))
+                staged = (*staged, self._checked(content, path, value, staged))
         async with self._turn:
             run = self._require_run()
             if workflow is None:

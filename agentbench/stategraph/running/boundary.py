@@ -7,15 +7,25 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ValidationError
+
 from agentbench._copying import isolate
-from agentbench.exceptions import ExecutorTimeoutError, GraphError, NodeError, NodeTimeoutError
+from agentbench._display import shortened
+from agentbench.exceptions import (
+    ExecutorTimeoutError,
+    GraphError,
+    InvalidUpdateError,
+    NodeError,
+    NodeTimeoutError,
+    StateValidationError,
+)
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions, StateChanges
-from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, VALUES, WAITING, TaskResult
+from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, AgentState, ExecutionState
@@ -69,6 +79,15 @@ class GraphHook:
         record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
         return {DONE: {**record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
+    def check_state(self, updates: Mapping[str, Any]) -> None:
+        """Raise `StateValidationError` if values do not fit their fields."""
+        for name in self.plan.fields.by_name.keys() & updates.keys():
+            try:
+                self.plan.fields.validate(name, updates[name], {})
+            except ValidationError as error:  # noqa: PERF203 - the first one is told
+                message = f"{name!r} cannot be {shortened(repr(updates[name]))}: {error.errors()[0]['msg']}."
+                raise StateValidationError(message, field=name) from error
+
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
         """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
         return await _Call(self.plan, view).take_answers(answers)
@@ -85,7 +104,7 @@ class _Call:
         self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
         self.is_nested = isinstance(options, GraphOptions) and options.is_nested
         state = view.state
-        self.values: Mapping[str, Any] = state.get(VALUES) or {}
+        self.values: Mapping[str, Any] = plan.values_in(state.committed)
         self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
         self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
         self.waiting: Waiting = state.get(WAITING) or Waiting()
@@ -121,6 +140,11 @@ class _Call:
 
     async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
         """Merge the results of the tasks, if all of them have one."""
+        if written := [name for name in self.plan.fields.by_name if name in self.view.state.pending]:
+            name = written[0]
+            message = f"A node has set {name!r} by ctx.set_state(). It is a field: return {{{name!r}: ...}}."
+            again = [(each.executor_id, each.data) for each in deliveries]
+            return self._fail(InvalidUpdateError(message, field=name), again)
         # A stepper goes on behind a breakpoint without an answer.
         self.passed = [key for key, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
         if self.passed:
@@ -176,7 +200,8 @@ class _Call:
         frontier = routed.frontier
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
-        self.updates = {VALUES: merged.values, PENDING: [], WAITING: routed.waiting, RESUME: {}}
+        self._take(merged.values)
+        self.updates |= {PENDING: [], WAITING: routed.waiting, RESUME: {}}
         self.record.done.clear()
         metadata = {"changed": merged.writers}
         if not frontier:
@@ -194,6 +219,12 @@ class _Call:
         is_last = self.record.n_supersteps >= self.config.get("recursion_limit", 0)
         saves = self.plan.durability != "exit" or source == "answer" or is_last
         return self._outcome(source, messages=frontier, metadata=metadata, save=saves)
+
+    def _take(self, values: Mapping[str, Any]) -> None:
+        """Take values as the fields from now on."""
+        stored, absent = self.view.state.committed, object()
+        self.updates |= {name: each for name, each in values.items() if stored.get(name, absent) is not each}
+        self.values = values
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
         """Return the messages that the nodes added to the conversation."""
@@ -292,7 +323,7 @@ class _Call:
         self.updates = {RESUME: resume}
         if update is not None:
             writes, messages = read_input(update, self.plan.fields, self.values.get("context", []))
-            self.updates[VALUES] = merge(self.plan.fields, self.values, [writes]).values
+            self._take(merge(self.plan.fields, self.values, [writes]).values)
             self.record.messages += messages
         if any(request_id in self.view.pending_requests for request_id in asked):
             return self._outcome("answer")
@@ -325,7 +356,7 @@ class _Call:
         self, source: str, metadata: Mapping[str, Any] = MappingProxyType({}), **further: Any
     ) -> BoundaryOutcome:
         """Return the outcome of this boundary, and note in the call's record how the thread stands now."""
-        self.record.values = self.updates.get(VALUES, self.values)
+        self.record.values = self.values
         self.record.meta = self.meta
         done = {task_id: dict(what) for task_id, what in self.record.done.items() if what}
         if done or self.view.state.get(DONE):

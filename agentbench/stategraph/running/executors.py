@@ -27,9 +27,8 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 
-VALUES, META, PENDING, WAITING, RESUME, DONE = (
-    f"_graph::{name}" for name in ("values", "meta", "pending", "joins", "resume", "done")
-)
+# Keys of shared state beside those of the fields.
+META, PENDING, WAITING, RESUME, DONE = (f"_graph::{name}" for name in ("meta", "pending", "joins", "resume", "done"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,11 @@ class TaskResult:
     writes: TaskWrites
     interrupts: tuple[Interrupt, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        asks = "; ".join(f"asks {each.message or each.value!r}" for each in self.interrupts)
+        goes = f" and goes to {[*self.writes.goto]}" if self.writes.goto is not None else ""
+        return asks or f"writes {dict(self.writes.writes)}{goes}"
 
 
 class InputExecutor(Executor):
@@ -146,7 +150,7 @@ class _Task:
 
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
-        self.values: Mapping[str, Any] = ctx.get_state(VALUES)
+        self.values: Mapping[str, Any] = node.plan.values_in(ctx._run.state.committed)  # noqa: SLF001 - as below
         if activation.arg is not None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})

@@ -76,6 +76,10 @@ class GraphPlan:
     max_concurrency: int | None = None
     saves: bool = True
 
+    def values_in(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields in shared state, where each is a key of its own."""
+        return {name: state[name] for name in self.fields.by_name if name in state}
+
     def refuse_pause(self) -> GraphError:
         """Return the error for a pause of a graph that saves no threads."""
         message = (

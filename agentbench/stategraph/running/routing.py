@@ -27,6 +27,9 @@ class Activation:
     via: tuple[str, ...] = ()
     arg: Any = None
 
+    def __repr__(self) -> str:
+        return f"task {self.task_id} after {', '.join(self.via)}" + (f" with {self.arg}" if self.arg else "")
+
 
 @dataclass(slots=True)
 class Waiting:

@@ -17,7 +17,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
-from agentbench.stategraph.running.executors import META, VALUES
+from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
 from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.engine.event_log import new_log
@@ -194,8 +194,7 @@ async def _add_input(
     threads: Threads, call: ThreadCall, checkpoint: WorkflowCheckpoint, data: Any
 ) -> WorkflowCheckpoint:
     """Save an input beside what the thread has to go on with."""
-    stored = checkpoint.state[VALUES]
-    writes, messages = read_input(data, threads.plan.fields, stored.get("context", []))
+    writes, messages = read_input(data, threads.plan.fields, checkpoint.state.get("context", []))
     call.record.messages += messages
     return await threads.save_update(checkpoint, writes, call.config["thread_id"])
 

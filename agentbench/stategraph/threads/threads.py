@@ -23,7 +23,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.merging.node_state import node_state
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
-from agentbench.stategraph.running.executors import META, PENDING, RESUME, VALUES, WAITING
+from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
@@ -127,7 +127,7 @@ class Threads:
         if as_node not in (None, START, END) and as_node not in plan.nodes:
             message = f"as_node is {as_node!r}, which is no node; the nodes are: {', '.join(plan.nodes)}."
             raise GraphError(message, "GRAPH_004", node=as_node)
-        writes = read_return(values, plan.fields, as_node or START, "update", checkpoint.state[VALUES])
+        writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
         target = config["thread_id"] if thread_id is None else thread_id
         saved = await self.save_update(checkpoint, writes, target, as_node)
         return config_of(target, saved.checkpoint_id)
@@ -137,8 +137,11 @@ class Threads:
     ) -> WorkflowCheckpoint:
         """Save a copy of a checkpoint with further writes, and return it; see `update`."""
         meta = dict(checkpoint.state[META])
-        merged = merge(self.plan.fields, checkpoint.state[VALUES], [writes])
-        state: dict[str, Any] = {VALUES: merged.values}
+        before = self.plan.values_in(checkpoint.state)
+        merged = merge(self.plan.fields, before, [writes])
+        state: dict[str, Any] = {
+            name: value for name, value in merged.values.items() if name not in before or value is not before[name]
+        }
         messages: dict[str, list[Any]] | None = None
         if as_node is not None:
             waiting: Waiting = checkpoint.state.get(WAITING) or Waiting()

@@ -29,10 +29,10 @@ def fold(run: ActiveRun, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
         run_state.buffers = plan.buffers
 
 
-def commit(run: ActiveRun) -> None:
-    """Make permanent what the superstep wrote, delivered and requested."""
+def commit(run: ActiveRun, *, is_reported: bool = False) -> None:
+    """Make permanent what the superstep wrote, delivered and requested; a hook may have reported the new state."""
     run_state = run.run_state
-    if run.log.observed:
+    if run.log.observed and not is_reported:
         _report_state_changes(run)
     if run_state.state.pending:
         run_state.state.commit()
@@ -47,7 +47,7 @@ def _report_state_changes(run: ActiveRun) -> None:
     changes: dict[str, Any] = {}
     for key, (old, new) in run_state.state.pending_changes().items():
         if key.startswith("_graph:"):
-            continue  # the hook that wrote it reports what it means
+            continue
         # The committed value may be the new one already, changed in place: the last reported copy is the old one.
         before, after = run.reported_state.get(key, old), isolate_or_same(new)
         changes[key] = {"old": before, "new": after, "writers": writers.get(key, [])}
@@ -83,7 +83,7 @@ def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
     for key in outcome.state_deletes:
         run_state.state.delete(key)
     if outcome.commit:
-        commit(run)
+        commit(run, is_reported=any(event.type == "state_updated" for event in outcome.events))
     else:
         run_state.state.discard()
     run_state.queue(WorkflowMessage(data, internal_source(to), to) for to, data in outcome.messages)

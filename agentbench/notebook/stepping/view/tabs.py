@@ -19,6 +19,7 @@ from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, state_text
 from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["NO_CONTENT", "TABS", "Content", "Sources", "content_of"]
@@ -111,14 +112,19 @@ def _messages(model: StepperModel, sources: Sources) -> Content:
         # In the order in which edits count them.
         queued = [message for each in sources.checkpoint.messages.values() for message in each]
         entries = [
-            Entry(f"{each.source_id} → {each.target_id or 'its targets'}", each.data, path=f"messages[{place}]")
+            Entry(_way(each.source_id, each.target_id), each.data, path=f"messages[{place}]")
             for place, each in enumerate(queued)
         ]
     else:
-        entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
+        entries = [Entry(_way(planned.source, planned.target), planned.message) for planned in model.facts.planned]
     waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No messages"
     staged = {edit.path: edit.after for edit in model.edits}
     return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
+
+
+def _way(source: str, target: str | None) -> str:
+    """From where to where a message goes; what a state graph starts comes from no executor."""
+    return f"{'the graph' if target and source == internal_source(target) else source} → {target or 'its targets'}"
 
 
 def _output(model: StepperModel, _sources: Sources) -> Content:
