@@ -94,7 +94,9 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     due.sort(key=lambda each: each[1].order)
     tasks = [SnapshotTask(activation.task_id, node, meta.get("error_message")) for node, activation in due]
     tasks += [
-        SnapshotTask(each.activation.task_id, each.writes.node, None, each.interrupts, dict(each.writes.writes))
+        SnapshotTask(
+            each.activation.task_id, each.writes.node, None, each.interrupts, dict(isolate(each.writes.writes))
+        )
         for each in pending
     ]
     following = [node for node, _ in due] + [each.writes.node for each in pending if each.interrupts]
@@ -110,7 +112,9 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         status=ExecutionStatus(meta["status"]),
         tasks=tuple(tasks),
         interrupts=tuple(each for each in requests if isinstance(each, (Interrupt, Breakpoint))),
-        pending_writes={each.activation.task_id: each.writes.writes for each in pending if not each.interrupts},
+        pending_writes={
+            each.activation.task_id: isolate(each.writes.writes) for each in pending if not each.interrupts
+        },
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=_misfit(plan, values),
     )

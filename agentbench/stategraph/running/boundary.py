@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -358,6 +359,8 @@ class _Call:
         """Return the outcome of this boundary, and note in the call's record how the thread stands now."""
         self.record.values = self.values
         self.record.meta = self.meta
+        if pending := self.updates.get(PENDING):
+            self.updates[PENDING] = [replace(each, writes=isolate(each.writes)) for each in pending]
         done = {task_id: dict(what) for task_id, what in self.record.done.items() if what}
         if done or self.view.state.get(DONE):
             self.updates[DONE] = done

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench._copying import isolate
+from agentbench._copying import isolate, register_frozen
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
@@ -44,6 +44,10 @@ class TaskResult:
         asks = "; ".join(f"asks {each.message or each.value!r}" for each in self.interrupts)
         goes = f" and goes to {[*self.writes.goto]}" if self.writes.goto is not None else ""
         return asks or f"writes {dict(self.writes.writes)}{goes}"
+
+
+# Of most tasks the writes are merged at once; those that wait for others are copied then.
+register_frozen(TaskResult)
 
 
 class InputExecutor(Executor):

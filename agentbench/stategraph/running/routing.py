@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
+from agentbench._copying import register_frozen
 from agentbench._display import shortened
 from agentbench.exceptions import GraphError, StateValidationError
 from agentbench.stategraph.command import Send
@@ -29,6 +30,9 @@ class Activation:
 
     def __repr__(self) -> str:
         return f"task {self.task_id} after {', '.join(self.via)}" + (f" with {self.arg}" if self.arg else "")
+
+
+register_frozen(Activation)
 
 
 @dataclass(slots=True)

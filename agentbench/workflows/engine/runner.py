@@ -55,6 +55,7 @@ class SuperstepRunner:
     """Runs the supersteps of one run; `writer` saves checkpoints, once `abandoned`, handlers change nothing."""
 
     __slots__ = (
+        "_cancelled",
         "_deliveries",
         "_gate",
         "_hook",
@@ -77,6 +78,7 @@ class SuperstepRunner:
         self._plan_error: Exception | None = None
         self._deliveries: Sequence[Delivery] = ()
         self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
+        self._cancelled: set[Delivery] = set()
         limit = getattr(self._hook, "max_concurrency", None)
         self._gate = None if limit is None else asyncio.Semaphore(limit)
 
@@ -248,24 +250,18 @@ class SuperstepRunner:
             return await self._deliver_in_task(delivery)
 
     async def _deliver_in_task(self, delivery: Delivery) -> list[WorkflowMessage]:
-        task = asyncio.ensure_future(self._deliver_for_hook(delivery))
-        self._tasks[delivery] = task
+        task = self._tasks[delivery] = asyncio.ensure_future(self._deliver_for_hook(delivery))
         try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait((task,))
-            raise
+            return await task
+        except asyncio.CancelledError as error:
+            if self.abandoned or not (self.run.stop_requested or delivery in self._cancelled):
+                raise
+            delivery.error = error
+        except BaseException as error:
+            if delivery.error is not error:  # not the handler's: no handler took the message, or the hook itself failed
+                raise
         finally:
             del self._tasks[delivery]
-        if task.cancelled():
-            delivery.error = asyncio.CancelledError()
-            return []
-        error = task.exception()
-        if error is None:
-            return task.result()
-        if delivery.error is not error:  # not the handler's: no handler took the message, or the hook itself failed
-            raise error
         return []
 
     def find_failed_executor(self, error: BaseException) -> str | None:
@@ -276,6 +272,7 @@ class SuperstepRunner:
         """Cancel the async deliveries in flight; plain handlers end by themselves. For failure policy "finish"."""
         for delivery, task in list(self._tasks.items()):
             if delivery.handler is not None and delivery.handler.is_async:
+                self._cancelled.add(delivery)
                 task.cancel()
 
     def abandon(self) -> None:
