@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh
+from tests.benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh, graph_workloads
 from tests.benchmarks.workload import Workload, measure
 
 ROUNDS = 9
@@ -85,6 +85,8 @@ TARGETS = {
     "W6 workflow first": Target(5, 1, is_ratio=False),
     "W7 build": Target(100, 40, is_ratio=False),
     "W7 first use": Target(80, 30, is_ratio=False),
+    "W8": Target(2, 1.2),
+    "W8 growth": Target(1.1, 1.05),
     "W9 bytes": Target(300, 150, is_ratio=False),
     "W9 drift": Target(1.1, 1.03, is_ratio=False),
     "W10": Target(8, 4),
@@ -304,7 +306,8 @@ Measure = Callable[[int], Row]
 
 def measures() -> dict[str, Measure]:
     """What can be measured here, by name: rounds in, a row out. Notebook workloads need the notebook extra."""
-    workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS, *agent_workloads.WORKLOADS]
+    workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS]
+    workloads += [*agent_workloads.WORKLOADS, *graph_workloads.WORKLOADS]
     more: dict[str, Measure] = {
         "W5 growth": _growth_of_turns,
         "W5 chain growth": _growth_of_chain,

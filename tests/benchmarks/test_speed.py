@@ -16,6 +16,7 @@ from tests.benchmarks import fresh
 from tests.benchmarks.agent_workloads import WORKLOADS as AGENTS
 from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
 from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
+from tests.benchmarks.graph_workloads import WORKLOADS as GRAPHS
 from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
 from tests.benchmarks.workload import Await, Call, Workload
 
@@ -23,7 +24,7 @@ ROUNDS = 5
 
 HALVES = [
     pytest.param(workload, half, id=f"{workload.name}-{half}")
-    for workload in ENGINE + AGENTS + CHECKPOINTS + NOTEBOOK
+    for workload in ENGINE + AGENTS + CHECKPOINTS + GRAPHS + NOTEBOOK
     for half in workload.halves
 ]
 
