@@ -43,6 +43,7 @@ NAMES = (
     "10_tests_with_nbval",
     "11_agents_offline",
     "12_agents_in_workflows",
+    "13_state_graph",
 )
 
 

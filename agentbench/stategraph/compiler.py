@@ -165,6 +165,10 @@ def _workflow(plan: GraphPlan) -> Workflow:
 
 def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
     """Yield source, target and label of the edges, and of what conditions may choose."""
+    joined = {source for join in plan.joins for source in join.sources}
+    for name in plan.nodes:
+        if not plan.edges.get(name) and name not in plan.conditions and name not in joined:
+            yield name, END, None
     for source, targets in plan.edges.items():
         for target in targets:
             yield source, target, None

@@ -58,6 +58,10 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     events: list[Any]
     tasks: list[tuple[int, int, str, str, list[str]]]
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print what a cell shows as text; the printer of dictionaries would come first."""
+        printer.text(self._repr_mimebundle_()["text/plain"])
+
     def to_frame(self) -> Any:
         """Return one row per task as a DataFrame; without pandas as a list of dictionaries."""
         return call_view("agentbench.notebook.frames.state_graph:result_frame", self)

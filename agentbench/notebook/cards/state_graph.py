@@ -38,7 +38,7 @@ def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
     facts += [f"{used:,} tokens"] if used else []
     tables = [
         _waits(result.interrupts, {"thread_id": result.thread_id}),
-        _fields("Changed", result.state, result.changed),
+        _fields("Changed", result.state, result.changed, result.changed),
         Table("Warnings", ("warning",), [(warning,) for warning in result.warnings]),
     ]
     return _bundle("GraphResult", result.status, facts, tables, result["messages"])

@@ -115,7 +115,8 @@ def _known_field(name: Any, fields: StateFields, node: str) -> str:
         problem = "writes 'messages', but the field of the conversation is 'context'"
     else:
         close = get_close_matches(str(name), fields.by_name, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f". The fields are: {', '.join(fields.by_name)}"
+        hint = f". Did you mean {close[0]!r}? It has" if close else ". It has"
+        hint += f" {', '.join(fields.by_name)}"
         problem = f"writes {name!r}, which is no field of {fields.cls.__name__}{hint}"
     message = f"Node {node!r} {problem}."
     raise InvalidUpdateError(message, node=node, field=str(name))
