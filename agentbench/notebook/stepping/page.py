@@ -155,6 +155,8 @@ class StepperPage:
         self._tabs.update()
         screen = self._state()
         with TRAIT_LOCK:
+            if not self._parts:  # it was closed meanwhile
+                return
             self._send_top(screen)
             if self.panel is not None:
                 points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
@@ -186,11 +188,12 @@ class StepperPage:
 
     def close(self) -> None:
         """Take everything off the page."""
-        self._parts = {}
-        self._requests.close()
-        if self.panel is not None:
-            self.panel.close()
-        close_all(self.widget)
+        with TRAIT_LOCK:  # another thread may be drawing
+            self._parts = {}
+            self._requests.close()
+            if self.panel is not None:
+                self.panel.close()
+            close_all(self.widget)
 
     # ---- from the pages ----------------------------------------------------------------------------------------------
 
