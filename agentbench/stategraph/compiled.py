@@ -29,9 +29,9 @@ from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import StateT
-from agentbench.stategraph.streaming import Chunks, payloads
+from agentbench.stategraph.streaming import Chunks, payloads, read_modes
 from agentbench.stategraph.threads.history import StateHistory
-from agentbench.stategraph.threads.thread_call import ThreadCall, flat_config, read_config, read_thread
+from agentbench.stategraph.threads.thread_call import ThreadCall, read_config, read_thread, thread_config
 from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
@@ -68,6 +68,9 @@ class CompiledGraph(Displayable, Generic[StateT]):
         self.shutdown_timeout = shutdown_timeout
         self.threads = Threads(plan, self.storage)
         self._running: dict[str, ThreadCall] = {}
+
+    def __repr__(self) -> str:
+        return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
@@ -143,8 +146,8 @@ class CompiledGraph(Displayable, Generic[StateT]):
         Raises:
             Exception: As `ainvoke`, after the last chunk.
         """
+        modes = read_modes(stream_mode)
         call, execution = await self._begin(input_data, config, is_watched=True)
-        modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
         chunks = Chunks(
             self.plan, call.record, ResponseGranularity(response_granularity), call.config["thread_id"],
             call.config["run_id"],
@@ -178,7 +181,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
         """Stop what runs on a thread; see `stop`."""
-        config = flat_config(config)
+        config = thread_config(config)
         call = self._running.get(self.threads.chain(config["thread_id"]))
         if call is not None:
             call.stop(graceful=graceful)
@@ -357,7 +360,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at a checkpoint; see `get_state`."""
-        return await self.threads.snapshot(flat_config(config))
+        return await self.threads.snapshot(thread_config(config))
 
     def get_state_history(
         self,
@@ -381,7 +384,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def aget_state_history(self, config: Mapping[str, Any], **chosen: Any) -> StateHistory:
         """Return the checkpoints of a thread; see `get_state_history`."""
-        return await self.threads.history(flat_config(config), **chosen)
+        return await self.threads.history(thread_config(config), **chosen)
 
     def diff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
         """Return what differs between the values of two checkpoints; of one, what it changed.
@@ -393,7 +396,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
         """Return what differs between the values of two checkpoints; see `diff`."""
-        return await self.threads.diff(flat_config(config_a), config_b and flat_config(config_b))
+        return await self.threads.diff(thread_config(config_a), config_b and thread_config(config_b))
 
     def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
         """Save a checkpoint with other values, and return the configuration that names it.
@@ -411,7 +414,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
         """Save a checkpoint with other values; see `update_state`."""
-        return await self.threads.update(flat_config(config), values, as_node)
+        return await self.threads.update(thread_config(config), values, as_node)
 
     def fork(
         self,
@@ -440,7 +443,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         as_node: str | None = None,
     ) -> dict[str, Any]:
         """Copy a thread up to a checkpoint into another thread; see `fork`."""
-        config = flat_config(config)
+        config = thread_config(config)
         if thread_id is None:
             thread_id = await self.threads.free_id(config["thread_id"])
         same = str(thread_id) == str(config["thread_id"])
@@ -460,7 +463,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def adelete_thread(self, config: Mapping[str, Any]) -> int:
         """Delete a thread; returns how many checkpoints it had."""
-        return await self.threads.delete(flat_config(config))
+        return await self.threads.delete(thread_config(config))
 
     def prune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete old checkpoints of a thread; the newest `keep`, the ends of branches and pauses stay.
@@ -472,7 +475,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete old checkpoints of a thread; see `prune`."""
-        return await self.threads.prune(flat_config(config), keep)
+        return await self.threads.prune(thread_config(config), keep)
 
 
 def _nested() -> Any:

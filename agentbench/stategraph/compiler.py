@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from agentbench.checkpoints.manager import require_storage
 from agentbench.exceptions import GraphCompileError
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.running.boundary import GraphHook
 from agentbench.stategraph.running.executors import InputExecutor, Marker, node_executor
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import Durability, GraphPlan, Isolation
 from agentbench.stategraph.state import END, START
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.executor import Executor
@@ -28,7 +29,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     name: str | None,
     interrupt_before: Sequence[str] | str | None,
     interrupt_after: Sequence[str] | str | None,
-    last_wins: bool,
+    on_conflict: str,
     isolation: Any,
     durability: Any,
     debug: bool,
@@ -48,13 +49,23 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
         tuple(graph.joins),
         _node_names(interrupt_before),
         _node_names(interrupt_after),
-        last_wins,
+        on_conflict == "last",
         isolation,
         durability,
         debug,
         max_concurrency,
         checkpointer is not False,
     )
+    for setting, value, choices in (
+        ("durability", durability, get_args(Durability)),
+        ("isolation", isolation, get_args(Isolation)),
+        ("on_conflict", on_conflict, ("error", "last")),
+    ):
+        if value not in choices:
+            message = f"{setting} is {value!r}; expected one of {', '.join(map(repr, choices))}."
+            raise ValueError(message)
+    if checkpointer not in (None, False):
+        checkpointer = require_storage(checkpointer, "checkpointer")
     _check(plan)
     if not plan.saves and (plan.interrupt_before or plan.interrupt_after):
         raise plan.refuse_pause()
@@ -69,6 +80,8 @@ def _check(plan: GraphPlan) -> None:
     following = _following(plan)
     if not following.get(START) and START not in plan.conditions:
         _refuse("There is no entry. Write: graph.add_edge(START, 'first node').", "GRAPH_002")
+    if END in following or any(START in targets for targets in following.values()):
+        _refuse("An edge leads from END or to START. START only begins, and END only ends.", "GRAPH_004")
     named = {*following, *(target for targets in following.values() for target in targets)}
     for name in sorted((named | plan.interrupt_before | plan.interrupt_after) - {START, END, "*"}):
         if name not in plan.nodes:

@@ -58,6 +58,9 @@ class StateGraph(Generic[StateT]):
         self.conditions: dict[str, list[Condition]] = {}
         self.joins: list[Join] = []
 
+    def __repr__(self) -> str:
+        return f"StateGraph({self.state_class.__name__}, nodes: {', '.join(self.nodes) or 'none yet'})"
+
     def add_node(
         self,
         name_or_func: str | Callable[..., Any],
@@ -207,7 +210,7 @@ class StateGraph(Generic[StateT]):
         return compile_graph(
             self, checkpointer=checkpointer, store=store, interrupt_before=interrupt_before,
             interrupt_after=interrupt_after, shutdown_timeout=shutdown_timeout, name=name, durability=durability,
-            isolation=isolation, last_wins=on_conflict == "last", max_concurrency=max_concurrency,
+            isolation=isolation, on_conflict=on_conflict, max_concurrency=max_concurrency,
             node_timeout=node_timeout, debug=debug,
         )  # fmt: skip
 

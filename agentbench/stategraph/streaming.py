@@ -120,6 +120,16 @@ class Chunks:
         return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)
 
 
+def read_modes(stream_mode: str | Sequence[str] | None) -> Sequence[str] | None:
+    """Return the modes of a stream as a list; `ValueError` for one that there is not."""
+    modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
+    for mode in modes or ():
+        if mode not in MODES:
+            message = f"stream_mode is {mode!r}; expected one of {', '.join(map(repr, MODES))}, or a list of them."
+            raise ValueError(message)
+    return modes
+
+
 def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield what an event is in each of the modes, as (mode, payload)."""
     kind, data = event.type, event.data

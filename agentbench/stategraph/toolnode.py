@@ -170,6 +170,9 @@ class _Tool:
         self.tool = tool
         self.needs_approval = getattr(tool, "approval_mode", None) == "always_require"
         self.is_function = not callable(getattr(tool, "invoke", None))
+        if self.is_function and not hasattr(tool, "__name__"):
+            message = f"{tool!r} is no tool. Expected a function with a name, or a tool of agents."
+            raise TypeError(message)
         if not self.is_function:
             self.name: str = tool.name
             return

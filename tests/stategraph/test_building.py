@@ -56,6 +56,8 @@ def run(node: Any, data: Any = "hi", **config: Any) -> Any:
         ),
         ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge("a", "nowhere")),
         ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge("nowhere", "a")),
+        ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge("a", START)),
+        ("GRAPH_004", lambda graph: graph.add_node("a", note).add_edge(START, "a").add_edge(END, "a")),
     ],
 )
 def test_a_graph_that_cannot_work_is_refused_with_its_code(code: str, build: Callable[[Any], Any]) -> None:
@@ -64,6 +66,25 @@ def test_a_graph_that_cannot_work_is_refused_with_its_code(code: str, build: Cal
 
     assert caught.value.error_code == code
     assert isinstance(caught.value, WorkflowValidationError)
+
+
+@pytest.mark.parametrize("setting", ["durability", "isolation", "on_conflict"])
+def test_a_setting_that_there_is_not_is_refused(setting: str) -> None:
+    graph: Any = StateGraph().add_node("a", note).set_entry_point("a")
+
+    with pytest.raises(ValueError, match=f"{setting} is 'never'; expected one of "):
+        graph.compile(**{setting: "never"})
+
+
+def test_what_is_no_storage_no_thread_and_no_mode_is_refused() -> None:
+    graph = StateGraph().add_node("a", note).set_entry_point("a")
+
+    with pytest.raises(TypeError, match="checkpointer is of type str"):
+        graph.compile("folder")
+    with pytest.raises(ValueError, match="names no thread"):
+        graph.compile().get_state({})
+    with pytest.raises(ValueError, match="expected one of 'values', 'updates'"):
+        [*graph.compile().stream("hi", THREAD, stream_mode="value")]
 
 
 def test_an_interrupt_at_no_node_is_refused() -> None:

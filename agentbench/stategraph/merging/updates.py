@@ -23,7 +23,7 @@ from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import StateField, StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
-from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.state import START, AgentState
 
 Write = tuple[str, Any]
 """A field's name and its update, which may be an `Overwrite`."""
@@ -100,7 +100,7 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
     elif isinstance(added := getattr(value, "messages", None), list):  # the response of an agent
         return [("context", _stamped(added))]
     message = (
-        f"Node {node!r} returned {shortened(repr(value))}, of type {type(value).__name__}. Expected a dict of fields, "
+        f"Node {node!r} returned {shortened(value)}, of type {type(value).__name__}. Expected a dict of fields, "
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
     )
     raise InvalidUpdateError(message, node=node)
@@ -118,7 +118,7 @@ def _known_field(name: Any, fields: StateFields, node: str) -> str:
         hint = f". Did you mean {close[0]!r}? It has" if close else ". It has"
         hint += f" {', '.join(fields.by_name)}"
         problem = f"writes {name!r}, which is no field of {fields.cls.__name__}{hint}"
-    message = f"Node {node!r} {problem}."
+    message = f"{'The input' if node == START else f'Node {node!r}'} {problem}."
     raise InvalidUpdateError(message, node=node, field=str(name))
 
 
@@ -248,7 +248,7 @@ def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: An
         if isinstance(error, GraphError):
             raise
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        got = "" if value is None else f" It got {shortened(repr(value))}."
+        got = "" if value is None else f" It got {shortened(value)}."
         message = f"What node {task.node!r} returned does not fit {name!r}: {problem}.{got} The state stays as it was."
         raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
 

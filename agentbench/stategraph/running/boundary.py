@@ -86,7 +86,7 @@ class GraphHook:
             try:
                 self.plan.fields.validate(name, updates[name], {})
             except ValidationError as error:  # noqa: PERF203 - the first one is told
-                message = f"{name!r} cannot be {shortened(repr(updates[name]))}: {error.errors()[0]['msg']}."
+                message = f"{name!r} cannot be {shortened(updates[name])}: {error.errors()[0]['msg']}."
                 raise StateValidationError(message, field=name) from error
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:

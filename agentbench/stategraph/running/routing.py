@@ -181,11 +181,11 @@ async def _follow(
             try:
                 target = condition.path_map[each]
             except (KeyError, TypeError):
-                _refuse(plan, condition, node, f"returned {shortened(repr(each))}, which is not in its path_map")
+                _refuse(plan, condition, node, f"returned {shortened(each)}, which is not in its path_map")
         if isinstance(target, Enum):
             target = target.value
         if not isinstance(target, Send) and target != END and target not in plan.nodes:
-            _refuse(plan, condition, node, f"returned {shortened(repr(each))}, which is no node")
+            _refuse(plan, condition, node, f"returned {shortened(each)}, which is no node")
         targets.append(target)
     return targets
 

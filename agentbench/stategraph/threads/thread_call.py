@@ -38,6 +38,15 @@ def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**flat.pop("configurable", {}), **flat}
 
 
+def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat configuration that names a thread; `ValueError` if it names none."""
+    flat = flat_config(config)
+    if flat.get("thread_id") is None:
+        message = f"{dict(config)} names no thread. Write: {{'thread_id': ...}}."
+        raise ValueError(message)
+    return flat
+
+
 def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the configuration of a call with its defaults.
 
