@@ -88,7 +88,9 @@ def test_a_thread_fails_goes_on_is_answered_read_edited_copied_and_deleted(app: 
     assert app().list_threads() == [copied["thread_id"]]
 
 
-async def test_of_two_writers_the_second_one_is_told(app: Callable[..., Any]) -> None:
+async def test_of_two_writers_the_second_one_is_told(app: Callable[..., Any], request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["make"].__name__ == "plain":
+        pytest.skip("A storage of six methods cannot compare and save in one step.")
     paused = app(interrupt_before=["good"])
     await paused.ainvoke("go", THREAD)
     chunks = paused.astream(None, THREAD, stream_mode="events")

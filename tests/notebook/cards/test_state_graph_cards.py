@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentbench import Message
-from agentbench.stategraph import START, AgentState, StateGraph, interrupt
+from agentbench.stategraph import START, AgentState, NodeError, StateGraph, interrupt
 
 THREAD = {"thread_id": '<img src=x onerror="alert(1)">'}
 ATTACK = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -77,7 +77,7 @@ def test_a_failed_thread_shows_node_and_error(graph: Any) -> None:
         raise RuntimeError(ATTACK)
 
     failing = StateGraph(Notes).add_node("fail", fail).set_entry_point("fail").compile()
-    with pytest.raises(Exception, match="failed with RuntimeError") as caught:
+    with pytest.raises(NodeError, match="failed with RuntimeError") as caught:
         failing.invoke("go", THREAD)
 
     text, html = shown(failing.get_state(THREAD))
