@@ -41,7 +41,7 @@ from agentbench.workflows.run.workflow import Workflow
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from agentbench.stategraph.nested import GraphExecutor
+    from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
@@ -324,7 +324,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     # ---- as a part of something else ---------------------------------------------------------------------------------
 
-    def as_executor(self, id: str | None = None, **settings: Any) -> GraphExecutor:  # noqa: A002 - as of executors
+    def as_executor(self, id: str | None = None, **settings: Any) -> WorkflowExecutor:  # noqa: A002 - as of executors
         """Return the graph as a node of a workflow. It takes what `invoke` takes, and sends a full `GraphResult`.
 
         Questions of the graph are requests of the workflow, whose checkpoints hold the graph's state. Messages to the
@@ -337,7 +337,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         Example:
             >>> workflow = WorkflowBuilder(start_executor=app.as_executor("triage")).build()
         """
-        node: GraphExecutor = _nested().GraphExecutor(self, id or self.plan.name, **settings)
+        node: WorkflowExecutor = _nested().GraphExecutor(self, id or self.plan.name, **settings)
         return node
 
     def as_agent(self, name: str | None = None, **settings: Any) -> Any:

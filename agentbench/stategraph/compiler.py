@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from agentbench.checkpoints.manager import require_storage
 from agentbench.exceptions import GraphCompileError
@@ -19,12 +19,9 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.run.workflow import Workflow
 
-if TYPE_CHECKING:
-    from agentbench.stategraph.graph import StateGraph
-
 
 def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
-    graph: StateGraph[Any],
+    graph: Any,
     *,
     name: str | None,
     interrupt_before: Sequence[str] | str | None,
@@ -38,7 +35,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     checkpointer: Any,
     **services: Any,
 ) -> CompiledGraph[Any]:
-    """Check a graph and return what runs it; see `StateGraph.compile`."""
+    """Check a `StateGraph` and return what runs it; see `StateGraph.compile`."""
     plan = GraphPlan(
         name or graph.name or graph.state_class.__name__,
         graph.fields,

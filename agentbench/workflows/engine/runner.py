@@ -173,7 +173,8 @@ class SuperstepRunner:
             self._undo(superstep)
             raise
         info: CheckpointInfo | None = None
-        if writer is not None and (superstep or run_state.messages if outcome is None else outcome.save):
+        wanted = superstep or run_state.messages if outcome is None or run.graph.driver is None else outcome.save
+        if writer is not None and wanted:
             info = await self._save(writer, source, outcome, plan, began_ns)
         if source == "step":
             run.log.superstep_completed(superstep, None if writer is None else self._completion(info, plan))

@@ -115,7 +115,7 @@ def report_plan(run: ActiveRun, plan: Plan) -> None:
         if log.observed:
             routed = {"from": source, "condition": verdict.condition, "result": verdict.result}
             log.append(WorkflowEvent("graph_routed", {**routed, "targets": list(verdict.targets)}))
-    if notes.drops and run.graph.boundary_hook is None:
+    if notes.drops and run.graph.driver is None:
         _warn_of_untaken(run, plan, notes.drops)
     if log.observed or run.graph.settings.report_drops:
         for drop in notes.drops:

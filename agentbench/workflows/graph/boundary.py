@@ -106,7 +106,8 @@ class BoundaryHook(Protocol):
     have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, called
     when a delivery has ended, well or not, while others of the superstep may still run; what it raises fails the
     superstep. What it returns is saved at once, as values of shared state, in a checkpoint that lasts until the next
-    one. It may also have `max_concurrency`, how many deliveries run at the same time.
+    one. It may also have `max_concurrency`, how many deliveries run at the same time; and `drives`, False where it only
+    watches: then a workflow does all that it does without.
 
     Attributes:
         failure_policy: `"finish"` lets siblings of a failed delivery run to their end and passes the errors to

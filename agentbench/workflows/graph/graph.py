@@ -60,6 +60,11 @@ class Graph:
             vars(self)["output_kinds"] = kinds.get
 
     @cached_property
+    def driver(self) -> BoundaryHook | None:
+        """The boundary hook, unless it only watches."""
+        return self.boundary_hook if getattr(self.boundary_hook, "drives", True) else None
+
+    @cached_property
     def start_executors(self) -> list[Executor]:
         """Executors that get the input of a run."""
         return [self.executors[i] for i in self.start_executor_ids]

@@ -140,7 +140,7 @@ class WorkflowExecutor(Executor):
     @property
     def _can_request(self) -> bool:
         executors = self.workflow.executors.values()
-        return self.workflow.boundary_hook is not None or any(e.is_request_response_capable for e in executors)
+        return self.workflow.graph.driver is not None or any(e.is_request_response_capable for e in executors)
 
     @property
     def is_request_response_capable(self) -> bool:

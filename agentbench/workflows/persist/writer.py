@@ -43,7 +43,7 @@ class CheckpointWriter:
         self._ids = options.ids or defaults.ids
         self._metadata: dict[str, Any] = isolate_or_same(dict(options.metadata)) if options.metadata else {}
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
-        self._strict = strict or run.graph.boundary_hook is not None
+        self._strict = strict or run.graph.driver is not None
         self._checks_head = options.check_head is not None and options.check_head is not False
         self._may_check_answer = options.check_head is None
         #: Whether the next checkpoint is the first one after an answer to a request that is answered once.

@@ -210,7 +210,7 @@ class Execution:
         """Queue further input and responses, and save them."""
         run_state, run_input, writer = self.run.run_state, self._input, self.runner.writer
         if run_input.message is not ABSENT:
-            if self.run.graph.boundary_hook is not None:
+            if self.run.graph.driver is not None:
                 run_state.drop_messages()  # what an earlier run left undone; its hook begins anew
             run_state.queue((WorkflowMessage(run_input.message, WORKFLOW_SOURCE),))
             self.runner.drop_plan()
@@ -264,7 +264,7 @@ class Execution:
         self.runner.drop_plan()
 
     def _is_hooks_request(self, request_id: str) -> bool:
-        if self.run.graph.boundary_hook is None:
+        if self.run.graph.driver is None:
             return False
         event = self.run.run_state.requests[request_id]
         executor = self.run.graph.executors.get(event.source_executor_id)
