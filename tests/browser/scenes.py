@@ -64,6 +64,29 @@ def _stepper(name: str, then: str, *press: str, how: str = "") -> Scene:
     return Scene(f"stepper-{name}", made + then, sized=True, press=press)
 
 
+def _graph(name: str, then: str, settings: str = "", *, press: tuple[str, ...] = ()) -> Scene:
+    """A state graph in a stepper."""
+    cell = f"""
+import operator
+from typing import Annotated
+from agentbench.stategraph import START, AgentState, StateGraph, interrupt
+
+class Report(AgentState):
+    findings: Annotated[list[str], operator.add] = []
+    verdict: str | None = None
+
+def judge(state: Report):
+    return {{"verdict": "serious" if interrupt(state.findings, message="Serious?", response_schema=bool) else "no"}}
+
+graph = StateGraph(Report, name="triage").add_node("logs", lambda state: {{"findings": ["12 errors"]}})
+graph.add_node("metrics", lambda state: {{"findings": ["slow disk"]}}).add_node("judge", judge)
+graph.add_edge(START, "logs").add_edge(START, "metrics").add_edge(["logs", "metrics"], "judge")
+panel = graph.compile({settings}).stepper({{"messages": "The service is slow."}}, {{"thread_id": "inc-7"}})
+display(panel)
+{then}"""
+    return Scene(f"graph-{name}", cell, press=press)
+
+
 # What opens above a stepper.
 OVERLAYS = (
     _stepper("run-menu", "panel.step()", "Ways to run"),
@@ -116,6 +139,9 @@ STEPPER_SCENES = (
         "panel = stepper(WorkflowBuilder(start_executor=report, name='report').build(), 'cats')\n"
         "display(panel)\npanel.run()",
     ),
+    _graph("asks", "panel.run()"),
+    _graph("breakpoint", "panel.run()", "interrupt_before=['judge']"),
+    _graph("done", "panel.run()\npanel.respond(panel.pending[0], True)\npanel.run()"),
     Scene(
         "stepper-closed",
         "import ipywidgets\npanel = stepper(build(), 'cats')\nclose = ipywidgets.Button(description='Close it')\n"
