@@ -61,6 +61,7 @@ _NAMES_OF = {
     "agentbench.agents.clients.openai.settings": ("OpenAISettings",),
     "agentbench.agents.clients.scripted.script": ("Call",),
     "agentbench.agents.clients.scripted.scripted": ("ScriptedChatClient",),
+    "agentbench.agents.compaction.budgets": ("ContextWindowCompactionStrategy", "TokenBudgetComposedStrategy"),
     "agentbench.agents.compaction.grouping": ("annotate_message_groups",),
     "agentbench.agents.compaction.projection": ("apply_compaction", "included_messages", "included_token_count"),
     "agentbench.agents.compaction.protocols": (
@@ -100,6 +101,14 @@ _NAMES_OF = {
     "agentbench.agents.agent.raw_agent": ("RawAgent",),
     "agentbench.agents.telemetry.layers": ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer"),
     "agentbench.agents.sessions.context_provider": ("ContextProvider",),
+    "agentbench.agents.compaction.strategies": (
+        "SelectiveToolCallCompactionStrategy",
+        "SlidingWindowStrategy",
+        "SummarizationStrategy",
+        "ToolResultCompactionStrategy",
+        "TruncationStrategy",
+    ),
+    "agentbench.agents.history.compaction_provider": ("CompactionProvider",),
     "agentbench.agents.history.file_history": ("FileHistoryProvider",),
     "agentbench.agents.history.history": ("HistoryProvider", "InMemoryHistoryProvider"),
     "agentbench.agents.sessions.session": ("AgentSession",),

@@ -38,6 +38,8 @@ from agentbench.agents.clients.scripted.offline import OfflineChatClient as Offl
 from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
 from agentbench.agents.clients.scripted.script import Call as Call
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient as ScriptedChatClient
+from agentbench.agents.compaction.budgets import ContextWindowCompactionStrategy as ContextWindowCompactionStrategy
+from agentbench.agents.compaction.budgets import TokenBudgetComposedStrategy as TokenBudgetComposedStrategy
 from agentbench.agents.compaction.grouping import annotate_message_groups as annotate_message_groups
 from agentbench.agents.compaction.projection import apply_compaction as apply_compaction
 from agentbench.agents.compaction.projection import included_messages as included_messages
@@ -57,6 +59,14 @@ from agentbench.agents.compaction.protocols import SUMMARY_OF_MESSAGE_IDS_KEY as
 from agentbench.agents.compaction.protocols import CharacterEstimatorTokenizer as CharacterEstimatorTokenizer
 from agentbench.agents.compaction.protocols import CompactionStrategy as CompactionStrategy
 from agentbench.agents.compaction.protocols import TokenizerProtocol as TokenizerProtocol
+from agentbench.agents.compaction.strategies import (
+    SelectiveToolCallCompactionStrategy as SelectiveToolCallCompactionStrategy,
+)
+from agentbench.agents.compaction.strategies import SlidingWindowStrategy as SlidingWindowStrategy
+from agentbench.agents.compaction.strategies import SummarizationStrategy as SummarizationStrategy
+from agentbench.agents.compaction.strategies import ToolResultCompactionStrategy as ToolResultCompactionStrategy
+from agentbench.agents.compaction.strategies import TruncationStrategy as TruncationStrategy
+from agentbench.agents.history.compaction_provider import CompactionProvider as CompactionProvider
 from agentbench.agents.history.file_history import FileHistoryProvider as FileHistoryProvider
 from agentbench.agents.history.history import HistoryProvider as HistoryProvider
 from agentbench.agents.history.history import InMemoryHistoryProvider as InMemoryHistoryProvider

@@ -11,6 +11,8 @@ from agentbench.agents.compaction.protocols import (
     EXCLUDE_REASON_KEY,
     EXCLUDED_KEY,
     GROUP_TOKEN_COUNT_KEY,
+    SUMMARIZED_BY_SUMMARY_ID_KEY,
+    SUMMARY_OF_GROUP_IDS_KEY,
     CompactionStrategy,
     TokenizerProtocol,
 )
@@ -40,8 +42,9 @@ def included_token_count(messages: Iterable[Message]) -> int:
 def project_included_messages(messages: list[Message]) -> list[Message]:
     """Return what a model is sent: the messages that are not excluded, and in any case the open turn.
 
-    A turn is open when the list ends with a user or tool message. Its last user group, and its last tool-call group
-    if it has one, are then included again, with a warning: without them the model would not know the question.
+    A turn is open when the list ends with a user message, or with a call of a tool. The last question of a user is then
+    included again, and the last call of a tool after it with what a person answered to it; a warning says so. Without
+    them the model would not know what to answer.
     An empty list is never sent: the last group stays.
     """
     included = included_messages(messages)
@@ -52,9 +55,15 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
         needed = group_messages(messages)[-1].indices
     if not needed:
         return included
+    summaries = set()
     for index in needed:
-        messages[index].additional_properties[EXCLUDED_KEY] = False
-        messages[index].additional_properties.pop(EXCLUDE_REASON_KEY, None)
+        properties = messages[index].additional_properties
+        properties[EXCLUDED_KEY] = False
+        properties.pop(EXCLUDE_REASON_KEY, None)
+        summaries.add(group_of(messages[index]).get(SUMMARIZED_BY_SUMMARY_ID_KEY))
+    for message in messages:  # what stood for a single call would now say the same twice
+        if message.message_id in summaries and len(group_of(message).get(SUMMARY_OF_GROUP_IDS_KEY) or ()) == 1:
+            message.additional_properties[EXCLUDED_KEY] = True
     logger.warning(
         "Compaction left out %d message(s) that the model needs to answer; they are sent all the same.", len(needed)
     )
@@ -63,14 +72,20 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
 
 def _open_turn(messages: list[Message]) -> list[int]:
     """Return the positions of the messages without which the model cannot answer."""
-    if messages[-1].role not in ("user", "tool"):
+    groups = group_messages(messages)
+    if not groups or groups[-1].kind not in ("user", "tool_call"):
         return []
     needed: list[int] = []
-    for group in reversed(group_messages(messages)):
+    has_call = False
+    for group in reversed(groups):
         if group.kind == "user":
-            return needed + group.indices
-        if group.kind == "tool_call" and not needed:
-            needed = group.indices
+            needed += group.indices
+            contents = [one for index in group.indices for one in messages[index].contents]
+            if not contents or any(one.type != "function_approval_response" for one in contents):
+                return needed
+        elif group.kind == "tool_call" and not has_call:
+            needed += group.indices
+            has_call = True
     return needed
 
 

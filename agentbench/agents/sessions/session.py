@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STAMPED: Final = "_stamped_lists"
 #: Attribute of a session: the beginning of its conversation that requests need not read again.
 SETTLED: Final = "_settled"
+#: Attribute of a session: by id of the provider, what compaction has left of the conversation so far.
+COMPACTED: Final = "_compacted"
 
 
 @drawn_by("agentbench.notebook.cards.session:session")
@@ -111,7 +113,9 @@ class AgentSession(Displayable):
         return hash(self._session_id)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED, SETTLED)}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED, SETTLED, COMPACTED)
+        }
 
     def __copy__(self) -> Self:
         duplicate = object.__new__(type(self))

@@ -1,0 +1,309 @@
+"""Strategies that decide which groups of a conversation a model still gets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench import _clock
+from agentbench.agents.compaction.grouping import annotate_message_groups, group_of
+from agentbench.agents.compaction.projection import included_token_count
+from agentbench.agents.compaction.protocols import (
+    EXCLUDE_REASON_KEY,
+    EXCLUDED_KEY,
+    GROUP_ANNOTATION_KEY,
+    GROUP_ID_KEY,
+    GROUP_KIND_KEY,
+    SUMMARIZED_BY_SUMMARY_ID_KEY,
+    SUMMARY_OF_GROUP_IDS_KEY,
+    SUMMARY_OF_MESSAGE_IDS_KEY,
+    TokenizerProtocol,
+)
+from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from agentbench.messages.content.content import Content
+
+logger = logging.getLogger("agentbench")
+
+SUMMARY_PROMPT: Final = (
+    "Summarize the conversation below for the assistant that will continue it without seeing it. Keep what it needs: "
+    "what the user wants, names, numbers, decisions, results of tools, and questions that are still open. Earlier "
+    "summaries are part of the conversation; carry their facts over. Be faithful and brief. Reply with the summary "
+    "alone."
+)
+
+
+class TruncationStrategy:
+    """Leaves out the oldest groups once a conversation has grown past a limit.
+
+    Args:
+        max_n: The limit: tokens if there is a tokenizer, else messages.
+        compact_to: How much is left afterwards at most; less than `max_n` so that not every turn has to cut.
+        tokenizer: Counts tokens; without one, messages are counted.
+        preserve_system: Whether system messages always stay.
+
+    Raises:
+        ValueError: A number is not positive, or `compact_to` is above `max_n`.
+
+    Example:
+        strategy = TruncationStrategy(max_n=40, compact_to=20)
+        agent = Agent(EchoChatClient(), context_providers=[CompactionProvider(before_strategy=strategy)])
+    """
+
+    def __init__(
+        self, *, max_n: int, compact_to: int, tokenizer: TokenizerProtocol | None = None, preserve_system: bool = True
+    ) -> None:
+        check_at_least(1, max_n=max_n, compact_to=compact_to)
+        if compact_to > max_n:
+            message = f"compact_to={compact_to} is above max_n={max_n}. Expected at most max_n."
+            raise ValueError(message)
+        self.max_n, self.compact_to = max_n, compact_to
+        self.tokenizer, self.preserve_system = tokenizer, preserve_system
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Exclude the oldest groups if the conversation is above `max_n`."""
+        groups = included_groups(messages, self.tokenizer)
+        size = sum(self._size(group) for group in groups)
+        if size <= self.max_n:
+            return False
+        changed = False
+        for group in groups:
+            if size <= self.compact_to:
+                break
+            if not (self.preserve_system and is_system(group)):
+                size -= self._size(group)
+                exclude(group, "truncation")
+                changed = True
+        return changed
+
+    def _size(self, group: list[Message]) -> int:
+        return len(group) if self.tokenizer is None else included_token_count(group)
+
+
+class SlidingWindowStrategy:
+    """Leaves out all groups but the last ones.
+
+    Args:
+        keep_last_groups: How many groups stay, system messages not counted.
+        preserve_system: Whether system messages always stay; otherwise those in front of the window go too.
+
+    Raises:
+        ValueError: `keep_last_groups` is not positive.
+
+    Example:
+        strategy = SlidingWindowStrategy(keep_last_groups=10)
+    """
+
+    def __init__(self, *, keep_last_groups: int, preserve_system: bool = True) -> None:
+        check_at_least(1, keep_last_groups=keep_last_groups)
+        self.keep_last_groups, self.preserve_system = keep_last_groups, preserve_system
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Exclude the groups in front of the window."""
+        groups = included_groups(messages)
+        others = [at for at, group in enumerate(groups) if not is_system(group)]
+        if len(others) <= self.keep_last_groups:
+            return False
+        for group in groups[: others[-self.keep_last_groups]]:
+            if not (self.preserve_system and is_system(group)):
+                exclude(group, "sliding_window")
+        return True
+
+
+class SelectiveToolCallCompactionStrategy:
+    """Leaves out all calls of tools, with their results, but the last ones.
+
+    Args:
+        keep_last_tool_call_groups: How many stay; 0 leaves out all.
+
+    Raises:
+        ValueError: The number is negative.
+
+    Example:
+        strategy = SelectiveToolCallCompactionStrategy(keep_last_tool_call_groups=2)
+    """
+
+    def __init__(self, *, keep_last_tool_call_groups: int = 1) -> None:
+        check_at_least(0, keep_last_tool_call_groups=keep_last_tool_call_groups)
+        self.keep_last_tool_call_groups = keep_last_tool_call_groups
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Exclude the older groups of tool calls."""
+        older = _older_tool_calls(messages, self.keep_last_tool_call_groups)
+        for group in older:
+            exclude(group, "tool_call_compaction")
+        return bool(older)
+
+
+class ToolResultCompactionStrategy:
+    """Puts one short message in the place of each call of tools with its results, but for the last ones.
+
+    The message says which tool returned what: `[Tool results: weather: fog; clock: 12:00]`.
+
+    Args:
+        keep_last_tool_call_groups: How many stay as they are.
+        max_chars_per_result: Characters of each result that the message retains; a cut is marked.
+
+    Raises:
+        ValueError: A number is too small.
+
+    Example:
+        strategy = ToolResultCompactionStrategy(keep_last_tool_call_groups=2)
+    """
+
+    def __init__(self, *, keep_last_tool_call_groups: int = 1, max_chars_per_result: int = 500) -> None:
+        check_at_least(0, keep_last_tool_call_groups=keep_last_tool_call_groups)
+        check_at_least(1, max_chars_per_result=max_chars_per_result)
+        self.keep_last_tool_call_groups = keep_last_tool_call_groups
+        self.max_chars_per_result = max_chars_per_result
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Replace the older groups of tool calls."""
+        older = _older_tool_calls(messages, self.keep_last_tool_call_groups)
+        for group in older:
+            summary_id = f"tool_summary_{group_of(group[0])[GROUP_ID_KEY]}"
+            _replace(messages, [group], self._text(group), summary_id, "tool_result_compaction")
+        if older:
+            annotate_message_groups(messages)
+        return bool(older)
+
+    def _text(self, group: Sequence[Message]) -> str:
+        contents = [one for message in group for one in message.contents]
+        names = {one.call_id: one.name for one in contents if one.type == "function_call"}
+        parts = []
+        for one in contents:
+            if one.type == "function_result":
+                name = names.get(one.call_id)
+                parts.append((f"{name}: " if name else "") + self._cut(_result_text(one)))
+        return f"[Tool results: {'; '.join(parts) or 'no results'}]"
+
+    def _cut(self, text: str) -> str:
+        limit = self.max_chars_per_result
+        return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
+
+
+class SummarizationStrategy:
+    """Lets a model summarize the oldest part of a conversation that has grown too long.
+
+    If the model fails or answers nothing, a warning is logged and the conversation stays as it is.
+
+    Args:
+        client: The chat client of the model that summarizes.
+        target_count: About how many messages stay as they are, system messages not counted.
+        threshold: How many more there have to be before anything is summarized; `None` is 0.
+        prompt: The instruction for the model, instead of the default one.
+
+    Raises:
+        ValueError: `target_count` is not positive, or `threshold` is negative.
+
+    Example:
+        strategy = SummarizationStrategy(client=EchoChatClient(), target_count=10, threshold=10)
+    """
+
+    def __init__(
+        self, *, client: Any, target_count: int = 4, threshold: int | None = 2, prompt: str | None = None
+    ) -> None:
+        check_at_least(1, target_count=target_count)
+        check_at_least(0, threshold=threshold or 0)
+        self.client, self.target_count, self.threshold = client, target_count, threshold or 0
+        self.prompt = prompt or SUMMARY_PROMPT
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Replace the oldest groups by a summary if there are too many messages."""
+        groups = [group for group in included_groups(messages) if not is_system(group)]
+        count = sum(map(len, groups))
+        if count <= self.target_count + self.threshold:
+            return False
+        oldest = []
+        for group in groups[:-1]:  # the newest stays, however long it is
+            if count <= self.target_count:
+                break
+            oldest.append(group)
+            count -= len(group)
+        replaced = [message for group in oldest for message in group]
+        if len(replaced) < 2:  # a summary of one message would make the conversation no shorter
+            return False
+        text = await self._summary(replaced)
+        if not text:
+            return False
+        _replace(messages, oldest, text, _clock.runtime_defaults().ids.new_id("summary"), "summarized")
+        annotate_message_groups(messages)
+        return True
+
+    async def _summary(self, messages: Sequence[Message]) -> str:
+        lines = "\n".join(f"{number}. [{one.role}] {_readable(one)}" for number, one in enumerate(messages, start=1))
+        try:
+            response = await self.client.get_response([Message("system", self.prompt), Message("user", lines)])
+        except Exception as error:
+            logger.warning("The conversation was not summarized: %s failed with %s.", self.client, type(error).__name__)
+            logger.debug("Summarizing a conversation failed.", exc_info=error)
+            return ""
+        text = (response.text or "").strip()
+        if not text:
+            logger.warning("The conversation was not summarized: the model answered nothing.")
+        return text
+
+
+def check_at_least(least: int, **numbers: int) -> None:
+    """Raise ValueError if one of the named numbers is too small."""
+    for name, number in numbers.items():
+        if number < least:
+            message = f"{name}={number!r} is too small. Expected {least} or more."
+            raise ValueError(message)
+
+
+def included_groups(messages: list[Message], tokenizer: TokenizerProtocol | None = None) -> list[list[Message]]:
+    """Annotate a conversation, and return the groups that are not excluded, each as its messages."""
+    annotate_message_groups(messages, tokenizer=tokenizer)
+    groups: dict[str, list[Message]] = {}
+    for message in messages:
+        if not message.additional_properties.get(EXCLUDED_KEY):
+            groups.setdefault(group_of(message)[GROUP_ID_KEY], []).append(message)
+    return list(groups.values())
+
+
+def is_system(group: Sequence[Message]) -> bool:
+    """Whether this is a group of system messages."""
+    return bool(group_of(group[0])[GROUP_KIND_KEY] == "system")
+
+
+def exclude(group: Sequence[Message], reason: str) -> None:
+    """Mark the messages of a group as left out."""
+    for message in group:
+        message.additional_properties[EXCLUDED_KEY] = True
+        message.additional_properties[EXCLUDE_REASON_KEY] = reason
+
+
+def _older_tool_calls(messages: list[Message], keep: int) -> list[list[Message]]:
+    calls = [group for group in included_groups(messages) if group_of(group[0])[GROUP_KIND_KEY] == "tool_call"]
+    return calls[: max(0, len(calls) - keep)]
+
+
+def _replace(
+    messages: list[Message], groups: Sequence[Sequence[Message]], text: str, summary_id: str, reason: str
+) -> None:
+    """Exclude groups, and put an assistant message in the place of the first; both name the other."""
+    replaced = [message for group in groups for message in group]
+    marks: dict[str, Any] = {
+        SUMMARY_OF_MESSAGE_IDS_KEY: [one.message_id for one in replaced if one.message_id is not None],
+        SUMMARY_OF_GROUP_IDS_KEY: [group_of(group[0])[GROUP_ID_KEY] for group in groups],
+    }
+    properties = {GROUP_ANNOTATION_KEY: marks, EXCLUDED_KEY: False}
+    summary = Message("assistant", text, message_id=summary_id, additional_properties=properties)
+    messages.insert(next(at for at, one in enumerate(messages) if one is replaced[0]), summary)
+    for message in replaced:
+        marks = {**group_of(message), SUMMARIZED_BY_SUMMARY_ID_KEY: summary_id}
+        message.additional_properties[GROUP_ANNOTATION_KEY] = marks
+    exclude(replaced, reason)
+
+
+def _result_text(result: Content) -> str:
+    if result.exception:
+        return f"Error: {result.exception}"
+    return result.result if isinstance(result.result, str) else str(result.result)
+
+
+def _readable(message: Message) -> str:
+    return message.text or ", ".join(one.type for one in message.contents)

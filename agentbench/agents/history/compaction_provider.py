@@ -1,0 +1,185 @@
+"""Compaction in the conversations of an agent: before the model is called, and of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.compaction.grouping import annotate_message_groups
+from agentbench.agents.compaction.projection import included_messages, project_included_messages
+from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CompactionStrategy, TokenizerProtocol
+from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
+from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.sessions.attribution import attributed
+from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.session import COMPACTED
+from agentbench.messages.message import Message, copy_messages
+
+if TYPE_CHECKING:
+    from agentbench.agents.sessions.session import AgentSession
+    from agentbench.agents.sessions.session_context import SessionContext
+
+
+class CompactionProvider(ContextProvider):
+    """Fits the conversations of an agent into what its model can read. List it behind the history provider.
+
+    Before a run it shortens what earlier providers put in front of the input, and during the run the growing list of
+    each further call of the model. What is stored stays whole: the next run goes on from what this one has shortened,
+    but a session that was saved and read begins from the whole conversation. After a run it may mark what is stored:
+    excluded messages stay in the session, and a history with `skip_excluded=True` leaves them out from then on.
+
+    Args:
+        before_strategy: Shortens what the model gets; `None` leaves it whole.
+        after_strategy: Marks what is stored, but for the turn that has just ended; `None` leaves it as it is.
+        tokenizer: Counts tokens before a strategy is applied, for strategies that read the counts.
+        source_id: The id of the provider, unique in an agent.
+        history_source_id: The id of the history whose messages `after_strategy` marks: one that stores them in the
+            session.
+
+    Example:
+        agent = Agent(
+            EchoChatClient(),
+            context_providers=[
+                InMemoryHistoryProvider(skip_excluded=True),
+                CompactionProvider(
+                    before_strategy=SlidingWindowStrategy(keep_last_groups=20),
+                    after_strategy=ToolResultCompactionStrategy(keep_last_tool_call_groups=2),
+                ),
+            ],
+        )
+    """
+
+    def __init__(
+        self,
+        *,
+        before_strategy: CompactionStrategy | None = None,
+        after_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        source_id: str = "compaction",
+        history_source_id: str = "in_memory",
+    ) -> None:
+        super().__init__(source_id)
+        self.before_strategy, self.after_strategy = before_strategy, after_strategy
+        self.tokenizer, self.history_source_id = tokenizer, history_source_id
+
+    async def before_run(
+        self, *, agent: Any = None, session: AgentSession | None = None, context: Any, state: Any = None
+    ) -> None:
+        """Shorten what earlier providers added, and have later calls of the model in this run shortened too."""
+        if self.before_strategy is None:
+            return
+        sources: dict[str, list[Message]] = context.context_messages
+        if any(sources.values()):
+            await self._shorten(sources, getattr(context, "input_messages", None) or [], session)
+        if hasattr(context, "extend_middleware"):
+            later = _CompactCalls(self.before_strategy, self.tokenizer, context)
+            context.extend_middleware(self, [later])
+
+    async def _shorten(
+        self, sources: dict[str, list[Message]], input_messages: Sequence[Message], session: AgentSession | None
+    ) -> None:
+        """Replace the lists of the sources by what the strategy leaves of them."""
+        known: dict[str, _Copies] = {}
+        if session is not None:
+            known = vars(session).setdefault(COMPACTED, {}).setdefault(self.source_id, {})
+        working: list[Message] = []
+        source_of: dict[int, str] = {}
+        for source_id, messages in sources.items():
+            copies = known.setdefault(source_id, _Copies()).follow(messages)
+            working += copies
+            source_of.update((id(copy), source_id) for copy in copies)
+        asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is never shortened
+        working += asked
+        own = {id(message) for message in asked}
+        included = await _compacted(working, self.before_strategy, self.tokenizer)
+        shortened: dict[str, list[Message]] = {source_id: [] for source_id in sources}
+        waiting: list[Message] = []
+        source_id = next(iter(sources))
+        for message in included:
+            if id(message) in own:
+                break
+            if id(message) not in source_of:  # a summary stands right in front of the messages that it replaces
+                waiting += attributed([message], self)
+                continue
+            source_id = source_of[id(message)]
+            shortened[source_id] += [*waiting, message]
+            waiting = []
+        shortened[source_id] += waiting
+        for source_id, messages in shortened.items():
+            sources[source_id] = messages
+            known[source_id].messages = list(messages)
+
+    async def after_run(
+        self, *, agent: Any = None, session: AgentSession | None = None, context: Any = None, state: Any = None
+    ) -> None:
+        """Mark what is stored: changed messages are replaced by copies, others stay the very same."""
+        history = None if session is None else session.state.get(self.history_source_id)
+        stored: list[Message] = history.get("messages") or [] if isinstance(history, dict) else []
+        if self.after_strategy is None or not stored:
+            return
+        originals = included_messages(stored)
+        copies = copy_messages(originals)
+        original_of = dict(zip(map(id, copies), originals, strict=True))
+        working = list(copies)
+        await _compacted(working, self.after_strategy, self.tokenizer)
+        changed: dict[int, list[Message]] = {}  # by original: the summaries in front of it, and what replaces it
+        waiting: list[Message] = []
+        for message in working:
+            original = original_of.get(id(message))
+            if original is None:
+                waiting += attributed([message], self)
+            elif waiting or message.additional_properties.get(EXCLUDED_KEY):
+                changed[id(original)] = [*waiting, message]
+                waiting = []
+        if changed or waiting:
+            replaced = [new for message in stored for new in changed.get(id(message), (message,))]
+            history["messages"] = replaced + waiting  # type: ignore[index]
+
+
+async def _compacted(
+    messages: list[Message], strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None
+) -> list[Message]:
+    """Apply a strategy to copies, and return those that are left."""
+    annotate_message_groups(messages, tokenizer=tokenizer)
+    if strategy is not None and messages:
+        await strategy(messages)
+    return project_included_messages(messages)
+
+
+class _Copies:
+    """Copies of a list that mostly grows, without those that a strategy has left out: they need no second look."""
+
+    def __init__(self) -> None:
+        self._followed: list[Message] = []
+        self.messages: list[Message] = []
+
+    def follow(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the copies, with those of messages that are new since the last time."""
+        known = self._followed
+        if len(known) > len(messages) or not all(map(is_, known, messages)):
+            known, self.messages = [], []
+        self.messages += copy_messages(messages[len(known) :])
+        self._followed = list(messages)
+        return self.messages
+
+
+class _CompactCalls(ChatMiddleware):
+    """Shortens what the model gets in the calls of one run; the first call has what the provider left already."""
+
+    def __init__(
+        self, strategy: CompactionStrategy, tokenizer: TokenizerProtocol | None, context: SessionContext
+    ) -> None:
+        self._strategy, self._tokenizer, self._context = strategy, tokenizer, context
+        self._copies = _Copies()
+        self._has_begun = False
+
+    async def process(self, context: ChatContext, call_next: CallNext) -> None:
+        messages = context.messages
+        is_first, self._has_begun = not self._has_begun, True
+        known = self._context.get_messages(include_input=True) if is_first else []
+        is_done = is_first and len(known) == len(messages) and all(map(is_, known, messages))
+        if not is_done and messages and not context.options.get("conversation_id"):
+            working = list(self._copies.follow(messages))
+            self._copies.messages = context.messages = await _compacted(working, self._strategy, self._tokenizer)
+        await call_next()
