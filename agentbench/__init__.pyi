@@ -66,6 +66,23 @@ from agentbench.agents.compaction.strategies import SlidingWindowStrategy as Sli
 from agentbench.agents.compaction.strategies import SummarizationStrategy as SummarizationStrategy
 from agentbench.agents.compaction.strategies import ToolResultCompactionStrategy as ToolResultCompactionStrategy
 from agentbench.agents.compaction.strategies import TruncationStrategy as TruncationStrategy
+from agentbench.agents.harness.background import (
+    DEFAULT_BACKGROUND_AGENTS_SOURCE_ID as DEFAULT_BACKGROUND_AGENTS_SOURCE_ID,
+)
+from agentbench.agents.harness.background import BackgroundAgentsProvider as BackgroundAgentsProvider
+from agentbench.agents.harness.background import BackgroundTaskInfo as BackgroundTaskInfo
+from agentbench.agents.harness.background import BackgroundTaskStatus as BackgroundTaskStatus
+from agentbench.agents.harness.modes import DEFAULT_MODE_SOURCE_ID as DEFAULT_MODE_SOURCE_ID
+from agentbench.agents.harness.modes import AgentModeProvider as AgentModeProvider
+from agentbench.agents.harness.modes import get_agent_mode as get_agent_mode
+from agentbench.agents.harness.modes import set_agent_mode as set_agent_mode
+from agentbench.agents.harness.todo import DEFAULT_TODO_SOURCE_ID as DEFAULT_TODO_SOURCE_ID
+from agentbench.agents.harness.todo import TodoProvider as TodoProvider
+from agentbench.agents.harness.todo_store import TodoFileStore as TodoFileStore
+from agentbench.agents.harness.todo_store import TodoInput as TodoInput
+from agentbench.agents.harness.todo_store import TodoItem as TodoItem
+from agentbench.agents.harness.todo_store import TodoSessionStore as TodoSessionStore
+from agentbench.agents.harness.todo_store import TodoStore as TodoStore
 from agentbench.agents.history.compaction_provider import CompactionProvider as CompactionProvider
 from agentbench.agents.history.file_history import FileHistoryProvider as FileHistoryProvider
 from agentbench.agents.history.history import HistoryProvider as HistoryProvider

@@ -1,0 +1,1 @@
+"""What agents need for long work: a list of tasks, modes, helpers in the background, a memory that lasts."""

@@ -1,0 +1,327 @@
+"""Agents that work in the background while the agent that started them goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench.agents.arguments import describe
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.agents.sessions.session import AgentSession
+    from agentbench.agents.sessions.session_context import SessionContext
+
+DEFAULT_BACKGROUND_AGENTS_SOURCE_ID: Final = "background_agents"
+
+_INSTRUCTIONS: Final = (
+    "These agents work for you in the background:\n{background_agents}\nStart a task for one when parts of the work do "
+    "not depend on each other; it sees only what you write to it. Go on meanwhile, wait for a task only when you need "
+    "its result, and clear tasks that you no longer need."
+)
+
+
+class BackgroundTaskStatus(str, Enum):
+    """How far a background task is; `LOST`: the process that ran it is gone."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+@dataclass
+class BackgroundTaskInfo:
+    """A background task of a session.
+
+    Attributes:
+        id: A number from 1 on, never used twice in a session.
+        agent_name: The agent that works on it.
+        description: What it is about, in the words of the agent that started it.
+        status: How far it is.
+        result_text: The answer of the agent, once it is completed.
+        error_text: Why it failed.
+    """
+
+    id: int
+    agent_name: str
+    description: str
+    status: BackgroundTaskStatus = BackgroundTaskStatus.RUNNING
+    result_text: str | None = None
+    error_text: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as plain JSON values, without texts that there are not."""
+        plain = {**vars(self), "status": self.status.value}
+        return {name: value for name, value in plain.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the task that `to_dict` wrote."""
+        return cls(**{**data, "status": BackgroundTaskStatus(data["status"])})
+
+
+@dataclass
+class _Runs:
+    """What runs for one session: by id of the background task, the asyncio task and the session of the agent."""
+
+    tasks: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
+    sessions: dict[int, Any] = field(default_factory=dict)
+
+
+class BackgroundAgentsProvider(ContextProvider):
+    """Lets an agent hand work to other agents, which run in the background of the same event loop.
+
+    The model starts, watches, continues and clears tasks by tools (`background_agents_start_task` and so on). A task
+    whose agent needs an answer from a person fails with what it asked for, and can be continued with more text.
+
+    Args:
+        agents: The agents, each with a name of its own; for a workflow pass its `as_agent()`.
+        source_id: The id of the provider, unique in an agent.
+        instructions: For the model; `{background_agents}` is replaced by the names and descriptions of the agents.
+
+    Raises:
+        TypeError: One is no agent.
+        ValueError: There is no agent, one has no name, or two have the same.
+
+    Example:
+        researcher = Agent(EchoChatClient(), name="researcher", description="Reads the web.")
+        provider = BackgroundAgentsProvider([researcher])
+        agent = Agent(EchoChatClient(), context_providers=[provider])
+        await provider.aclose()
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Any],
+        *,
+        source_id: str = DEFAULT_BACKGROUND_AGENTS_SOURCE_ID,
+        instructions: str | None = None,
+    ) -> None:
+        super().__init__(source_id)
+        self._agents: dict[str, Any] = {}
+        for agent in agents:
+            if not isinstance(agent, SupportsAgentRun):
+                message = f"{describe(agent)} is no agent. Expected agents; for a workflow pass its as_agent()."
+                raise TypeError(message)
+            name = (agent.name or "").strip()
+            if not name or name.lower() in self._agents:
+                message = f"{agent!r} has the name {agent.name!r}. Expected a name that no other agent has."
+                raise ValueError(message)
+            self._agents[name.lower()] = agent
+        if not self._agents:
+            message = "There are no agents. Expected at least one to work in the background."
+            raise ValueError(message)
+        listed = "\n".join(
+            f"- {agent.name}" + (f": {agent.description}" if agent.description else "")
+            for agent in self._agents.values()
+        )
+        self.instructions = (instructions or _INSTRUCTIONS).replace("{background_agents}", listed)
+        self._runs: dict[str, _Runs] = {}
+        functions: tuple[Callable[..., Any], ...] = (
+            self.background_agents_start_task,
+            self.background_agents_wait_for_first_completion,
+            self.background_agents_get_task_results,
+            self.background_agents_get_all_tasks,
+            self.background_agents_continue_task,
+            self.background_agents_clear_completed_task,
+        )
+        self._tools = [FunctionTool(function) for function in functions]
+
+    async def before_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Add the tools, and show the tasks."""
+        context.extend_instructions(self, self.instructions)
+        context.extend_tools(self, self._tools)
+        tasks = self._refresh(session)
+        if tasks:
+            lines = "\n".join(f"- {_line(task)}" for task in tasks.values())
+            context.extend_messages(self, [Message("user", f"Your background tasks:\n{lines}")])
+
+    async def cancel_all(self, session: AgentSession) -> None:
+        """Cancel the tasks of a session, and wait until they have ended."""
+        await _cancel([self._runs.get(session.session_id, _Runs())])
+        self._refresh(session)
+        self._runs.pop(session.session_id, None)
+
+    async def aclose(self) -> None:
+        """Cancel all tasks, and wait until they have ended. The sessions then call them lost."""
+        runs, self._runs = self._runs, {}
+        await _cancel(list(runs.values()))
+
+    # ------------------------------------------------------------------------------------------------------- the tools
+
+    async def background_agents_start_task(
+        self,
+        context: FunctionInvocationContext,
+        agent_name: str,
+        input: str,  # noqa: A002 - the name that models see
+        description: str,
+    ) -> str:
+        """Start a task for an agent in the background; `input` is all that it is told."""
+        agent = self._agents.get(agent_name.strip().lower())
+        if agent is None:
+            names = ", ".join(one.name for one in self._agents.values())
+            return f"Error: There is no agent {agent_name!r}. There are: {names}."
+        session = context.session
+        state = session.state.setdefault(self.source_id, {})
+        task = BackgroundTaskInfo(state.get("next_task_id", 1), agent.name, description)
+        state["next_task_id"] = task.id + 1
+        runs = self._runs.setdefault(session.session_id, _Runs())
+        runs.sessions[task.id] = agent.create_session()
+        self._start(runs, task, agent, input)
+        self._store(session, {**self._stored(session), task.id: task})
+        return f"Task {task.id} was started: {agent.name} works on it."
+
+    async def background_agents_wait_for_first_completion(
+        self, context: FunctionInvocationContext, task_ids: list[int]
+    ) -> str:
+        """Wait until one of these tasks has ended; if one has ended already, it is named at once."""
+        if not task_ids:
+            return "Error: task_ids is empty. Expected the ids of tasks to wait for."
+        session = context.session
+        tasks = self._refresh(session)
+        if unknown := [str(task_id) for task_id in task_ids if task_id not in tasks]:
+            return f"Error: There is no task {', '.join(unknown)}. {_known(tasks)}"
+        if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
+            running = self._runs[session.session_id].tasks
+            await asyncio.wait([running[one] for one in task_ids], return_when=asyncio.FIRST_COMPLETED)
+            tasks = self._refresh(session)
+        ended = next(tasks[one] for one in task_ids if tasks[one].status is not BackgroundTaskStatus.RUNNING)
+        return f"Task {ended.id} has ended: {ended.status.value}."
+
+    async def background_agents_get_task_results(self, context: FunctionInvocationContext, task_id: int) -> str:
+        """Return the answer of a task, or how far it is."""
+        tasks = self._refresh(context.session)
+        task = tasks.get(task_id)
+        if task is None:
+            return f"Error: There is no task {task_id}. {_known(tasks)}"
+        if task.status is BackgroundTaskStatus.COMPLETED:
+            return task.result_text or ""
+        if task.status is BackgroundTaskStatus.FAILED:
+            return f"Task {task.id} failed: {task.error_text}"
+        return f"Task {task.id} is {task.status.value}."
+
+    async def background_agents_get_all_tasks(self, context: FunctionInvocationContext) -> str:
+        """Return all tasks, one a line."""
+        return "\n".join(map(_line, self._refresh(context.session).values())) or "There are no tasks."
+
+    async def background_agents_continue_task(self, context: FunctionInvocationContext, task_id: int, text: str) -> str:
+        """Send more text to the agent of a task that has ended; it remembers what was said before."""
+        session = context.session
+        tasks = self._refresh(session)
+        task = tasks.get(task_id)
+        if task is None:
+            return f"Error: There is no task {task_id}. {_known(tasks)}"
+        runs = self._runs.get(session.session_id)
+        if task.status is BackgroundTaskStatus.RUNNING:
+            return f"Error: Task {task_id} is running. Wait until it has ended."
+        if runs is None or task_id not in runs.sessions or task.agent_name.lower() not in self._agents:
+            return f"Error: Task {task_id} cannot be continued: its agent or its conversation is gone. Start a new one."
+        task.status, task.result_text, task.error_text = BackgroundTaskStatus.RUNNING, None, None
+        self._start(runs, task, self._agents[task.agent_name.lower()], text)
+        self._store(session, tasks)
+        return f"Task {task_id} goes on."
+
+    async def background_agents_clear_completed_task(self, context: FunctionInvocationContext, task_id: int) -> str:
+        """Forget a task that has ended, and its conversation."""
+        session = context.session
+        tasks = self._refresh(session)
+        task = tasks.get(task_id)
+        if task is None:
+            return f"Error: There is no task {task_id}. {_known(tasks)}"
+        if task.status is BackgroundTaskStatus.RUNNING:
+            return f"Error: Task {task_id} is running. Wait until it has ended."
+        del tasks[task_id]
+        self._store(session, tasks)
+        runs = self._runs.get(session.session_id)
+        if runs is not None:
+            runs.sessions.pop(task_id, None)
+            if not runs.sessions:
+                del self._runs[session.session_id]
+        return f"Task {task_id} was cleared."
+
+    # ----------------------------------------------------------------------------------------------------- their state
+
+    def _start(self, runs: _Runs, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
+        async def run() -> Any:  # the run is made inside of its task, so that context variables are its own
+            return await agent.run(text, session=runs.sessions[task.id])
+
+        runs.tasks[task.id] = asyncio.create_task(run(), name=f"background task {task.id}: {agent.name}")
+
+    def _stored(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
+        state = session.state.setdefault(self.source_id, {})
+        tasks = [BackgroundTaskInfo.from_dict(data) for data in state.get("tasks", ())]
+        return {task.id: task for task in tasks}
+
+    def _store(self, session: AgentSession, tasks: Mapping[int, BackgroundTaskInfo]) -> None:
+        session.state[self.source_id]["tasks"] = [task.to_dict() for task in tasks.values()]
+
+    def _refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
+        """Return the tasks of a session as they are now, and store them."""
+        tasks = self._stored(session)
+        running = self._runs.get(session.session_id, _Runs()).tasks
+        for task in tasks.values():
+            if task.status is not BackgroundTaskStatus.RUNNING:
+                continue
+            live = running.get(task.id)
+            if live is None:
+                task.status = BackgroundTaskStatus.LOST
+            elif live.done():
+                del running[task.id]
+                task.result_text, task.error_text = _outcome(live)
+                is_failed = task.error_text is not None
+                task.status = BackgroundTaskStatus.FAILED if is_failed else BackgroundTaskStatus.COMPLETED
+        if tasks:
+            self._store(session, tasks)
+        return tasks
+
+
+def _outcome(run: asyncio.Task[Any]) -> tuple[str | None, str | None]:
+    """Return the text of an answer, or why there is none."""
+    if run.cancelled():
+        return None, "It was cancelled."
+    error = run.exception()
+    if isinstance(error, UserInputRequiredException):
+        return None, _needs(error.contents)
+    if error is not None:
+        return None, f"{type(error).__name__}: {error}"
+    response = run.result()
+    if response.user_input_requests:
+        return None, _needs(response.user_input_requests)
+    return response.text, None
+
+
+def _needs(requests: Sequence[Any]) -> str:
+    calls = [getattr(request, "function_call", None) for request in requests]
+    asked = [
+        f"may {call.name} be called?" if call is not None else str(request)
+        for call, request in zip(calls, requests, strict=True)
+    ]
+    return f"It needs an answer from a person: {'; '.join(asked)}"
+
+
+def _line(task: BackgroundTaskInfo) -> str:
+    return f"{task.id}. {task.agent_name}: {task.description} ({task.status.value})"
+
+
+def _known(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
+    return f"There are: {', '.join(map(str, tasks))}." if tasks else "There are no tasks."
+
+
+async def _cancel(runs: Sequence[_Runs]) -> None:
+    tasks = [task for each in runs for task in each.tasks.values()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

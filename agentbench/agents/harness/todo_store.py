@@ -1,0 +1,240 @@
+"""The tasks of a session, and where they are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from agentbench._files.private_file import write_private
+from agentbench.agents.history.file_history import stem_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.agents.sessions.session import AgentSession
+
+
+@dataclass
+class TodoInput:
+    """A task to be added.
+
+    Args:
+        title: What is to be done; not blank.
+        description: More about it.
+
+    Raises:
+        ValueError: The title is blank.
+    """
+
+    title: str
+    description: str | None = None
+
+    def __post_init__(self) -> None:
+        texts = (self.title, self.description or "")
+        if not all(isinstance(text, str) for text in texts) or not self.title.strip():
+            message = f"A task has the title {self.title!r} and the description {self.description!r}. Expected texts."
+            raise ValueError(message)
+        self.title = self.title.strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the task that `to_dict` wrote."""
+        return cls(**_fields(cls, data))
+
+
+@dataclass
+class TodoItem:
+    """A task of a session.
+
+    Args:
+        id: A number from 1 on, never used twice in a session.
+        title: What is to be done; not blank.
+        description: More about it.
+        is_complete: Whether it is done.
+
+    Raises:
+        ValueError: The id is no whole number from 1 on, or the title is blank.
+    """
+
+    id: int
+    title: str
+    description: str | None = None
+    is_complete: bool = False
+
+    def __post_init__(self) -> None:
+        if not _is_whole(self.id) or self.id < 1:
+            message = f"The id of a task is {self.id!r}. Expected a whole number from 1 on."
+            raise ValueError(message)
+        self.title = TodoInput(self.title, self.description).title
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the task that `to_dict` wrote."""
+        return cls(**_fields(cls, data))
+
+
+class TodoStore(ABC):
+    """Where a `TodoProvider` stores the tasks of sessions."""
+
+    @abstractmethod
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks of a session, and the id of the next one."""
+
+    @abstractmethod
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Store the tasks of a session instead of the present ones."""
+
+    async def load_items(self, session: AgentSession, *, source_id: str) -> list[TodoItem]:
+        """Return the tasks of a session."""
+        items, _ = await self.load_state(session, source_id=source_id)
+        return items
+
+
+class TodoSessionStore(TodoStore):
+    """Stores tasks in the session itself, under `state[source_id]`."""
+
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks in the state of a session, and the id of the next one."""
+        return _read(session.state.get(source_id) or {}, f"state[{source_id!r}] of {session!r}")
+
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Put the tasks into the state of a session."""
+        session.state[source_id] = _written(items, next_id)
+
+
+class TodoFileStore(TodoStore):
+    """Stores tasks in a folder: a file for each session, of the same shape as the state of a session.
+
+    Args:
+        base_path: The folder; made with the first task.
+        kind: Folder of these lists among other files of an owner.
+        owner_prefix: In front of the owner's name.
+        owner_state_key: Key of `session.state` under which the owner is; then each owner has a folder of its own.
+        state_filename: Name of the files; the provider's id is added to it.
+
+    Example:
+        provider = TodoProvider(store=TodoFileStore("todos"))
+    """
+
+    def __init__(
+        self,
+        base_path: str | os.PathLike[str],
+        *,
+        kind: str = "todos",
+        owner_prefix: str = "",
+        owner_state_key: str | None = None,
+        state_filename: str = "todos.json",
+    ) -> None:
+        self.base_path = os.fspath(base_path)
+        self.kind, self.owner_prefix, self.owner_state_key = kind, owner_prefix, owner_state_key
+        self.state_filename = state_filename
+
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks in the file of a session, and the id of the next one; without a file there are none.
+
+        Raises:
+            RuntimeError: The session has no owner, and the store was made with `owner_state_key`.
+            ValueError: The file holds no tasks, or the id of the session cannot name a folder.
+        """
+        path = self._path_of(session, source_id)
+        text = await asyncio.to_thread(_text_of, path)
+        if text is None:
+            return [], 1
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            message = f"{path} is no JSON: {error}. Mend or remove the file."
+            raise ValueError(message) from error
+        return _read(data, path)
+
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Put the tasks into the file of a session, all of them or none."""
+        path = self._path_of(session, source_id)
+        data = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+        await asyncio.to_thread(_replace_file, path, data)
+
+    def _path_of(self, session: AgentSession, source_id: str) -> str:
+        if "/" in session.session_id or "\\" in session.session_id:
+            message = f"The id of {session!r} has a path separator, so it cannot name a folder. Make it without."
+            raise ValueError(message)
+        stem, suffix = os.path.splitext(self.state_filename)
+        base = os.path.realpath(self.base_path)
+        path = os.path.join(
+            base, *self._owner_folders(session), stem_of(session.session_id), f"{stem}.{stem_of(source_id)}{suffix}"
+        )
+        if not os.path.realpath(path).startswith(base + os.sep):
+            message = f"The file of {session!r} leads out of {base}. Remove the link in its place."
+            raise ValueError(message)
+        return path
+
+    def _owner_folders(self, session: AgentSession) -> list[str]:
+        if self.owner_state_key is None:
+            return []
+        owner = session.state.get(self.owner_state_key)
+        if not owner:
+            message = f"{session!r} has no state {self.owner_state_key!r}. Expected the owner of its tasks there."
+            raise RuntimeError(message)
+        return [stem_of(f"{self.owner_prefix}{owner}"), stem_of(self.kind)]
+
+
+def _read(data: Any, where: str) -> tuple[list[TodoItem], int]:
+    if not isinstance(data, Mapping) or not isinstance(data.get("items", []), list):
+        message = f"{where} holds no tasks. Expected a mapping with a list of items; mend or remove it."
+        raise ValueError(message)
+    try:
+        items = [TodoItem.from_dict(item) for item in data.get("items", [])]
+    except ValueError as error:
+        message = f"{where} holds something that is no task. {error}"
+        raise ValueError(message) from error
+    next_id = data.get("next_id")
+    above = max((item.id for item in items), default=0) + 1
+    return items, max(next_id, above) if _is_whole(next_id) else above
+
+
+def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
+    above = max((item.id for item in items), default=0) + 1
+    return {"items": [item.to_dict() for item in items], "next_id": max(next_id, above)}
+
+
+def _fields(cls: type, data: Any) -> dict[str, Any]:
+    needed = [field.name for field in fields(cls) if field.default is MISSING]
+    if not isinstance(data, Mapping) or not all(name in data for name in needed):
+        message = f"{data!r} is no task. Expected a mapping with {' and '.join(needed)}."
+        raise ValueError(message)
+    return {field.name: data[field.name] for field in fields(cls) if field.name in data}
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _text_of(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _replace_file(path: str, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    write_private(path, data)
