@@ -1,0 +1,124 @@
+"""What a skill says about itself, and the `SKILL.md` in which a folder says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agentbench._extras import require
+
+MOST_NAME: Final = 64
+MOST_DESCRIPTION: Final = 1024
+MOST_COMPATIBILITY: Final = 500
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PARTS: Final = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+class SkillFrontmatter:
+    """Name, description and further facts of a skill.
+
+    Args:
+        name: At most 64 small letters from a to z and digits, with single hyphens between them.
+        description: What the skill is good for, and when to use it, in at most 1,024 characters.
+        license: Its license.
+        compatibility: What it needs, in at most 500 characters.
+        allowed_tools: Tools that the skill uses, separated by spaces. Information only: it permits nothing.
+        metadata: Further texts by name; copied.
+
+    Raises:
+        ValueError: The name, the description or the compatibility breaks these rules.
+
+    Example:
+        frontmatter = SkillFrontmatter(name="french-menus", description="Translates menus. Use for food in French.")
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        description: str,
+        license: str | None = None,  # noqa: A002 - the public name
+        compatibility: str | None = None,
+        allowed_tools: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        check_skill_name(name)
+        if not description.strip() or len(description) > MOST_DESCRIPTION:
+            message = f"The description of skill {name!r} is {_shown(description)}. Expected 1 to 1,024 characters."
+            raise ValueError(message)
+        if compatibility is not None and len(compatibility) > MOST_COMPATIBILITY:
+            message = (
+                f"The compatibility of skill {name!r} is {_shown(compatibility)}. Expected at most 500 characters."
+            )
+            raise ValueError(message)
+        self.name, self.description, self.license = name, description, license
+        self.compatibility, self.allowed_tools = compatibility, allowed_tools
+        self.metadata: dict[str, str] = dict(metadata or {})
+
+    def __repr__(self) -> str:
+        return f"SkillFrontmatter(name={self.name!r}, description={self.description!r})"
+
+
+def check_skill_name(name: object) -> None:
+    """Raise ValueError unless this is a name for a skill, or for a part of one."""
+    if not isinstance(name, str) or len(name) > MOST_NAME or not _NAME.fullmatch(name):
+        message = f"{name!r} is no name of a skill. Expected 1 to 64 of a-z and 0-9, with single hyphens between them."
+        raise ValueError(message)
+
+
+def read_skill_md(text: str) -> SkillFrontmatter:
+    """Return the front matter of a `SKILL.md`: YAML between two lines of three hyphens. Unknown fields are ignored.
+
+    Raises:
+        MissingExtraError: PyYAML is not installed.
+        ValueError: There is no front matter, or a field breaks the rules.
+    """
+    found = _PARTS.match(text.replace("\r\n", "\n"))
+    if found is None:
+        message = "There is no front matter. Expected YAML between two lines of '---' at the beginning."
+        raise ValueError(message)
+    yaml = require("yaml", extra="skills", purpose="read skills from files")
+    try:
+        # Few levels can name each other so often that no memory holds what they stand for.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1])):
+            message = "The front matter has YAML aliases. Expected each value where it belongs."
+            raise ValueError(message)
+        # As safe as the safe loader, but numbers and dates stay the text that was written.
+        data = yaml.load(found[1], Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        message = f"The front matter is no YAML: {error}"
+        raise ValueError(message) from error
+    if not isinstance(data, dict):
+        message = f"The front matter is {_shown(data)}. Expected fields: name, description and so on."
+        raise ValueError(message)
+    fields: dict[str, Any] = {
+        name: data[key]
+        for key, name in _FIELDS.items()
+        if isinstance(data.get(key), str) and (data[key] or name in ("name", "description"))
+    }
+    metadata = data.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        message = f"The metadata is {_shown(metadata)}. Expected names with values."
+        raise ValueError(message)
+    fields["metadata"] = {str(key): str(value) for key, value in metadata.items()}
+    missing = [name for name in ("name", "description") if name not in fields]
+    if missing:
+        message = f"The front matter has no {' and no '.join(missing)}. Expected texts."
+        raise ValueError(message)
+    return SkillFrontmatter(**fields)
+
+
+_FIELDS: Final = {
+    "name": "name",
+    "description": "description",
+    "license": "license",
+    "compatibility": "compatibility",
+    "allowed-tools": "allowed_tools",
+}
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_NAME else f"{text[:MOST_NAME]}… ({len(text):,} characters)"

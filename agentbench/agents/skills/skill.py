@@ -1,0 +1,128 @@
+"""What every skill has: front matter, content, resources and scripts."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from agentbench.agents.skills.frontmatter import SkillFrontmatter
+
+
+class _Part:
+    """A named part of a skill."""
+
+    def __init__(self, *, name: str, description: str | None = None) -> None:
+        if not name or not name.strip():
+            message = f"The name of a {type(self).__name__} is {name!r}. Expected text that is not blank."
+            raise ValueError(message)
+        self.name, self.description = name, description
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
+
+
+class SkillResource(_Part, ABC):
+    """Something to read that belongs to a skill: a table, a reference, an example.
+
+    Args:
+        name: Its name in the skill.
+        description: What it holds.
+    """
+
+    @abstractmethod
+    async def read(self, **kwargs: Any) -> Any:
+        """Return what the resource holds; `kwargs` are those of the run, which the model does not see."""
+
+
+class SkillScript(_Part, ABC):
+    """Something that a skill can carry out.
+
+    Args:
+        name: Its name in the skill.
+        description: What it does.
+    """
+
+    @property
+    def parameters_schema(self) -> dict[str, Any] | None:
+        """The JSON schema of its arguments; `None` if it takes none."""
+        return None
+
+    @abstractmethod
+    async def run(self, skill: Skill, args: dict[str, Any] | list[str] | None = None, **kwargs: Any) -> Any:
+        """Run the script with arguments from the model, and return its result."""
+
+
+class Skill(ABC):
+    """Something that an agent can look up how to do. The model sees name and description, and loads the rest on demand.
+
+    Args:
+        frontmatter: Name, description and further facts.
+
+    Attributes:
+        resources: What can be read.
+        scripts: What can be run.
+    """
+
+    def __init__(self, *, frontmatter: SkillFrontmatter) -> None:
+        self.frontmatter = frontmatter
+
+    @property
+    @abstractmethod
+    def content(self) -> str:
+        """What the model gets when it loads the skill."""
+
+    @property
+    def resources(self) -> list[SkillResource]:
+        """What can be read."""
+        return []
+
+    @property
+    def scripts(self) -> list[SkillScript]:
+        """What can be run."""
+        return []
+
+    def __repr__(self) -> str:
+        counts = f"resources={len(self.resources)}, scripts={len(self.scripts)}"
+        return f"{type(self).__name__}({self.frontmatter.name!r}, {counts})"
+
+
+@runtime_checkable
+class SkillScriptRunner(Protocol):
+    """Runs the scripts of skills in folders: a function, plain or async, of skill, script and arguments."""
+
+    def __call__(self, skill: Any, script: Any, args: Any = None) -> Any:
+        """Run a script, and return its result."""
+
+
+def content_of(skill: Skill, instructions: str) -> str:
+    """Return the content of a skill that is defined in code."""
+    lines = [
+        f"<name>{escape(skill.frontmatter.name)}</name>",
+        f"<description>{escape(skill.frontmatter.description)}</description>",
+        "",
+        f"<instructions>\n{instructions}\n</instructions>",
+    ]
+    if skill.resources:
+        lines += ["", "<resources>", *(_element("resource", one) + "/>" for one in skill.resources), "</resources>"]
+    return "\n".join([*lines, *scripts_block(skill.scripts)])
+
+
+def scripts_block(scripts: Sequence[SkillScript]) -> list[str]:
+    """Return the lines that tell a model about scripts."""
+    if not scripts:
+        return []
+    lines = ["", "<scripts>"]
+    for script in scripts:
+        schema = script.parameters_schema
+        shown = "" if schema is None else f"<parameters_schema>{escape(json.dumps(schema))}</parameters_schema>"
+        lines.append(f"{_element('script', script)}>{shown}</script>")
+    return [*lines, "</scripts>"]
+
+
+def _element(tag: str, part: _Part) -> str:
+    description = "" if part.description is None else f" description={quoteattr(part.description)}"
+    return f"  <{tag} name={quoteattr(part.name)}{description}"

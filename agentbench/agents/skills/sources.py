@@ -1,0 +1,144 @@
+"""Where skills come from, and how sources are put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+
+from agentbench import _clock
+from agentbench.agents.skills.skill import Skill
+
+logger = logging.getLogger("agentbench")
+
+
+class SkillsSource(ABC):
+    """Where skills come from."""
+
+    @abstractmethod
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills that there are now."""
+
+
+class InMemorySkillsSource(SkillsSource):
+    """A list of skills.
+
+    Example:
+        skill = InlineSkill(name="menus", description="Plans menus.", instructions="Begin with the soup.")
+        source = InMemorySkillsSource([skill])
+    """
+
+    def __init__(self, skills: Iterable[Skill]) -> None:
+        self._skills = list(skills)
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills."""
+        return list(self._skills)
+
+
+class AggregatingSkillsSource(SkillsSource):
+    """Several sources, one after the other.
+
+    Example:
+        source = AggregatingSkillsSource([FileSkillsSource("skills"), FileSkillsSource("more-skills")])
+    """
+
+    def __init__(self, sources: Sequence[SkillsSource]) -> None:
+        self.sources = list(sources)
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills of all sources."""
+        return [skill for source in self.sources for skill in await source.get_skills()]
+
+
+class DelegatingSkillsSource(SkillsSource):
+    """The base of sources around another one.
+
+    Args:
+        inner_source: The source around which this one is.
+    """
+
+    def __init__(self, inner_source: SkillsSource) -> None:
+        self.inner_source = inner_source
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills of the inner source."""
+        return await self.inner_source.get_skills()
+
+
+class FilteringSkillsSource(DelegatingSkillsSource):
+    """Some of the skills of a source.
+
+    Args:
+        inner_source: The source.
+        predicate: Whether a skill is among them.
+
+    Example:
+        source = FilteringSkillsSource(FileSkillsSource("skills"), lambda skill: not skill.scripts)
+    """
+
+    def __init__(self, inner_source: SkillsSource, predicate: Callable[[Skill], bool]) -> None:
+        super().__init__(inner_source)
+        self.predicate = predicate
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills for which the predicate holds."""
+        return [skill for skill in await self.inner_source.get_skills() if self.predicate(skill)]
+
+
+class DeduplicatingSkillsSource(DelegatingSkillsSource):
+    """The skills of a source, of each name the first one; letters are compared without regard to case."""
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the first skill of each name."""
+        first: dict[str, Skill] = {}
+        for skill in await self.inner_source.get_skills():
+            known = first.setdefault(skill.frontmatter.name.lower(), skill)
+            if known is not skill:
+                logger.warning("The skill %r is left out: there is another one of that name.", skill.frontmatter.name)
+        return list(first.values())
+
+
+class CachingSkillsSource(DelegatingSkillsSource):
+    """The skills of a source as they were when they were first requested. A failure is not stored.
+
+    Args:
+        inner_source: The source.
+        ttl: Seconds until they are requested anew; by default never.
+
+    Raises:
+        ValueError: `ttl` is not positive.
+
+    Example:
+        source = CachingSkillsSource(FileSkillsSource("skills"), ttl=60)
+    """
+
+    def __init__(self, inner_source: SkillsSource, *, ttl: float | None = None) -> None:
+        super().__init__(inner_source)
+        if ttl is not None and ttl <= 0:
+            message = f"ttl={ttl!r} would store nothing. Expected seconds, or None for ever."
+            raise ValueError(message)
+        self.ttl = ttl
+        self._loading: asyncio.Task[list[Skill]] | None = None
+        self._skills: tuple[float, list[Skill]] | None = None
+
+    def invalidate(self) -> None:
+        """Forget the skills: the next request loads them."""
+        self._skills = self._loading = None
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the stored skills; requests at the same time wait for one load."""
+        now = _clock.runtime_defaults().clock.perf_ns() / 1e9
+        if self._skills is not None and (self.ttl is None or now - self._skills[0] < self.ttl):
+            return list(self._skills[1])
+        loading = self._loading
+        if loading is None or loading.get_loop() is not asyncio.get_running_loop():
+            loading = self._loading = asyncio.ensure_future(self.inner_source.get_skills())
+        try:
+            skills = await asyncio.shield(loading)  # a caller that is cancelled leaves the others their load
+        finally:
+            if loading.done() and self._loading is loading:
+                self._loading = None
+        self._skills = (now, list(skills))
+        return list(skills)

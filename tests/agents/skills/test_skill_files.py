@@ -1,0 +1,244 @@
+"""Skills in folders, friendly and hostile ones."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    FileSkill,
+    FileSkillScript,
+    FileSkillsSource,
+    InlineSkill,
+    Skill,
+    SkillFrontmatter,
+    subprocess_script_runner,
+)
+
+NAMES_OF_EVERY_LENGTH = ["a", "a1", "a-b", "1-2-3", "x" * 64]
+
+
+def write(folder: Path, text: str | bytes | None = None, **files: str) -> Path:
+    """Make the folder of a skill, with files whose `__` are slashes and `_dot_` dots."""
+    pytest.importorskip("yaml")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = f"---\nname: {folder.name}\ndescription: Does things.\n---\n# Do it\n" if text is None else text
+    (folder / "SKILL.md").write_bytes(text if isinstance(text, bytes) else text.encode())
+    for name, content in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+async def found(*paths: Any, **settings: Any) -> dict[str, Skill]:
+    return {skill.frontmatter.name: skill for skill in await FileSkillsSource(paths, **settings).get_skills()}
+
+
+async def only(*paths: Any, **settings: Any) -> Skill:
+    [skill] = (await found(*paths, **settings)).values()
+    return skill
+
+
+@pytest.mark.parametrize("name", NAMES_OF_EVERY_LENGTH)
+def test_good_names(name: str):
+    assert SkillFrontmatter(name=name, description="d").name == name
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "a--b", "-a", "a-", "x" * 65, "a\n", "é", "a b"])
+def test_bad_names(name: str):
+    with pytest.raises(ValueError, match="no name of a skill"):
+        SkillFrontmatter(name=name, description="d")
+
+
+def test_descriptions_and_metadata():
+    for description in ("", " ", "x" * 1025):
+        with pytest.raises(ValueError, match="1,024"):
+            SkillFrontmatter(name="a", description=description)
+    with pytest.raises(ValueError, match="500"):
+        SkillFrontmatter(name="a", description="d", compatibility="x" * 501)
+    metadata = {"author": "Ada"}
+    frontmatter = SkillFrontmatter(name="a", description="x" * 1024, metadata=metadata)
+    metadata.clear()
+    assert frontmatter.metadata == {"author": "Ada"}
+
+
+async def test_a_folder_is_a_skill(tmp_path: Path):
+    text = (
+        "\ufeff---\nname: menus\r\ndescription: >-\n  Plans menus:\n  # of all kinds\nlicense: 'MIT: really' # so\n"
+        "allowed-tools: read write\ncompatibility: |\n  Python\nmetadata:\n  version: 1.10\n  since: 2024-01-01\n"
+        "  tags: [a, b]\nunknown: x\n---\n\n# Menus\n"
+    )
+    folder = write(
+        tmp_path / "menus", text,
+        references__b_dot_md="b", references__a_dot_JSON="{}", references__c_dot_exe="no", assets__t_dot_csv="1,2",
+        scripts__go_dot_py="print(1)", scripts__go_dot_sh="no", SKILL_dot_txt="no",
+    )  # fmt: skip
+    (folder / "references" / "deep").mkdir()
+    (folder / "references" / "deep" / "x.md").write_text("no")
+    skill = await only(folder)
+    assert isinstance(skill, FileSkill)
+    facts = skill.frontmatter
+    assert (facts.name, facts.description) == ("menus", "Plans menus: # of all kinds")
+    assert (facts.license, facts.allowed_tools, facts.compatibility) == ("MIT: really", "read write", "Python\n")
+    assert facts.metadata == {"version": "1.10", "since": "2024-01-01", "tags": "['a', 'b']"}
+    assert [one.name for one in skill.resources] == ["assets/t.csv", "references/a.JSON", "references/b.md"]
+    assert await skill.resources[2].read() == "b"
+    assert [one.name for one in skill.scripts] == ["scripts/go.py"]
+    assert skill.content.startswith("---\nname: menus")
+    assert '<script name="scripts/go.py"><parameters_schema>{"type": "array"' in skill.content
+    assert repr(skill) == "FileSkill('menus', resources=3, scripts=1)"
+
+
+async def test_where_skills_are_found(tmp_path: Path):
+    write(tmp_path / "one")
+    write(tmp_path / "group" / "two")
+    write(tmp_path / "group" / "deep" / "three")
+    write(tmp_path / "one" / "inside")
+    assert list(await found(tmp_path, tmp_path / "missing", "")) == ["two", "one"]
+    assert list(await found(str(tmp_path / "one"), tmp_path)) == ["one", "two"]
+
+
+async def test_settings_of_directories_and_endings(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    folder = write(tmp_path / "a", note_dot_md="n", docs__x_dot_rst="x", bin__go_dot_js="j")
+    (folder / "skill.md").write_text("not a resource")
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        skill = await only(
+            tmp_path,
+            resource_directories=[".", "./docs/", "docs", "../..", "/etc", "C:\\x"],
+            resource_extensions=["rst", ".md"],
+            script_directories=["bin"],
+            script_extensions=[".js"],
+        )
+    assert [one.name for one in skill.resources] == ["docs/x.rst", "note.md"]
+    assert [one.name for one in skill.scripts] == ["bin/go.js"]
+    assert caplog.text.count("is left out") == 3
+    with pytest.raises(ValueError, match="directory"):
+        FileSkillsSource(tmp_path, script_directories=[" "])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"---\nname: bad\ndescription: \xff\xfe\n---\n", "utf-8"),
+        ("# no front matter", "no front matter"),
+        ("---\nname: bad\n", "no front matter"),
+        ("---\nname: other\ndescription: d\n---\n", "name of its folder"),
+        ("---\nname: bad\n---\n", "no description"),
+        ("---\ndescription: d\n---\n", "no name"),
+        ("---\nname: [bad]\ndescription: d\n---\n", "no name"),
+        ("---\nname: bad\ndescription: ''\n---\n", "1,024"),
+        ("---\n- name\n---\n", "Expected fields"),
+        ("---\nname: {\n---\n", "no YAML"),
+        ("---\nname: bad\ndescription: d\nmetadata: x\n---\n", "metadata"),
+        ("---\nname: bad\ndescription: d\nmetadata: {a: &a x, b: *a}\n---\n", "aliases"),
+        ("---\nname: bad\ndescription: !!python/object/apply:os.system ['true']\n---\n", "no description"),
+        (f"---\nname: bad\ndescription: d\nx: {'[' * 5_000}\n---\n", "skipped"),
+        (f"---\nname: bad\ndescription: d\n---\n{'x' * 2**20}", "1,048,5"),
+    ],
+)
+async def test_a_bad_folder_is_skipped_and_the_others_are_there(
+    tmp_path: Path, text: str | bytes, problem: str, caplog: pytest.LogCaptureFixture
+):
+    write(tmp_path / "bad", text)
+    write(tmp_path / "good")
+    with caplog.at_level(logging.ERROR, "agentbench"):
+        assert list(await found(tmp_path)) == ["good"]
+    assert problem in caplog.text
+
+
+async def test_the_first_of_one_name_wins(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    write(tmp_path / "x" / "same")
+    write(tmp_path / "y" / "same")
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        skill = await only(tmp_path)
+    assert "x" in Path(skill.path).parts  # type: ignore[attr-defined]
+    assert "another one called 'same'" in caplog.text
+
+
+async def test_links_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    secret = tmp_path / "secret.md"
+    secret.write_text("the key")
+    outside = write(tmp_path / "outside" / "stolen")
+    folder = write(tmp_path / "skills" / "a", references__ok_dot_md="ok", scripts__ok_dot_py="")
+    os.symlink(secret, folder / "references" / "linked.md")
+    os.symlink(secret, folder / "scripts" / "linked.py")
+    os.symlink(tmp_path, folder / "assets")
+    os.symlink(outside, tmp_path / "skills" / "stolen")
+    other = write(tmp_path / "skills" / "b")
+    (other / "SKILL.md").unlink()
+    os.symlink(folder / "SKILL.md", other / "SKILL.md")
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        skills = await found(tmp_path / "skills")
+    assert list(skills) == ["a"]
+    assert [one.name for one in skills["a"].resources] == ["references/ok.md"]
+    assert [one.name for one in skills["a"].scripts] == ["scripts/ok.py"]
+    assert "behind a link" in caplog.text
+
+
+async def test_what_changed_since_it_was_found_is_checked_again(tmp_path: Path):
+    ran: list[Any] = []
+    folder = write(
+        tmp_path / "skills" / "a",
+        references__r_dot_md="r",
+        references__big_dot_md="b",
+        scripts__s_dot_py="",
+        assets__t_dot_txt="t",
+    )
+    skill = await only(tmp_path / "skills", script_runner=lambda *args: ran.append(args))
+    resources = {one.name: one for one in skill.resources}
+    (tmp_path / "out.md").write_text("the key")
+    for name in ("references/r.md", "scripts/s.py"):
+        (folder / name).unlink()
+        os.symlink(tmp_path / "out.md", folder / name)
+    (folder / "references" / "big.md").write_text("x" * (2**20 + 1))
+    os.rename(folder / "assets", tmp_path / "moved")
+    os.symlink(tmp_path / "moved", folder / "assets")
+    for name in ("references/r.md", "assets/t.txt"):
+        with pytest.raises(ValueError, match="refused"):
+            await resources[name].read()
+    with pytest.raises(OSError, match="1,048,577 bytes"):
+        await resources["references/big.md"].read()
+    with pytest.raises(ValueError, match="refused"):
+        await skill.scripts[0].run(skill, [])
+    assert not ran
+
+
+async def test_scripts_need_a_runner_a_folder_and_a_whole_path(tmp_path: Path):
+    write(tmp_path / "a", scripts__s_dot_py="")
+    skill = await only(tmp_path)
+    with pytest.raises(ValueError, match="subprocess_script_runner"):
+        await skill.scripts[0].run(skill, [])
+    with pytest.raises(TypeError, match="FileSkill"):
+        await skill.scripts[0].run(InlineSkill(name="i", description="d", instructions="x"), [])
+    with pytest.raises(ValueError, match="absolute"):
+        FileSkillScript(name="s", full_path="s.py")
+    outside = FileSkillScript(name="s", full_path=str(tmp_path / "s.py"), runner=lambda *_: "ran")
+    with pytest.raises(ValueError, match="refused"):
+        await outside.run(skill, [])
+
+
+@pytest.mark.parametrize("returned", [None, "text", {"a": 1}])
+async def test_runners_of_all_kinds(tmp_path: Path, returned: Any):
+    write(tmp_path / "a", scripts__s_dot_py="")
+
+    async def later(skill: Any, script: Any, args: Any = None) -> Any:
+        return returned
+
+    class Runner:
+        def __call__(self, skill: Any, script: Any, args: Any = None) -> Any:
+            return returned
+
+    for runner in (later, Runner(), lambda skill, script, args=None: returned):
+        skill = await only(tmp_path, script_runner=runner)
+        assert await skill.scripts[0].run(skill, ["x"]) == returned
+
+
+def test_what_makes_runners_is_no_runner():
+    runner: Any = subprocess_script_runner
+    with pytest.raises(TypeError, match=r"subprocess_script_runner\(\)"):
+        FileSkillsSource("skills", script_runner=runner)
