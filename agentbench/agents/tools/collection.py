@@ -147,7 +147,7 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
         return False
     message = (
         f"Two tools are called {name!r}: {before!r} and {tool!r}. A model knows tools by their names only: rename one "
-        "of them, or pass the same object twice."
+        "of them (those of a server by tool_name_prefix), or pass the same object twice."
     )
     raise ValueError(message)
 

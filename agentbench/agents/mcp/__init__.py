@@ -1,0 +1,1 @@
+"""Tools, prompts and models' requests over the Model Context Protocol."""

@@ -1,0 +1,164 @@
+"""One connection to a server. A task of its own opens and closes it: anyio wants both in the same task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
+from typing import Any
+
+Open = Callable[[AsyncExitStack], Awaitable[Any]]
+"""Opens a session, and leaves on the stack what has to be closed."""
+
+
+class ConnectionLostError(ConnectionError):
+    """The connection ended while a request was under way; whether the server acted on it is not known."""
+
+    def __init__(self) -> None:
+        super().__init__("the server closed the connection")
+
+
+opening: ContextVar[Connection] = ContextVar("agentbench_mcp_opening")
+"""The connection for which a transport is being opened."""
+
+
+class Connection:
+    """An open session with a server, and the event loop in which it lives.
+
+    Attributes:
+        session: The `ClientSession`.
+        loop: Its event loop.
+    """
+
+    def __init__(self) -> None:
+        self.session: Any = None
+        self.loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self.loop.create_future()
+        self._end: asyncio.Future[None] = self.loop.create_future()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the session can be used."""
+        return self.session is not None and not self._end.done() and not self.loop.is_closed()
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether it is open, and its event loop runs: only then does it answer."""
+        return self.is_open and self.loop.is_running()
+
+    async def open(self, open_session: Open) -> None:
+        """Open the session; a caller that is cancelled leaves nothing open.
+
+        Raises:
+            ConnectionLostError: The server hung up.
+            Exception: What else went wrong.
+        """
+        self._task = self.loop.create_task(self._hold(open_session))
+        try:
+            await asyncio.wait((self._opened, self._end), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not self._opened.done():
+                self._task.cancel()
+                await asyncio.wait([self._task])
+        self._opened.result()
+
+    async def _hold(self, open_session: Open) -> None:
+        opening.set(self)
+        try:
+            async with AsyncExitStack() as stack:
+                self.session = await open_session(stack)
+                self._opened.set_result(None)
+                await self._end
+        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
+            if self._opened.done():  # nobody waits: the connection broke, or its loop ends
+                return
+            if isinstance(error, asyncio.CancelledError):
+                error = ConnectionLostError()
+            self._opened.set_exception(error)
+            self._opened.exception()  # a caller that was cancelled does not ask
+        finally:
+            self.end()
+            self.session = None
+
+    def end(self) -> None:
+        """Let the connection close, without waiting; from its own event loop."""
+        if not self._end.done():
+            self._end.set_result(None)
+
+    async def close(self) -> None:
+        """Close the connection and wait until it is; from any event loop."""
+        if self._task is None or self._task.done() or not self.loop.is_running():
+            return  # a loop that stands still, or is gone, cannot close anything
+        if self.loop is asyncio.get_running_loop():
+            self.end()
+            await asyncio.wait([self._task])
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.close(), self.loop))
+
+    async def run(self, function: Callable[[], Awaitable[Any]]) -> Any:
+        """Await a request in the event loop of the connection.
+
+        Raises:
+            ConnectionLostError: The connection ended before there was an answer.
+        """
+        if self.loop is not asyncio.get_running_loop():
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.run(function), self.loop))
+        request = asyncio.ensure_future(function())
+        try:
+            await asyncio.wait((request, self._end), return_when=asyncio.FIRST_COMPLETED)
+            if request.done():
+                return request.result()
+        finally:
+            request.cancel()
+        raise ConnectionLostError
+
+
+class WatchedStream:
+    """A stream of messages that tells when it ends; the other members are those of the stream.
+
+    Args:
+        stream: The stream to read.
+        on_end: Called once the server sends no more.
+    """
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream, self._on_end = stream, on_end
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> WatchedStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._on_end()
+            raise
+
+    async def receive(self) -> Any:
+        """Return the next message."""
+        try:
+            return await self._stream.receive()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._on_end()
+            raise
+
+    async def __aenter__(self) -> WatchedStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return the first error inside groups of errors, or the error itself."""
+    while inner := getattr(error, "exceptions", None):
+        error = inner[0]
+    return error

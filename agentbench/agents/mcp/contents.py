@@ -1,0 +1,68 @@
+"""Contents of the protocol, in the form of the wire, and contents of messages: one made of the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentbench.messages.content.content import Content
+
+_BINARY = "application/octet-stream"
+
+
+def contents_of(parts: Iterable[Mapping[str, Any]]) -> list[Content]:
+    """Return what a tool of the server returned; nothing is the text `null`."""
+    return [content_of(part) for part in parts] or [Content.from_text("null")]
+
+
+def content_of(part: Mapping[str, Any]) -> Content:
+    """Return one content of the protocol; what is unknown becomes its text."""
+    match part.get("type"):
+        case "text":
+            return Content.from_text(str(part.get("text", "")))
+        case "image" | "audio":
+            return Content.from_uri(_data_uri(str(part["data"]), part.get("mimeType")))
+        case "resource_link":
+            return Content.from_uri(str(part["uri"]), media_type=part.get("mimeType") or _BINARY)
+        case "resource":
+            resource = part["resource"]
+            if "blob" in resource:
+                return Content.from_uri(_data_uri(str(resource["blob"]), resource.get("mimeType")))
+            return Content.from_text(str(resource.get("text", "")))
+        case "tool_use":
+            arguments = part.get("input") or {}
+            return Content.from_function_call(str(part.get("id", "")), str(part.get("name", "")), arguments=arguments)
+        case "tool_result":
+            inner = contents_of(part.get("content") or ())
+            return Content.from_function_result(str(part.get("toolUseId", "")), result=inner)
+        case _:
+            return Content.from_text(str(dict(part)))
+
+
+def part_of(content: Content) -> dict[str, Any] | None:
+    """Return a content as one of the protocol; None for a kind that has no place there."""
+    if content.type == "text":
+        return {"type": "text", "text": content.text or ""}
+    if content.type == "data" and content.uri:
+        kind = (content.media_type or _BINARY).partition("/")[0]
+        data = content.uri.partition(",")[2]
+        if kind in ("image", "audio"):
+            return {"type": kind, "data": data, "mimeType": content.media_type}
+        resource = {"uri": content.uri, "blob": data, "mimeType": content.media_type}
+        return {"type": "resource", "resource": resource}
+    if content.type == "uri" and content.uri:
+        link = {"type": "resource_link", "name": content.uri, "uri": content.uri}
+        return {**link, "mimeType": content.media_type} if content.media_type else link
+    return None
+
+
+def prompt_text(messages: Iterable[Mapping[str, Any]]) -> str:
+    """Return the messages of a prompt: one text as it is, several as a JSON array."""
+    found = [content_of(message["content"]) for message in messages]
+    texts = [each.text if each.type == "text" else each.uri or str(each) for each in found]
+    return str(texts[0]) if len(texts) == 1 else json.dumps(texts, ensure_ascii=False) if texts else ""
+
+
+def _data_uri(data: str, media_type: str | None) -> str:
+    return data if data.startswith("data:") else f"data:{media_type or _BINARY};base64,{data}"

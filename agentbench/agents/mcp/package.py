@@ -1,0 +1,163 @@
+"""The package `mcp` in both of its majors; every import of it, and what differs between them, is here.
+
+Protocol objects are read and made as JSON, whose names both majors share: `wire(result)["isError"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from agentbench._extras import require
+
+_CONNECTION_CLOSED, _INVALID_REQUEST = -32000, 32600
+_PURPOSE = "talk to a server of the Model Context Protocol"
+
+
+def module(name: str) -> Any:
+    """Return a module of the package; MissingExtraError if it is not installed."""
+    return require(f"mcp.{name}", extra="mcp", purpose=_PURPOSE)
+
+
+def wire(value: Any) -> dict[str, Any]:
+    """Return a protocol object as it is on the wire."""
+    found: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found
+
+
+def make(name: str, fields: Mapping[str, Any]) -> Any:
+    """Return a protocol object of a type, from its fields as they are on the wire."""
+    return getattr(module("types"), name).model_validate(dict(fields))
+
+
+def make_session(reading: Any, writing: Any, timeout_s: float | None, **callbacks: Any) -> Any:
+    """Return a `ClientSession` on two streams."""
+    session_class = module("client.session").ClientSession
+    has_seconds = not hasattr(session_class, "get_server_capabilities")  # 1.x takes a timedelta
+    timeout = timeout_s if timeout_s is None or has_seconds else timedelta(seconds=timeout_s)
+    return session_class(reading, writing, read_timeout_seconds=timeout, **callbacks)
+
+
+async def capabilities(session: Any) -> dict[str, Any]:
+    """Return what a server can do; a session that has not begun yet begins."""
+    if hasattr(session, "get_server_capabilities"):
+        known = session.get_server_capabilities()
+    else:
+        known = session.server_capabilities
+    if known is None:
+        known = (await session.initialize()).capabilities
+    return wire(known)
+
+
+def uri_of(uri: str) -> Any:
+    """Return an address in the type that a session takes."""
+    if not hasattr(module("client.session").ClientSession, "get_server_capabilities"):
+        return uri
+    return require("pydantic", extra="mcp", purpose=_PURPOSE).AnyUrl(uri)
+
+
+def notification_method(message: Any) -> str | None:
+    """Return the method of a notification; None for other messages, such as errors of a stream."""
+    method = getattr(getattr(message, "root", message), "method", None)
+    return method if isinstance(method, str) and method.startswith("notifications/") else None
+
+
+def protocol_error() -> type[Exception]:
+    """Return the class of errors that a server answers with."""
+    errors = module("shared.exceptions")
+    found: type[Exception] = errors.McpError if hasattr(errors, "McpError") else errors.MCPError
+    return found
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Whether an error says that the connection is gone, or that the server does not know the session."""
+    anyio = require("anyio", extra="mcp", purpose=_PURPOSE)
+    if isinstance(error, (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, ConnectionError)):
+        return True
+    return _code(error) == _CONNECTION_CLOSED or is_session_unknown(error)
+
+
+def is_session_unknown(error: BaseException) -> bool:
+    """Whether a server refused a request because it has ended the session, or was started anew."""
+    return abs(_code(error)) == _INVALID_REQUEST and "session" in str(error).lower()
+
+
+def _code(error: BaseException) -> int:
+    code = getattr(getattr(error, "error", error), "code", None)
+    return code if isinstance(code, int) else 0
+
+
+def new_http_client(on_lost: Callable[[], None]) -> Any:
+    """Return a client of the HTTP package that the installed major uses: it follows redirects and waits for streams.
+
+    Args:
+        on_lost: Called when a message of ours got no answer, or half of one: 1.x then lets its sender wait for ever.
+    """
+    transport = module("client.streamable_http")
+    http: Any = getattr(transport, "httpx2", None) or transport.httpx
+
+    class Client(http.AsyncClient):  # type: ignore[misc]
+        async def send(self, request: Any, **options: Any) -> Any:
+            try:
+                response = await super().send(request, **options)
+            except http.TransportError:
+                on_lost()
+                raise
+            if request.method == "POST" and not response.is_stream_consumed:
+                response.stream = Body(response.stream)
+            return response
+
+    class Body(http.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for piece in self._stream:
+                    yield piece
+            except http.TransportError:
+                on_lost()
+                raise
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return Client(follow_redirects=True, timeout=http.Timeout(30, read=300))
+
+
+@asynccontextmanager
+async def websocket_streams(url: str, options: Mapping[str, Any]) -> AsyncIterator[tuple[Any, Any]]:
+    """Open a WebSocket, one message in each text frame. 2.x has none, and that of 1.x is on its way out."""
+    anyio = require("anyio", extra="mcp", purpose=_PURPOSE)
+    websockets = require("websockets.asyncio.client", extra="mcp", purpose=_PURPOSE)
+    types = module("types")
+    adapter = getattr(types, "jsonrpc_message_adapter", None)
+    read = (
+        types.JSONRPCMessage.model_validate_json if adapter is None else partial(adapter.validate_json, by_name=False)
+    )
+    wrap = module("shared.message").SessionMessage
+    incoming, reading = anyio.create_memory_object_stream(0)
+    writing, outgoing = anyio.create_memory_object_stream(0)
+
+    async def receive(socket: Any) -> None:
+        async with incoming:
+            async for text in socket:
+                try:
+                    message = wrap(read(text))
+                except ValueError as error:
+                    message = error
+                await incoming.send(message)
+
+    async def send(socket: Any) -> None:
+        async for message in outgoing:
+            await socket.send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+    socket_opens = websockets.connect(url, subprotocols=["mcp"], **options)
+    async with incoming, reading, writing, outgoing, socket_opens as socket, anyio.create_task_group() as tasks:
+        tasks.start_soon(receive, socket)
+        tasks.start_soon(send, socket)
+        yield reading, writing
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,79 @@
+"""Skills that a server of the Model Context Protocol offers as resources."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from agentbench.agents.mcp.tool import MCPTool
+from agentbench.agents.skills.frontmatter import read_skill_md
+from agentbench.agents.skills.skill import Skill, SkillResource
+from agentbench.agents.skills.sources import SkillsSource
+from agentbench.agents.tools.collection import connect_once
+
+logger = logging.getLogger("agentbench")
+
+_SKILL_MD = "/SKILL.md"
+
+
+class MCPSkillsSource(SkillsSource):
+    """The skills of a server: each resource whose address ends with `/SKILL.md`, with those beside and below it.
+
+    A skill that cannot be read is left out, and the log says why. Nothing of a server is run.
+
+    Args:
+        server: The connection; it is opened when the skills are first asked for.
+
+    Example:
+        server = MCPStreamableHTTPTool("handbook", "https://example.com/mcp")
+        agent = Agent(EchoChatClient(), context_providers=[SkillsProvider(MCPSkillsSource(server))])
+    """
+
+    def __init__(self, server: MCPTool) -> None:
+        self.server = server
+
+    async def get_skills(self) -> list[Skill]:
+        """Return the skills."""
+        await connect_once(self.server)
+        listed = await self.server.list_resources()
+        skills: list[Skill] = []
+        for uri in (each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)):
+            folder = uri.removesuffix("SKILL.md")
+            try:
+                content = await self.server.read_resource(uri)
+                frontmatter = read_skill_md(content)
+            except ValueError as error:
+                logger.warning("The skill %s of the server %s is left out: %s", uri, self.server.name, error)
+                continue
+            parts: list[SkillResource] = [
+                _ServerResource(
+                    self.server, each["uri"], name=each["uri"].removeprefix(folder), description=each.get("description")
+                )
+                for each in listed
+                if each["uri"].startswith(folder) and each["uri"] != uri
+            ]
+            skills.append(_ServerSkill(frontmatter, content, parts))
+        return skills
+
+
+class _ServerSkill(Skill):
+    def __init__(self, frontmatter: Any, content: str, resources: list[SkillResource]) -> None:
+        super().__init__(frontmatter=frontmatter)
+        self._content, self._resources = content, resources
+
+    @property
+    def content(self) -> str:
+        return self._content
+
+    @property
+    def resources(self) -> list[SkillResource]:
+        return self._resources
+
+
+class _ServerResource(SkillResource):
+    def __init__(self, server: MCPTool, uri: str, *, name: str, description: str | None) -> None:
+        super().__init__(name=name, description=description)
+        self._server, self._uri = server, uri
+
+    async def read(self, **kwargs: Any) -> str:
+        return await self._server.read_resource(self._uri)

@@ -1,0 +1,279 @@
+"""Servers as a child process, behind HTTP, and behind a WebSocket."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import urlsplit
+
+from agentbench._secrets import is_secret_name
+from agentbench.agents.mcp.connection import opening
+from agentbench.agents.mcp.package import module, new_http_client, websocket_streams
+from agentbench.agents.mcp.tool import MCPTool
+
+_LONGEST_ADDRESS = 200
+
+
+class MCPStdioTool(MCPTool):
+    """A server as a child process. An agent connects it when it first runs, and closes it with itself.
+
+    Args:
+        name: Its name, in errors and logs.
+        command: The program.
+        args: Arguments of the program.
+        env: Environment variables besides the few that every server gets.
+        encoding: Encoding of its output; by default UTF-8.
+        errlog: A file for its errors; by default they go where ours go.
+        **kwargs: `cwd` and `encoding_error_handler` of the process, and what every transport takes:
+
+            - `description`: What it is for.
+            - `approval_mode`: `always_require`, `never_require`, or `MCPSpecificApproval` by name.
+            - `allowed_tools`: Names of the tools and prompts that are exposed; `None` exposes all, an empty list none.
+            - `tool_name_prefix`: Put before each name, with `_`, so that two servers can have tools of one name.
+            - `load_tools`, `load_prompts`: Whether its tools, and its prompts, become functions; by default they do.
+            - `parse_tool_results`: Makes text or contents of a `CallToolResult`.
+            - `parse_prompt_results`: Makes text of a `GetPromptResult`.
+            - `request_timeout`: Seconds that an answer may take; by default any time.
+            - `session`: A `ClientSession` that is open; then nothing is started.
+            - `client`: The chat client that answers the server when it asks a model; without one it may not ask.
+            - `additional_properties`: Anything that the application wants to store with it.
+
+    Raises:
+        ValueError: `approval_mode` is unknown.
+        TypeError: `allowed_tools` is one text.
+
+    Example:
+        async with MCPStdioTool("files", sys.executable, args=["server.py"], tool_name_prefix="fs") as files:
+            agent = Agent(client, tools=files)
+            print(await agent.run("List the notebooks."))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: str,
+        *,
+        args: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+        errlog: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        process = {key: kwargs.pop(key) for key in ("cwd", "encoding_error_handler") if key in kwargs}
+        super().__init__(name, **kwargs)
+        self.command, self.args, self.env = command, list(args or ()), None if env is None else dict(env)
+        self.encoding, self._errlog, self._process = encoding, errlog, process
+
+    @property
+    def address(self) -> str:
+        """The command line, with secrets masked."""
+        words, hides_next = [], False
+        for word in (self.command, *self.args):
+            option, equals, _ = word.partition("=")
+            is_secret = word.startswith("-") and is_secret_name(option)
+            words.append(f"{option}=***" if is_secret and equals else "***" if hides_next else word)
+            hides_next = is_secret and not equals
+        line = " ".join(" ".join(words).split())
+        return line if len(line) <= _LONGEST_ADDRESS else f"{line[:_LONGEST_ADDRESS]}…"
+
+    def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
+        """Return what starts the process."""
+        stdio = module("client.stdio")
+        encoding = {} if self.encoding is None else {"encoding": self.encoding}
+        parameters = stdio.StdioServerParameters(
+            command=self.command, args=self.args, env=self.env, **encoding, **self._process
+        )
+        return self._started(stdio, parameters)
+
+    @asynccontextmanager
+    async def _started(self, stdio: Any, parameters: Any) -> AsyncIterator[Any]:
+        with nullcontext(self._errlog) if self._errlog is not None else _error_file() as errors:
+            async with stdio.stdio_client(parameters, errlog=errors) as streams:
+                yield streams
+
+
+def _error_file() -> Any:
+    """Return a context manager of a file for errors: ours, or none where ours is no file, as in a notebook."""
+    try:
+        sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return open(os.devnull, "w")
+    return nullcontext(sys.stderr)
+
+
+_headers: ContextVar[Mapping[str, str] | None] = ContextVar("agentbench_mcp_headers", default=None)
+
+
+class MCPStreamableHTTPTool(MCPTool):
+    """A server behind HTTP.
+
+    Args:
+        name: Its name, in errors and logs.
+        url: Its address.
+        terminate_on_close: Whether the server is told when the connection closes; by default it is.
+        http_client: An HTTP client of the package that `mcp` uses, with headers or credentials for each request.
+        header_provider: Called in each call of a tool with the keyword arguments of the run; the headers that it
+            returns are added to the requests of that call.
+        **kwargs: What every transport takes, see `MCPStdioTool`.
+
+    Raises:
+        ValueError: `approval_mode` is unknown.
+        TypeError: `allowed_tools` is one text.
+
+    Example:
+        docs = MCPStreamableHTTPTool(
+            "docs",
+            "https://example.com/mcp",
+            header_provider=lambda run: {"Authorization": f"Bearer {run['token']}"},
+        )
+        agent = Agent(client, tools=docs)
+        await agent.run("Look it up.", function_invocation_kwargs={"token": token})
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        terminate_on_close: bool | None = None,
+        http_client: Any = None,
+        header_provider: Callable[[dict[str, Any]], Mapping[str, str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, **_known(kwargs))
+        self.url, self.terminate_on_close = url, terminate_on_close
+        self.http_client, self.header_provider = http_client, header_provider
+        self._headers_of: dict[Any, Mapping[str, str]] = {}
+
+    @property
+    def address(self) -> str:
+        """The address, without credentials and query."""
+        return _plain_address(self.url)
+
+    def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
+        """Return what opens the transport."""
+        return self._opened(module("client.streamable_http").streamable_http_client)
+
+    @asynccontextmanager
+    async def _opened(self, open_transport: Callable[..., Any]) -> AsyncIterator[Any]:
+        client = self.http_client
+        async with new_http_client(opening.get().end) if client is None else nullcontext(client) as client:
+            hooks = client.event_hooks["request"]
+            if self.header_provider is not None and self._add_headers not in hooks:
+                client.event_hooks = {**client.event_hooks, "request": [*hooks, self._add_headers]}
+            terminate = self.terminate_on_close is not False
+            async with open_transport(self.url, http_client=client, terminate_on_close=terminate) as streams:
+                reading, writing, *_ = streams
+                yield reading, _HeaderStream(writing, self._headers_of)
+
+    async def _in_session(self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None) -> Any:
+        if self.header_provider is None or runtime is None:
+            return await super()._in_session(send, runtime)
+        token = _headers.set(headers := _CallHeaders(self.header_provider(dict(runtime))))
+        try:
+            return await super()._in_session(send, runtime)
+        finally:
+            _headers.reset(token)
+            self._headers_of.pop(headers.request_id, None)
+
+    async def _add_headers(self, request: Any) -> None:
+        """Add the headers of a call to its request. A redirection to another host does not get them."""
+        if request.method != "POST" or not self._headers_of:
+            return
+        headers = self._headers_of.get(_request_id(request.content))
+        if headers is None:
+            return
+        ours = urlsplit(self.url)
+        if (request.url.scheme, request.url.netloc.decode()) == (ours.scheme, ours.netloc.rpartition("@")[2]):
+            request.headers.update(headers)
+        else:
+            for name in headers:
+                request.headers.pop(name, None)
+
+
+class _CallHeaders(dict[str, str]):
+    """Headers of one call, and the id that its request got."""
+
+    request_id: Any = None
+
+
+class _HeaderStream:
+    """A stream to write to that notes which request has which headers: its writer is the task of the call."""
+
+    def __init__(self, stream: Any, headers_of: dict[Any, Mapping[str, str]]) -> None:
+        self._stream, self._headers_of = stream, headers_of
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def send(self, message: Any) -> None:
+        headers = _headers.get()
+        request_id = getattr(getattr(message.message, "root", message.message), "id", None)
+        if isinstance(headers, _CallHeaders) and request_id is not None and headers.request_id is None:
+            headers.request_id = request_id
+            self._headers_of[request_id] = headers
+        await self._stream.send(message)
+
+    async def __aenter__(self) -> Any:
+        return await self._stream.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+
+def _request_id(body: bytes) -> Any:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found.get("id") if isinstance(found, dict) else None
+
+
+class MCPWebsocketTool(MCPTool):
+    """A server behind a WebSocket. The protocol has given this transport up; it is for servers that still have it.
+
+    Args:
+        name: Its name, in errors and logs.
+        url: Its address, `ws://` or `wss://`.
+        **kwargs: What every transport takes, see `MCPStdioTool`; the rest goes to the WebSocket.
+
+    Raises:
+        ValueError: `approval_mode` is unknown.
+        TypeError: `allowed_tools` is one text.
+
+    Example:
+        async with MCPWebsocketTool("docs", "ws://127.0.0.1:8080") as docs:
+            print(docs.functions)
+    """
+
+    def __init__(self, name: str, url: str, **kwargs: Any) -> None:
+        known = _known(kwargs)
+        super().__init__(name, **known)
+        self.url = url
+        self._options = {key: value for key, value in kwargs.items() if key not in known}
+
+    @property
+    def address(self) -> str:
+        """The address, without credentials and query."""
+        return _plain_address(self.url)
+
+    def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
+        """Return what opens the WebSocket."""
+        return websocket_streams(self.url, self._options)
+
+
+_COMMON = frozenset(MCPTool.__init__.__annotations__) - {"name", "return"}
+
+
+def _known(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in kwargs.items() if key in _COMMON}
+
+
+def _plain_address(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,413 @@
+"""A server as a child process: lists, calls, results, what the server begins, and its death."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentFrameworkException,
+    MCPStdioTool,
+    Message,
+    MissingExtraError,
+    ScriptedChatClient,
+    ToolException,
+    ToolExecutionException,
+)
+from agentbench.testing import Call
+from tests.agents.mcp.servers import DEMO, ROOT, demo, named, quiet, text, until
+
+pytest.importorskip("mcp")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # a child that was not waited for is gone too
+        return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+async def test_tools_and_prompts_become_functions():
+    async with demo(tool_name_prefix="d_") as server:
+        names = [function.name for function in server.functions]
+        assert names[:3] == ["d_add", "d_fail", "d_odd-name-here"]
+        assert names[-1] == "d_greet"
+        add = named(server.functions, "d_add")
+        assert add.description == "Add two numbers."
+        assert add.parameters()["required"] == ["a"]
+        assert text(await add.invoke(arguments={"a": 2, "b": 3})) == "5"
+        assert text(await named(server.functions, "d_odd-name-here").invoke()) == "odd"
+        assert named(server.functions, "d_nothing").parameters()["properties"] == {}
+        greet = named(server.functions, "d_greet")
+        assert (greet.parameters()["properties"]["name"]["type"], greet.parameters()["required"]) == (
+            "string",
+            ["name"],
+        )
+        assert text(await greet.invoke(arguments={"name": "Ada"})) == "Say hello to Ada."
+        assert await server.get_prompt("greet", name="Bob") == "Say hello to Bob."
+        assert repr(server).endswith(" stdio, 17 functions)")
+    assert not server.is_connected
+
+
+async def test_an_agent_connects_calls_and_closes():
+    server = demo()
+    client = ScriptedChatClient([[Call("add", {"a": 20, "b": 22})], "It is 42."])
+    async with Agent(client, tools=server) as agent:
+        assert agent.mcp_tools == [server]
+        response = await agent.run("20 + 22?")
+        assert [content.result for message in response.messages for content in message.contents][1] == "42"
+        assert server.is_connected
+    assert not server.is_connected
+
+
+async def test_a_bare_run_leaves_it_open_until_the_agent_closes():
+    server = demo()
+    agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"]))
+    await agent.run("1 + 1?", tools=[server])
+    assert server.is_connected
+    await agent.close()
+    assert not server.is_connected
+
+
+async def test_every_kind_of_result():
+    async with demo() as server:
+        found: Any = await server.call_tool("everything")
+        assert [(each.type, each.text or each.uri, each.media_type) for each in found] == [
+            ("text", "one", None),
+            ("data", "data:audio/wav;base64,AAEC", "audio/wav"),
+            ("uri", "demo://a", "text/plain"),
+            ("text", "inside", None),
+            ("data", "data:application/octet-stream;base64,AAEC", "application/octet-stream"),
+        ]
+        picture: Any = (await server.call_tool("picture"))[0]
+        assert (picture.type, picture.media_type) == ("data", "image/png")
+        assert text(await server.call_tool("nothing")) == "null"
+        resource = await server.session.read_resource("demo://a")
+        assert resource.contents[0].text == "inside"
+
+
+async def test_own_parsers_get_the_whole_result():
+    async with demo(
+        parse_tool_results=lambda result: f"{len(result.content)} parts",
+        parse_prompt_results=lambda result: f"{len(result.messages)} messages",
+    ) as server:
+        assert await server.call_tool("everything") == "5 parts"
+        assert await server.get_prompt("greet", name="Ada") == "1 messages"
+        assert text(await named(server.functions, "everything").invoke()) == "5 parts"
+
+
+async def test_errors_name_what_failed():
+    async with demo() as server:
+        with pytest.raises(ToolExecutionException, match="no such luck"):
+            await server.call_tool("fail", text="no such luck")
+        with pytest.raises(ToolExecutionException, match="Unknown tool"):
+            await server.call_tool("missing")
+        with pytest.raises(ToolExecutionException) as caught:
+            await server.get_prompt("missing")
+        assert isinstance(caught.value.__cause__, Exception)
+        assert str(caught.value) == str(caught.value.args[0])
+    for flag, call in (("load_tools", "call_tool"), ("load_prompts", "get_prompt")):
+        options: dict[str, Any] = {flag: False}
+        silent = demo(**options)
+        with pytest.raises(ToolExecutionException, match=f"{flag}=False"):
+            await getattr(silent, call)("x")
+
+
+async def test_only_wanted_lists_are_loaded():
+    async with demo(load_tools=False) as server:
+        assert [each.name for each in server.functions] == ["greet"]
+    async with demo(load_prompts=False, allowed_tools=["add", "odd name/here"]) as server:
+        assert [each.name for each in server.functions] == ["add", "odd-name-here"]
+        server.allowed_tools = []
+        assert server.functions == []
+
+
+async def test_runtime_arguments_reach_a_server_only_if_its_tool_declares_them():
+    client = ScriptedChatClient([[Call("arguments", {"city": "Oslo"}), Call("meta", {})], "ok"])
+    async with demo() as server:
+        agent = Agent(client, tools=server)
+        given = {"token": "t0k", "password": "hunter2", "session": object(), "chat_options": {}}
+        response = await agent.run("?", function_invocation_kwargs=given)
+        results = [content.result for message in response.messages for content in message.contents if content.result]
+        assert results[0] == "token=t0k city=Oslo"  # it declares `token`, and nothing else
+        assert "hunter2" not in str(results)
+        assert text(await server.call_tool("arguments", city="Rome", options={"a": 1})) == "token= city=Rome"
+
+
+async def test_approval_by_name():
+    async with demo(
+        approval_mode={"always_require_approval": ["add", "fail"], "never_require_approval": ["fail", "nothing"]}
+    ) as server:
+        modes = {each.name: each.approval_mode for each in server.functions}
+        assert (modes["add"], modes["fail"], modes["nothing"]) == ("always_require", "always_require", "never_require")
+        response = await Agent(ScriptedChatClient([[Call("add", {"a": 1})]]), tools=server).run("?")
+        [request] = response.user_input_requests
+        assert request.function_call is not None
+        assert request.function_call.name == "add"
+
+
+async def test_a_changed_list_is_followed_by_functions():
+    async with demo() as server:
+        add = named(server.functions, "add")
+
+        def more() -> list[Any]:
+            return [each for each in server.functions if each.name == "more"]
+
+        await server.call_tool("change", kind="add")
+        await until(more)
+        assert more()[0].parameters()["properties"].keys() == {"size"}
+        assert named(server.functions, "add") is add  # what did not change is the same object
+        assert text(await more()[0].invoke(arguments={"size": 2})) == "moremore"
+        await server.call_tool("change", kind="replace")
+        await until(lambda: more() and "unit" in more()[0].parameters()["properties"])
+        await server.call_tool("change", kind="remove")
+        await until(lambda: not more())
+
+
+async def test_a_server_asks_the_model():
+    client = ScriptedChatClient(["Forty-two."])
+    async with demo(client=client) as server:
+        answer = text(await server.call_tool("ask", question="What is 6 * 7?"))
+        assert answer.startswith("assistant ")
+        assert answer.endswith(": Forty-two.")
+    call = client.calls[-1]
+    assert [message.text for message in call.messages][-1] == "What is 6 * 7?"
+    assert (call.options["max_tokens"], call.options["temperature"], call.options["stop"]) == (20, 0.5, ["END"])
+
+
+@pytest.mark.parametrize("client", [None, ScriptedChatClient([ConnectionError("secret details")])])
+async def test_a_model_that_is_missing_or_fails_is_an_answer_too(client):
+    async with demo(client=client) as server:
+        with pytest.raises(ToolExecutionException) as caught:
+            await server.call_tool("ask", question="?")
+        assert "secret details" not in str(caught.value)
+
+
+async def test_progress_and_logs_are_logged(caplog):
+    caplog.set_level(logging.DEBUG, logger="agentbench")
+    async with demo() as server:
+        await server.call_tool("progress", steps=2)
+        await server.call_tool("log", level="alert", text="the pump is dry")
+        await until(lambda: "the pump is dry" in caplog.text)
+    records = {record.getMessage(): record.levelno for record in caplog.records}
+    assert records["demo, progress: 1 of 2, step 1"] == logging.INFO
+    assert records["demo: the pump is dry"] == logging.CRITICAL
+
+
+async def test_five_hundred_calls_at_once():
+    async with demo() as server:
+        found = await asyncio.gather(*(server.call_tool("add", a=number) for number in range(500)))
+        assert [text(each) for each in found] == [str(number + 1) for number in range(500)]
+
+
+async def test_a_server_that_dies_fails_its_calls_and_comes_back():
+    async with demo() as server:
+        slow = [asyncio.ensure_future(server.call_tool("sleep", seconds=600)) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        with pytest.raises(ToolExecutionException, match=r"'demo'.*calling the tool 'die'"):
+            await server.call_tool("die")
+        failed = await asyncio.gather(*slow, return_exceptions=True)
+        assert {type(error) for error in failed} == {ToolExecutionException}
+        found = await asyncio.gather(*(server.call_tool("add", a=number) for number in range(20)))
+        assert text(found[-1]) == "20"
+        assert text(await named(server.functions, "add").invoke(arguments={"a": 1})) == "2"
+
+
+async def test_what_only_reads_is_repeated_when_the_connection_is_lost():
+    async with demo() as server:
+        add, sleep = (
+            asyncio.ensure_future(server.call_tool(name, **given))
+            for name, given in (("add", {"a": 1}), ("sleep", {"seconds": 60}))
+        )
+        await asyncio.sleep(0)
+        server._connection.end()  # type: ignore[union-attr]
+        assert text(await add) == "2"
+        with pytest.raises(ToolExecutionException, match="closed the connection"):
+            await sleep
+
+
+async def test_closed_functions_connect_again():
+    server = demo()
+    async with server:
+        add = named(server.functions, "add")
+    assert text(await add.invoke(arguments={"a": 1})) == "2"
+    await server.close()
+    await server.close()
+    await server.connect()
+    await server.connect()
+    assert server.is_connected
+    await server.connect(reset=True)
+    assert server.is_connected
+    await server.close()
+    await demo().close()
+
+
+async def test_connecting_and_closing_in_different_tasks():
+    server = demo()
+    await asyncio.create_task(server.connect())
+    await asyncio.gather(server.connect(), server.connect())
+    await asyncio.create_task(server.close())
+    assert not server.is_connected
+    await asyncio.gather(server.connect(), server.close(), server.connect(), server.close())
+    assert not server.is_connected
+
+
+def test_it_serves_one_event_loop_after_another():
+    server = demo()
+    agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"] * 2), tools=server)
+    for _ in range(2):
+        assert asyncio.run(agent.run("1 + 1?")).text == "2"
+        assert not server.is_connected  # its event loop is gone
+
+
+def test_an_event_loop_that_stands_still_is_not_waited_for():
+    server, still = demo(), asyncio.new_event_loop()
+    still.run_until_complete(server.connect())
+    assert server.is_connected
+    assert text(asyncio.run(asyncio.wait_for(server.call_tool("add", a=1), 30))) == "2"  # by a connection of its own
+    still.run_until_complete(asyncio.sleep(0))
+    for task in asyncio.all_tasks(still):
+        task.cancel()
+        still.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    still.run_until_complete(still.shutdown_asyncgens())
+    still.close()
+
+
+async def test_calls_from_another_event_loop_reach_it():
+    async with demo() as server:
+
+        async def call() -> Any:
+            return await server.call_tool("add", a=1)
+
+        assert text(await asyncio.to_thread(lambda: asyncio.run(call()))) == "2"
+
+
+async def test_a_caller_that_is_cancelled_leaves_no_process(tmp_path):
+    pid_file = tmp_path / "pid"
+    code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    server = MCPStdioTool("mute", sys.executable, args=["-c", code], errlog=quiet)
+    connecting = asyncio.ensure_future(server.connect())
+    await until(lambda: pid_file.exists() and pid_file.read_text())
+    connecting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await connecting
+    assert not is_alive(int(pid_file.read_text()))
+    assert not server.is_connected
+
+
+async def test_a_cancelled_call_leaves_the_connection():
+    async with demo() as server:
+        call = asyncio.ensure_future(server.call_tool("sleep", seconds=600))
+        await asyncio.sleep(0.1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert text(await server.call_tool("add", a=1)) == "2"
+
+
+async def test_a_slow_server_is_given_up_after_the_timeout():
+    mute = MCPStdioTool("mute", sys.executable, args=["-c", "import time; time.sleep(600)"], request_timeout=0.3)
+    with pytest.raises(ToolException, match="'mute'"):
+        await mute.connect()
+
+
+async def enter(server: MCPStdioTool) -> None:
+    async with server:
+        pass
+
+
+async def run_with(server: MCPStdioTool) -> None:
+    await Agent(ScriptedChatClient(["x"]), tools=server).run("?")
+
+
+@pytest.mark.parametrize("use", [MCPStdioTool.connect, enter, run_with])
+async def test_a_missing_program_is_the_same_error_everywhere(use):
+    server = MCPStdioTool("gone", "/no/such/program", args=["--api-key", "hunter2", "--token=abc", "serve"])
+    with pytest.raises(ToolException, match=r"/no/such/program --api-key \*\*\* --token=\*\*\* serve") as caught:
+        await use(server)
+    assert "hunter2" not in str(caught.value)
+    assert isinstance(caught.value, AgentFrameworkException)
+    assert not server.is_connected
+
+
+async def test_garbage_on_its_output_is_a_failed_connection(caplog):
+    caplog.set_level(logging.CRITICAL, logger="mcp")
+    server = MCPStdioTool("noise", sys.executable, args=["-c", "print('Loading plugins …')"], errlog=quiet)
+    with pytest.raises(ToolException, match=r"'noise'.*connecting"):
+        await server.connect()
+    assert not server.is_connected
+
+
+async def test_the_process_gets_its_environment_and_folder(tmp_path):
+    async with demo(env={"PLACE": "Bergen"}, cwd=str(tmp_path)) as server:
+        assert text(await server.call_tool("environment", name="PLACE")) == "Bergen"
+
+
+async def test_two_servers_need_prefixes():
+    async with demo() as one, demo(name="other") as other:
+        agent = Agent(ScriptedChatClient(["x"], on_exhausted="repeat_last"), tools=[one, other])
+        with pytest.raises(ValueError, match="prefix"):
+            await agent.run("?")
+    async with demo(tool_name_prefix="a") as one, demo(name="other", tool_name_prefix="b") as other:
+        await Agent(client := ScriptedChatClient(["x"]), tools=[one, other]).run([Message("user", ["?"])])
+        assert {"a_add", "b_add"} <= {each.name for each in client.calls[-1].options["tools"]}
+
+
+async def test_a_session_that_is_open_is_used_and_left_open():
+    async with demo() as server:
+        from mcp.client.session import ClientSession
+
+        assert isinstance(server.session, ClientSession)
+        borrowed = MCPStdioTool("borrowed", "unused", session=server.session)
+        async with borrowed:
+            assert text(await borrowed.call_tool("add", a=1)) == "2"
+        assert text(await server.call_tool("add", a=2)) == "3"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"), [({"approval_mode": "ask"}, ValueError), ({"allowed_tools": "add"}, TypeError)]
+)
+def test_what_makes_no_server(options, error):
+    with pytest.raises(error, match=str(next(iter(options)))):
+        demo(**options)
+
+
+LEAVES_IT_OPEN = """
+import sys
+from agentbench import MCPStdioTool, run_sync
+code = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); import runpy; sys.argv[1:] = ['stdio'];" \\
+       "runpy.run_path({demo!r}, run_name='__main__')"
+server = MCPStdioTool("demo", sys.executable, args=["-c", code, {pid_file!r}])
+run_sync(server.connect())
+assert server.is_connected
+"""
+
+
+def test_a_program_that_ends_without_closing_leaves_no_server(tmp_path):
+    pid_file = tmp_path / "pid"
+    program = LEAVES_IT_OPEN.format(demo=str(DEMO), pid_file=str(pid_file))
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, stderr=subprocess.DEVNULL, timeout=60)
+    pid, ends = int(pid_file.read_text()), time.monotonic() + 20
+    while is_alive(pid):
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+async def test_without_the_package_it_says_what_to_install(monkeypatch):
+    server = demo()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mcp"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    for use in (MCPStdioTool.connect, enter, run_with):
+        with pytest.raises(MissingExtraError, match=r"agentbench\[mcp\]"):
+            await use(server)
