@@ -193,7 +193,7 @@ class AgentRun:
             store = defaults.get("store") if options.get("store") is None else options["store"]
             is_stored_by_service = getattr(agent.client, "STORES_BY_DEFAULT", False) if store is None else store
             if is_stored_by_service and is_per_call:
-                providers = [each for each in providers if not isinstance(each, HistoryProvider)]
+                providers = [each for each in providers if not _is_around_each_call(each)]
             elif not is_stored_by_service:
                 if is_per_call and conversation_id:
                     message = (
@@ -206,8 +206,8 @@ class AgentRun:
                 if session is not None and not conversation_id and not has_history:
                     providers = [_default_history(providers), *providers]
                 if is_per_call:
-                    histories = [each for each in providers if isinstance(each, HistoryProvider)]
-                    providers = [each for each in providers if not isinstance(each, HistoryProvider)]
+                    histories = [each for each in providers if _is_around_each_call(each)]
+                    providers = [each for each in providers if not _is_around_each_call(each)]
         if providers or histories:
             self._session = session = session or AgentSession()
             self._context = SessionContext(
@@ -289,6 +289,10 @@ class AgentRun:
         if raised is error:
             raise error
         raise raised from error
+
+
+def _is_around_each_call(provider: object) -> bool:
+    return isinstance(provider, HistoryProvider) and not provider.ADDS_CONTEXT
 
 
 def _default_history(providers: Sequence[Any]) -> InMemoryHistoryProvider:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench.agents.sessions.attribution import ATTRIBUTION, attributed
 from agentbench.agents.sessions.context_provider import ContextProvider
@@ -49,6 +49,9 @@ class HistoryProvider(ContextProvider):
 
         agent = Agent(EchoChatClient(), context_providers=[Notebook()])
     """
+
+    ADDS_CONTEXT: ClassVar[bool] = False
+    """Whether it adds more to runs than stored messages: then its hooks are called around whole runs, and always."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class RunHooks:
     async def before(self) -> None:
         """Call `before_run` in order; not that of a history which only stores."""
         for provider in self._providers:
-            if not isinstance(provider, HistoryProvider) or provider.load_messages:
+            if not isinstance(provider, HistoryProvider) or provider.load_messages or provider.ADDS_CONTEXT:
                 await self._call(provider, "before_run")
             self._entered += 1
 

@@ -32,7 +32,8 @@ def agent_bundle(agent: RawAgent) -> dict[str, str]:
     tools = (*(options.get("tools") or ()), *agent.mcp_tools)
     providers = []
     for each in agent.context_providers:
-        note = "stores, does not load" if getattr(each, "load_messages", True) is False else ""
+        only_stores = getattr(each, "load_messages", True) is False and not getattr(each, "ADDS_CONTEXT", False)
+        note = "stores, does not load" if only_stores else ""
         providers.append((str(getattr(each, "source_id", "")), type(each).__name__, note))
     tables = [
         Table("Instructions", ("for the model",), [(agent.instructions,)] if agent.instructions else [], limit=_CUT),

@@ -1,0 +1,345 @@
+"""A memory that lasts longer than a session: facts by topic, and transcripts that can be searched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from agentbench._clock import runtime_defaults
+from agentbench.agents.compaction.grouping import group_messages
+from agentbench.agents.harness.memory_model import (
+    CONSOLIDATION_PROMPT,
+    EXTRACTION_PROMPT,
+    consolidate,
+    extract_memories,
+)
+from agentbench.agents.harness.memory_records import MemoryIndexEntry, MemoryTopicRecord
+from agentbench.agents.harness.memory_store import JsonDumps, JsonLoads, MemoryStore
+from agentbench.agents.history.file_history import FileHistoryProvider
+from agentbench.agents.history.history import HistoryProvider
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+    from agentbench.agents.sessions.session import AgentSession
+    from agentbench.agents.sessions.session_context import SessionContext
+
+DEFAULT_MEMORY_SOURCE_ID: Final = "memory"
+
+_INSTRUCTIONS: Final = (
+    "You have a memory that lasts longer than this conversation. Its index, and the topics that seem to matter now, "
+    "are shown to you at the beginning of every run. Read other topics when you need them, write down what should "
+    "last, delete what is no longer true, and search earlier conversations when somebody refers to them."
+)
+_WORD = re.compile(r"\w{3,}")
+
+
+class MemoryContextProvider(HistoryProvider):
+    """Gives an agent a memory that all sessions of one owner share.
+
+    Each run shows the model the index of the memory and the topics that fit the input. After a run the conversation is
+    added to a transcript, and the model of the agent picks what is worth remembering. Once enough sessions and time
+    have passed, each topic is written anew in fewer words. The model has tools too: `list_memory_topics`,
+    `read_memory_topic`, `write_memory`, `delete_memory_topic`, `search_memory_transcripts`, `consolidate_memories`.
+
+    Args:
+        recent_turns: How many turns of the transcript of the session are loaded before each run.
+        load_tool_turns: Whether calls of tools and their results are loaded with them.
+        store: Where the memory is.
+        source_id: The id of the provider, unique in an agent.
+        context_prompt: Instructions for the model, instead of the default ones.
+        index_line_limit: Most lines of the index.
+        index_line_length: Most characters of a line.
+        selection_limit: Most topics that are shown in full.
+        max_extractions: Most facts that are picked after a run; 0 picks none and calls no model.
+        consolidation_interval: Time between two consolidations.
+        consolidation_min_sessions: Sessions between two consolidations.
+        extraction_prompt: Instructions for the model that picks facts.
+        consolidation_prompt: Instructions for the model that consolidates.
+        consolidation_client: The chat client for that; by default the agent's.
+        history_message_filter: Returns what of a message enters the transcript; `None` leaves it out.
+        history_dumps: Writes a message of the transcript as one line.
+        history_loads: Reads such a line.
+        extract_every: Facts are picked after every so many turns, of all of them.
+
+    Raises:
+        ValueError: A limit is below what makes sense.
+
+    Example:
+        memory = MemoryContextProvider(store=MemoryFileStore("memories", owner_state_key="user"))
+        agent = Agent(EchoChatClient(), context_providers=[memory])
+    """
+
+    ADDS_CONTEXT = True
+
+    def __init__(  # noqa: PLR0913 - the public signature
+        self,
+        recent_turns: int = 0,
+        load_tool_turns: bool = True,
+        *,
+        store: MemoryStore,
+        source_id: str = DEFAULT_MEMORY_SOURCE_ID,
+        context_prompt: str | None = None,
+        index_line_limit: int = 200,
+        index_line_length: int = 150,
+        selection_limit: int = 3,
+        max_extractions: int = 5,
+        consolidation_interval: timedelta = timedelta(hours=24),
+        consolidation_min_sessions: int = 5,
+        extraction_prompt: str = EXTRACTION_PROMPT,
+        consolidation_prompt: str = CONSOLIDATION_PROMPT,
+        consolidation_client: Any = None,
+        history_message_filter: Callable[[Message], Message | None] | None = None,
+        history_dumps: JsonDumps | None = None,
+        history_loads: JsonLoads | None = None,
+        extract_every: int = 1,
+    ) -> None:
+        limits = {
+            "recent_turns": (recent_turns, 0),
+            "index_line_limit": (index_line_limit, 1),
+            "index_line_length": (index_line_length, 1),
+            "selection_limit": (selection_limit, 0),
+            "max_extractions": (max_extractions, 0),
+            "consolidation_min_sessions": (consolidation_min_sessions, 1),
+            "extract_every": (extract_every, 1),
+        }
+        for name, (given, least) in limits.items():
+            if given < least:
+                message = f"{name} is {given!r}. Expected {least} or more."
+                raise ValueError(message)
+        if consolidation_interval < timedelta(0):
+            message = f"consolidation_interval is {consolidation_interval!r}. Expected no time or more."
+            raise ValueError(message)
+        super().__init__(source_id, load_messages=recent_turns > 0)
+        self.recent_turns, self.load_tool_turns = recent_turns, load_tool_turns
+        self.store, self.context_prompt = store, _INSTRUCTIONS if context_prompt is None else context_prompt
+        self.index_line_limit, self.index_line_length = index_line_limit, index_line_length
+        self.selection_limit, self.max_extractions = selection_limit, max_extractions
+        self.consolidation_interval = consolidation_interval
+        self.consolidation_min_sessions = consolidation_min_sessions
+        self.extraction_prompt, self.consolidation_prompt = extraction_prompt, consolidation_prompt
+        self.consolidation_client = consolidation_client
+        self.history_message_filter = history_message_filter
+        self.extract_every = extract_every
+        self._line_format: dict[str, Any] = {"dumps": history_dumps, "loads": history_loads}
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str | None, asyncio.Lock]] = WeakKeyDictionary()
+        functions = (
+            self.list_memory_topics,
+            self.read_memory_topic,
+            self.write_memory,
+            self.delete_memory_topic,
+            self.search_memory_transcripts,
+        )
+        self._tools = [FunctionTool(function) for function in functions]
+
+    # ------------------------------------------------------------------------------------------------------ a run
+
+    async def before_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Show the index and the topics that fit the input; load the last turns; add the tools."""
+        question = " ".join(message.text for message in context.input_messages)
+        shown = await asyncio.to_thread(self._shown, session, question)
+        if self.recent_turns:
+            context.extend_messages(self, self._recent(await self.get_messages(session.session_id, session=session)))
+        context.extend_instructions(self, self.context_prompt)
+        client = self.consolidation_client or getattr(agent, "client", None)
+
+        async def consolidate_memories() -> str:
+            """Write your whole memory anew in fewer words."""
+            return json.dumps({"consolidated_topics": await self._consolidate_all(session, client)})
+
+        context.extend_tools(self, [*self._tools, FunctionTool(consolidate_memories)])
+        context.extend_messages(self, [Message("user", shown)])
+
+    def _shown(self, session: AgentSession, question: str) -> str:
+        limits = {"line_limit": self.index_line_limit, "line_length": self.index_line_length}
+        entries = self.store.rebuild_index(session, source_id=self.source_id, **limits)
+        index = self.store.get_index_text(session, source_id=self.source_id, index_entries=entries, **limits)
+        chosen = _best(entries, question)[: self.selection_limit]
+        topics = [self.store.get_topic(session, source_id=self.source_id, topic=entry.topic) for entry in chosen]
+        return "\n\n".join([index.strip(), *(topic.to_markdown().strip() for topic in topics)])
+
+    def _recent(self, messages: list[Message]) -> list[Message]:
+        """Return the last turns; a turn begins with a message of a user."""
+        begins = [index for index, message in enumerate(messages) if message.role == "user"]
+        recent = messages[begins[-self.recent_turns] :] if len(begins) > self.recent_turns else messages
+        if self.load_tool_turns:
+            return recent
+        kept = (group.indices for group in group_messages(recent) if group.kind != "tool_call")
+        return [recent[index] for indices in kept for index in indices]
+
+    async def after_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Add the turn to the transcript, remember what lasts, and consolidate when it is time."""
+        messages = [*context.stored_inputs, *(context.response.messages if context.response is not None else ())]
+        if self.history_message_filter is not None:
+            messages = [kept for message in messages if (kept := self.history_message_filter(message)) is not None]
+        if not messages:
+            return
+        await self.save_messages(session.session_id, messages, session=session)
+        turns = state.get("turns_since_extraction", 0) + 1
+        state["turns_since_extraction"] = turns % self.extract_every
+        client = getattr(agent, "client", None)
+        if client is not None and self.max_extractions and turns >= self.extract_every:
+            if turns > 1:
+                stored = await self.get_messages(session.session_id, session=session)
+                begins = [index for index, message in enumerate(stored) if message.role == "user"]
+                messages = stored[begins[-turns] if len(begins) >= turns else 0 :]
+            for topic, memory in await extract_memories(client, self.extraction_prompt, messages, self.max_extractions):
+                await self._add(session, topic, memory)
+        if await self._is_time_to_consolidate(session):
+            await self._consolidate_all(session, self.consolidation_client or client)
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        """Return the transcript of a session, oldest first; `session` says whose."""
+        folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
+        if not await asyncio.to_thread(folder.is_dir):
+            return []
+        return await FileHistoryProvider(folder, **self._line_format).get_messages(session_id)
+
+    async def save_messages(
+        self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        """Add messages to the transcript of a session; `session` says whose."""
+        folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
+        history = await asyncio.to_thread(lambda: FileHistoryProvider(folder, **self._line_format))
+        await history.save_messages(session_id, messages)
+
+    # ------------------------------------------------------------------------------------------------------ tools
+
+    async def list_memory_topics(self, context: FunctionInvocationContext) -> str:
+        """List the topics of your memory, with a summary of each."""
+        records = await asyncio.to_thread(self.store.list_topics, context.session, source_id=self.source_id)
+        return json.dumps([MemoryIndexEntry.from_topic_record(record).to_dict() for record in records])
+
+    async def read_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
+        """Read all that you remember about a topic."""
+        record = await asyncio.to_thread(self.store.get_topic, context.session, source_id=self.source_id, topic=topic)
+        return json.dumps(record.to_dict())
+
+    async def write_memory(self, context: FunctionInvocationContext, topic: str, memory: str) -> str:
+        """Remember a fact under a topic, which is made if it is new."""
+        return json.dumps((await self._add(context.session, topic, memory)).to_dict())
+
+    async def delete_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
+        """Forget a topic."""
+        async with self._lock(context.session):
+            await asyncio.to_thread(self.store.delete_topic, context.session, source_id=self.source_id, topic=topic)
+        return json.dumps({"deleted": topic})
+
+    async def search_memory_transcripts(
+        self, context: FunctionInvocationContext, query: str, session_id: str | None = None, limit: int = 20
+    ) -> str:
+        """Find the messages of earlier conversations that contain a text."""
+        found = await asyncio.to_thread(
+            self.store.search_transcripts,
+            context.session,
+            source_id=self.source_id,
+            query=query,
+            session_id=session_id,
+            limit=limit,
+        )
+        return json.dumps(found, ensure_ascii=False)
+
+    # ------------------------------------------------------------------------------------------------- the memory
+
+    def _lock(self, session: AgentSession) -> asyncio.Lock:
+        """Return what one writer at a time of an owner's memory holds."""
+        locks = self._locks.setdefault(asyncio.get_running_loop(), {})
+        return locks.setdefault(self.store.get_owner_id(session), asyncio.Lock())
+
+    async def _add(self, session: AgentSession, topic: str, memory: str) -> MemoryTopicRecord:
+        if not topic.strip() or not memory.strip():
+            message = f"The topic is {topic!r} and the memory {memory!r}. Expected two texts."
+            raise ValueError(message)
+
+        def add() -> MemoryTopicRecord:
+            try:
+                before = self.store.get_topic(session, source_id=self.source_id, topic=topic)
+            except FileNotFoundError:
+                before = MemoryTopicRecord(topic=topic, summary=memory, memories=(), updated_at="")
+            record = MemoryTopicRecord(
+                topic=before.topic,
+                summary=before.summary,
+                memories=[*before.memories, memory],
+                updated_at=_now().isoformat(),
+                session_ids=[*before.session_ids, session.session_id],
+            )
+            self.store.write_topic(session, record, source_id=self.source_id)
+            return record
+
+        async with self._lock(session):
+            return await asyncio.to_thread(add)
+
+    async def _is_time_to_consolidate(self, session: AgentSession) -> bool:
+        def register() -> dict[str, Any]:
+            known = self.store.read_state(session, source_id=self.source_id)
+            sessions = list(known.get("sessions_since_consolidation") or ())
+            if session.session_id not in sessions:
+                known["sessions_since_consolidation"] = [*sessions, session.session_id]
+                self.store.write_state(session, known, source_id=self.source_id)
+            return known
+
+        async with self._lock(session):
+            known = await asyncio.to_thread(register)
+        last = known.get("last_consolidated_at")
+        is_due = last is None or _now() - datetime.fromisoformat(last) >= self.consolidation_interval
+        return is_due and len(known["sessions_since_consolidation"]) >= self.consolidation_min_sessions
+
+    async def _consolidate_all(self, session: AgentSession, client: Any) -> int:
+        """Write all topics anew, and return how many could be; those that changed meanwhile stay."""
+        records = await asyncio.to_thread(self.store.list_topics, session, source_id=self.source_id)
+        count = 0
+        for record in records:
+            found = await consolidate(client, self.consolidation_prompt, record)
+            if found is not None:
+                async with self._lock(session):
+                    count += await asyncio.to_thread(self._replace_topic, session, record, *found)
+        if count:
+            state = {"last_consolidated_at": _now().isoformat(), "sessions_since_consolidation": []}
+            async with self._lock(session):
+                await asyncio.to_thread(self.store.write_state, session, state, source_id=self.source_id)
+        return count
+
+    def _replace_topic(
+        self, session: AgentSession, before: MemoryTopicRecord, summary: str, memories: Sequence[str]
+    ) -> bool:
+        try:
+            now = self.store.get_topic(session, source_id=self.source_id, topic=before.topic)
+        except FileNotFoundError:
+            return False
+        if now != before:
+            return False
+        record = MemoryTopicRecord(
+            topic=before.topic,
+            summary=summary,
+            memories=memories,
+            updated_at=_now().isoformat(),
+            session_ids=before.session_ids,
+        )
+        self.store.write_topic(session, record, source_id=self.source_id)
+        return True
+
+
+def _best(entries: Sequence[MemoryIndexEntry], question: str) -> list[MemoryIndexEntry]:
+    """Return the entries that share words with a question, those that share most first."""
+    words = set(_WORD.findall(question.casefold()))
+    scores = [
+        (len(words & set(_WORD.findall(f"{entry.topic} {entry.summary}".casefold()))), entry) for entry in entries
+    ]
+    return [entry for score, entry in sorted(scores, key=lambda each: -each[0]) if score]
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(runtime_defaults().clock.time_ns() / 1e9, tz=timezone.utc)

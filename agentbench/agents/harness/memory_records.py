@@ -1,0 +1,189 @@
+"""What an agent remembers about one topic, and its file in Markdown."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_OTHERS = re.compile(r"[^a-z0-9]+")
+_SEPARATORS = re.compile(r"[\s_-]+")
+_LONGEST_SLUG = 80
+
+
+def slug_of(topic: str) -> str:
+    """Return the name of a topic's file: another one for each topic, but for case and separators.
+
+    Where characters are lost, a part of a digest tells `C` from `C++`, and topics in other scripts from each other.
+    """
+    plain = " ".join(topic.split()).lower()
+    slug = _OTHERS.sub("-", plain).strip("-")
+    if slug == _SEPARATORS.sub("-", plain).strip("-") and 0 < len(slug) <= _LONGEST_SLUG:
+        return slug
+    digest = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{slug[:_LONGEST_SLUG]}-{digest}".lstrip("-")
+
+
+@dataclass
+class MemoryIndexEntry:
+    """One line of the index of a memory.
+
+    Args:
+        topic: Name of the topic.
+        slug: Name of its file, without suffix.
+        summary: What is in it.
+        updated_at: When it was last changed, as ISO 8601.
+    """
+
+    topic: str
+    slug: str
+    summary: str
+    updated_at: str
+
+    @classmethod
+    def from_topic_record(cls, record: MemoryTopicRecord) -> Self:
+        """Return the entry of a record."""
+        return cls(record.topic, record.slug, record.summary, record.updated_at)
+
+    def to_pointer_line(self, topics_directory: str = "topics") -> str:
+        """Return the line of the index: a link to the file, and the summary."""
+        return f"- [{self.topic}]({topics_directory}/{self.slug}.md): {' '.join(self.summary.split())}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the entry that `to_dict` wrote."""
+        return cls(**{name: str(data[name]) for name in ("topic", "slug", "summary", "updated_at")})
+
+
+class MemoryTopicRecord:
+    """What an agent remembers about one topic.
+
+    Args:
+        topic: Name of the topic; not blank.
+        slug: Name of its file, without suffix; by default made of the topic.
+        summary: What is in it.
+        memories: Facts. Blank ones, and those that are there already but for case, are left out.
+        updated_at: When it was last changed, as ISO 8601.
+        session_ids: Sessions in which the facts came up.
+
+    Raises:
+        ValueError: The topic is blank.
+
+    Example:
+        >>> record = MemoryTopicRecord(topic="Ada", summary="A user.", memories=["Likes tea."], updated_at="2026-01-01")
+        >>> MemoryTopicRecord.from_markdown(record.to_markdown()) == record
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        topic: str,
+        slug: str | None = None,
+        summary: str,
+        memories: Sequence[str],
+        updated_at: str,
+        session_ids: Sequence[str] | None = None,
+    ) -> None:
+        self.topic = " ".join(topic.split())
+        if not self.topic:
+            message = f"The topic of a memory is {topic!r}. Expected a name."
+            raise ValueError(message)
+        self.slug = slug or slug_of(self.topic)
+        self.summary, self.updated_at = summary.strip(), updated_at
+        self.memories = without_repetitions(memories)
+        self.session_ids = list(dict.fromkeys(session_ids or ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON values."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the record that `to_dict` wrote."""
+        return cls(**data)
+
+    def to_markdown(self) -> str:
+        """Return the record as a file in Markdown."""
+        sessions = ", ".join(quote(each, safe="") for each in self.session_ids)
+        head = [f"# {self.topic}", "", f"Updated: {self.updated_at}", *([f"Sessions: {sessions}"] if sessions else [])]
+        summary = [_escaped(line) for line in self.summary.split("\n")]
+        memories = ["- " + "\n  ".join(memory.split("\n")) for memory in self.memories]
+        return "\n".join([*head, "", "## Summary", *summary, "", "## Memories", *memories, ""])
+
+    @classmethod
+    def from_markdown(cls, markdown: str, *, fallback_topic: str | None = None) -> Self:
+        """Return the record in a file.
+
+        Args:
+            markdown: What `to_markdown` wrote, perhaps edited since.
+            fallback_topic: The topic of a file without a heading.
+
+        Raises:
+            ValueError: There is neither a heading nor a fallback.
+        """
+        head, summary, memories = _sections(markdown)
+        topic = next((line[2:] for line in head if line.startswith("# ")), fallback_topic or "")
+        given = dict(line.split(": ", 1) for line in head if ": " in line and not line.startswith("# "))
+        items: list[str] = []
+        for line in memories:
+            if line.startswith("- "):
+                items.append(line[2:])
+            elif line.startswith("  ") and items:
+                items[-1] += f"\n{line[2:]}"
+        return cls(
+            topic=topic,
+            summary="\n".join(_unescaped(line) for line in summary),
+            memories=items,
+            updated_at=given.get("Updated", ""),
+            session_ids=[unquote(each) for each in given.get("Sessions", "").split(", ") if each],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MemoryTopicRecord) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"MemoryTopicRecord({self.topic!r}, {len(self.memories)} memories, updated {self.updated_at})"
+
+
+def without_repetitions(memories: Sequence[str]) -> list[str]:
+    """Return facts without blank ones, and without those that are there already but for case."""
+    lines = (_one_block(memory) for memory in memories)
+    return list({line.casefold(): line for line in reversed([*lines]) if line}.values())[::-1]
+
+
+def _one_block(memory: str) -> str:
+    """Return a fact with plain line ends, and without blank lines."""
+    return "\n".join(line.rstrip() for line in memory.strip().splitlines() if line.strip())
+
+
+def _sections(markdown: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines of the head, of the summary and of the memories."""
+    sections: dict[str, list[str]] = {"head": [], "## Summary": [], "## Memories": []}
+    current = "head"
+    for line in markdown.split("\n"):
+        if line.rstrip() in sections:
+            current = line.rstrip()
+        else:
+            sections[current].append(line)
+    return sections["head"], sections["## Summary"], sections["## Memories"]
+
+
+def _escaped(line: str) -> str:
+    return f"\\{line}" if line.startswith(("#", "\\")) else line
+
+
+def _unescaped(line: str) -> str:
+    return line[1:] if line.startswith(("\\#", "\\\\")) else line
