@@ -12,8 +12,9 @@ from agentbench.notebook.look.style import read_static
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
+from agentbench.notebook.text.phrases import count_text
 
-__all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]
+__all__ = ["Bar", "Display", "Lines", "Widget", "items_html", "progress_html"]
 
 _LINE_EVERY_S = 5.0
 _TURN_S = 2.4  # how long the bar of an unknown total takes from end to end
@@ -32,6 +33,13 @@ def progress_html(state: ProgressState, name: str) -> Markup:
         role="group",
         aria_label=f"Progress of {name}",
     )
+
+
+def items_html(name: str, done: int, total: int, more: str) -> Markup:
+    """Return one bar: how many items of a total are done, with its own style."""
+    style = element("style", Markup(read_static("theme.css") + read_static("progress.css")))
+    row = _row(name, "items", (done, total), f"{done:,} of {count_text(total, 'item')}", more)
+    return element("div", style, element("div", *row, class_="abp", role="group", aria_label=f"Progress of {name}"))
 
 
 def _row(

@@ -23,7 +23,7 @@ from agentbench.notebook.text.phrases import state_text, workflow_name
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["Progress", "progress"]
+__all__ = ["Progress", "is_compared", "progress"]
 
 _TICK_S = 0.1
 _SHOW_AFTER_S = 0.5
@@ -135,7 +135,7 @@ class Progress:
             with self._lock:
                 self._over = True
             self.state.elapsed_s = time.monotonic() - began
-            text = f"{self.name}: {self.state.last_words(self.run.status, times=not _is_compared())}"
+            text = f"{self.name}: {self.state.last_words(self.run.status, times=not is_compared())}"
             if self._display is None or not self._display.close(text):
                 print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
 
@@ -153,13 +153,13 @@ class Progress:
             await asyncio.sleep(_TICK_S)
 
 
-def _is_compared() -> bool:
+def is_compared() -> bool:
     """Whether outputs are compared with stored ones, so that they must hold no times."""
     return settings.current().deterministic or "PYTEST_CURRENT_TEST" in os.environ
 
 
 def _display_for(bar: Progress) -> Display | None:
-    if _is_compared():
+    if is_compared():
         return None
     if in_kernel() and importlib.util.find_spec("ipywidgets") is not None:
         return Widget(bar.name, bar.stop)

@@ -1,0 +1,1 @@
+"""Evaluation: items to score, checks, evaluators, results, and how agents and workflows are evaluated."""

@@ -1,0 +1,238 @@
+"""Checks of one item: words of the response, tools that were called."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, overload
+
+from agentbench._secrets import is_secret_name
+from agentbench.evaluation.items import EvalItem, ExpectedToolCall
+
+_PASSES_FROM = 0.5
+
+
+@dataclass
+class CheckResult:
+    """What a check found.
+
+    Args:
+        passed: Whether the item passes.
+        reason: Why, for people.
+        check_name: Name of the check.
+        score: A score, where the check measures one; else passing counts 1 and failing 0.
+
+    Example:
+        >>> CheckResult(True, "all keywords found", "keywords").passed
+        True
+    """
+
+    passed: bool
+    reason: str
+    check_name: str
+    score: float | None = None
+
+
+EvalCheck: TypeAlias = Callable[[EvalItem], CheckResult | Awaitable[CheckResult]]
+"""A check: a function of an item, which may be async."""
+
+
+def keyword_check(*keywords: str, case_sensitive: bool = False) -> Callable[[EvalItem], CheckResult]:
+    """Return a check that all keywords occur in the response.
+
+    Args:
+        keywords: Words or phrases.
+        case_sensitive: Whether upper and lower case differ.
+
+    Example:
+        >>> check = keyword_check("paris")
+        >>> check(EvalItem([Message("user", "Capital of France?"), Message("assistant", "Paris")])).passed
+        True
+    """
+
+    def check(item: EvalItem) -> CheckResult:
+        response = item.response if case_sensitive else item.response.lower()
+        missing = [each for each in keywords if (each if case_sensitive else each.lower()) not in response]
+        reason = f"missing: {', '.join(map(repr, missing))}" if missing else "all keywords found"
+        return CheckResult(not missing, reason, "keyword_check")
+
+    return _named(check, "keyword_check", keywords, case_sensitive)
+
+
+def _named(
+    check: Callable[[EvalItem], CheckResult], name: str, *arguments: object
+) -> Callable[[EvalItem], CheckResult]:
+    """Name a check, for results by `__name__`, and by `__qualname__` with its arguments to tell it from others."""
+    check.__name__, check.__qualname__ = name, f"{name}{arguments}"
+    return check
+
+
+def tool_called_check(*names: str, mode: Literal["all", "any"] = "all") -> Callable[[EvalItem], CheckResult]:
+    """Return a check that tools were called, anywhere in the conversation.
+
+    Args:
+        names: Names of the tools.
+        mode: Whether all of them must be called, or any.
+
+    Raises:
+        ValueError: The mode is neither.
+    """
+    if mode not in ("all", "any"):
+        msg = f'mode is {mode!r}; expected "all" or "any".'
+        raise ValueError(msg)
+
+    def check(item: EvalItem) -> CheckResult:
+        called = {call.name for call in item.tool_calls}
+        missing = [name for name in names if name not in called]
+        passed = not missing if mode == "all" else len(missing) < len(names) or not names
+        reason = "called" if passed else f"not called: {', '.join(missing)}; called: {_listed(called)}"
+        return CheckResult(passed, reason, "tool_called_check")
+
+    return _named(check, "tool_called_check", names, mode)
+
+
+def tool_calls_present(item: EvalItem) -> CheckResult:
+    """Check that every expected tool was called, in any order; more calls are fine.
+
+    Args:
+        item: An item with `expected_tool_calls`; one that expects none passes.
+    """
+    called = {call.name for call in item.tool_calls}
+    missing = [each.name for each in item.expected_tool_calls or () if each.name not in called]
+    reason = f"not called: {', '.join(missing)}; called: {_listed(called)}" if missing else "all expected tools called"
+    return CheckResult(not missing, reason, "tool_calls_present")
+
+
+def tool_call_args_match(item: EvalItem) -> CheckResult:
+    """Check that every expected tool was called with the expected arguments; further arguments are fine.
+
+    Args:
+        item: An item with `expected_tool_calls`; one that expects none passes.
+    """
+    problems = [problem for each in item.expected_tool_calls or () if (problem := _mismatch(each, item))]
+    return CheckResult(not problems, "; ".join(problems) or "all expected calls found", "tool_call_args_match")
+
+
+def _mismatch(expected: ExpectedToolCall, item: EvalItem) -> str:
+    """Return how the best call of the tool differs from what was expected; empty if one matches."""
+    calls = [call.parse_arguments() or {} for call in item.tool_calls if call.name == expected.name]
+    if not calls:
+        return f"{expected.name} not called"
+    wanted = expected.arguments or {}
+    absent: object = object()
+    nearest = min(
+        (
+            {name: given.get(name, absent) for name in wanted if given.get(name, absent) != wanted[name]}
+            for given in calls
+        ),
+        key=len,
+    )
+    found = (
+        f"{name} is {'missing' if value is absent else '***' if is_secret_name(name) else repr(value)}"
+        for name, value in nearest.items()
+    )
+    return f"{expected.name}: {', '.join(found)}" if nearest else ""
+
+
+def _listed(names: set[str | None]) -> str:
+    return ", ".join(sorted(filter(None, names))) or "none"
+
+
+@overload
+def evaluator(function: Callable[..., Any], *, name: str | None = None) -> Callable[[EvalItem], Any]: ...
+@overload
+def evaluator(
+    function: None = None, *, name: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[[EvalItem], Any]]: ...
+def evaluator(function: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Make a check of a plain function, also of an async one.
+
+    Args:
+        function: Its parameters are filled by name: `query`, `response`, `expected_output` (`""` if unset),
+            `expected_tool_calls` (`[]` if unset), `conversation`, `tools`, `context`. It returns a bool; a score, which
+            passes from 0.5; a dict with `score` (and maybe `threshold`, `passed`, `reason`) or with `passed`; or a
+            `CheckResult`.
+        name: Name of the check; by default that of the function.
+
+    Raises:
+        TypeError: A required parameter has another name; or, when the check runs, it returns something else.
+
+    Example:
+        >>> @evaluator
+        ... def is_brief(response: str) -> float:
+        ...     return 1 / (1 + len(response) / 100)
+        >>> is_brief(EvalItem([Message("user", "Hi"), Message("assistant", "Hello!")])).passed
+        True
+    """
+    if function is None:
+        return lambda decorated: evaluator(decorated, name=name)
+    label = str(name or getattr(function, "__name__", type(function).__name__))
+    wanted = _wanted(function, label)
+
+    def check(item: EvalItem) -> CheckResult | Awaitable[CheckResult]:
+        value = function(**{parameter: _VALUES[parameter](item) for parameter in wanted})
+        return _awaited(value, label) if inspect.isawaitable(value) else _as_result(value, label)
+
+    check.__name__ = check.__qualname__ = label
+    check.__doc__ = function.__doc__
+    return check
+
+
+_VALUES: dict[str, Callable[[EvalItem], Any]] = {
+    "query": lambda item: item.query,
+    "response": lambda item: item.response,
+    "expected_output": lambda item: item.expected_output or "",
+    "expected_tool_calls": lambda item: item.expected_tool_calls or [],
+    "conversation": lambda item: item.conversation,
+    "tools": lambda item: item.tools,
+    "context": lambda item: item.context,
+}
+
+
+def _wanted(function: Callable[..., Any], label: str) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    named = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    unknown = [each.name for each in named if each.default is each.empty and each.name not in _VALUES]
+    if unknown:
+        msg = f"{label} requires {', '.join(unknown)}, which no item has. Expected among: {', '.join(_VALUES)}."
+        raise TypeError(msg)
+    return [each.name for each in named if each.name in _VALUES]
+
+
+async def _awaited(value: Awaitable[Any], label: str) -> CheckResult:
+    return _as_result(await value, label)
+
+
+def _as_result(value: Any, label: str) -> CheckResult:
+    if isinstance(value, CheckResult):
+        return value
+    if isinstance(value, Mapping) and "score" in value:
+        score, threshold = _number(value["score"], label), _number(value.get("threshold", _PASSES_FROM), label)
+        passed = bool(value.get("passed", score >= threshold))
+        return CheckResult(
+            passed, str(value.get("reason") or f"score {score:g}, threshold {threshold:g}"), label, score
+        )
+    if isinstance(value, Mapping) and "passed" in value:
+        return CheckResult(bool(value["passed"]), str(value.get("reason") or _word(value["passed"])), label)
+    if hasattr(value, "dtype"):  # a number of numpy
+        value = value.item()
+    if isinstance(value, bool):
+        return CheckResult(value, _word(value), label)
+    score = _number(value, label)
+    return CheckResult(score >= _PASSES_FROM, f"score {score:g}", label, score)
+
+
+def _number(value: Any, label: str) -> float:
+    if isinstance(value, numbers.Real):
+        return float(value)
+    msg = (
+        f"{label} returned {value!r}. Expected a bool, a number, a dict with a numeric 'score' or with 'passed', or a "
+        "CheckResult."
+    )
+    raise TypeError(msg)
+
+
+def _word(passed: object) -> str:
+    return "passed" if passed else "failed"

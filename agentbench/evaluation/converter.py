@@ -1,0 +1,111 @@
+"""Conversations in the message format of evaluation services."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from agentbench.evaluation.inputs import function_tools
+from agentbench.evaluation.items import EvalItem
+from agentbench.messages.content.content import Content
+from agentbench.messages.inputs import AgentRunInputs, normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+
+_UNPARSABLE = {"_raw_arguments": "[unparsable]"}
+
+
+class AgentEvalConverter:
+    """Converts messages to the format of evaluation services: `{"role": ..., "content": [{"type": ...}]}`.
+
+    Example:
+        >>> AgentEvalConverter.convert_message(Message("user", "Hi"))
+        [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hi'}]}]
+    """
+
+    @staticmethod
+    def convert_message(message: Message) -> list[dict[str, Any]]:
+        """Return the message, then one of role `tool` for each result of a tool in it.
+
+        Args:
+            message: Text, pictures, calls and results of tools are kept; an empty message gets one empty text.
+        """
+        results = [content for content in message.contents if content.type == "function_result"]
+        parts = [part for content in message.contents if (part := _part(content)) is not None]
+        converted: list[dict[str, Any]] = []
+        if parts or not results:
+            converted.append({"role": message.role, "content": parts or [{"type": "text", "text": ""}]})
+        for each in results:
+            content = [{"type": "tool_result", "tool_result": _plain_result(each)}]
+            converted.append({"role": "tool", "tool_call_id": each.call_id or "", "content": content})
+        return converted
+
+    @staticmethod
+    def convert_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Return all messages, converted, in order."""
+        return [converted for message in messages for converted in AgentEvalConverter.convert_message(message)]
+
+    @staticmethod
+    def extract_tools(agent: Any) -> list[dict[str, Any]]:
+        """Return name, description and parameters of an agent's function tools.
+
+        Args:
+            agent: An agent; tools of its servers are there once they are connected.
+        """
+        return [
+            {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters()}
+            for tool in function_tools(agent)
+            if hasattr(tool, "parameters")
+        ]
+
+    @staticmethod
+    def to_eval_item(
+        *,
+        query: AgentRunInputs,
+        response: AgentResponse | Iterable[Message],
+        agent: Any = None,
+        tools: list[Any] | None = None,
+        context: str | None = None,
+    ) -> EvalItem:
+        """Return an item of a query and its response.
+
+        Args:
+            query: What was asked.
+            response: The answer.
+            agent: The agent that answered, whose tools are taken.
+            tools: Tools, instead of the agent's.
+            context: Background for checks.
+        """
+        answered = response.messages if isinstance(response, AgentResponse) else response
+        if tools is None and agent is not None:
+            tools = function_tools(agent)
+        return EvalItem([*normalize_messages(query), *answered], tools, context)
+
+
+def _part(content: Content) -> dict[str, Any] | None:
+    """Return a content as a part of a message; None for what has no place in it."""
+    if content.type == "text":
+        return {"type": "text", "text": content.text or ""}
+    if content.type in ("data", "uri") and content.has_top_level_media_type("image"):
+        return {"type": "input_image", "image_url": content.uri, "detail": "auto"}
+    if content.type == "function_call":
+        arguments = content.parse_arguments() or {}
+        return {
+            "type": "tool_call",
+            "tool_call_id": content.call_id or "",
+            "name": content.name or "",
+            "arguments": _UNPARSABLE if arguments == {"raw": content.arguments} else arguments,
+        }
+    return None
+
+
+def _plain_result(content: Content) -> Any:
+    """Return what a tool returned, parsed where it is JSON."""
+    result = content.result
+    if not isinstance(result, str):
+        return result
+    try:
+        return json.loads(result)
+    except ValueError:
+        return result

@@ -1,0 +1,54 @@
+"""What an evaluation is given: one value or many, a value for each query, the tools of an agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools
+from agentbench.evaluation.resume_file import digest
+from agentbench.messages.inputs import normalize_messages
+
+_T = TypeVar("_T")
+
+
+def as_list(given: Any, single: tuple[type, ...]) -> list[Any]:
+    """Return one value or many as a list."""
+    return [given] if isinstance(given, single) else list(given)
+
+
+def per_query(name: str, values: list[_T] | None, queries: Sequence[Any]) -> list[Any]:
+    """Return a value for each query."""
+    if values is None:
+        return [None] * len(queries)
+    if len(values) != len(queries):
+        msg = f"{name} has {len(values)} values for {len(queries)} queries; expected one for each."
+        raise ValueError(msg)
+    return values
+
+
+def repeat(queries: list[_T], times: int) -> list[_T]:
+    """Return the whole list as often as asked."""
+    if times < 1:
+        msg = f"num_repetitions is {times!r}; expected 1 or more."
+        raise ValueError(msg)
+    return queries * times
+
+
+def function_tools(agent: Any) -> list[Any]:
+    """Return the function tools of an agent, with those of its servers that are connected."""
+    given = (getattr(agent, "default_options", None) or {}).get("tools")
+    own, servers = split_mcp_tools(normalize_tools(given))
+    servers += getattr(agent, "mcp_tools", None) or []
+    return own + [function for server in servers if server.is_connected for function in server.functions]
+
+
+def repeated_keys(kind: str, name: object, queries: Iterable[Any]) -> Iterator[str]:
+    """Yield a key of each query in a resume file; a query that occurs again has another one."""
+    seen: Counter[str] = Counter()
+    for query in queries:
+        content = [each.to_dict() for each in normalize_messages(query)]
+        plain = digest(kind, name, content)
+        seen[plain] += 1
+        yield digest(plain, seen[plain])

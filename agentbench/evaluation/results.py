@@ -1,0 +1,225 @@
+"""What an evaluation found, for each item and in sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench._display import Displayable, call_view, drawn_by
+from agentbench.exceptions import EvalNotPassedError
+from agentbench.messages.message import Message
+
+_ERRORS = frozenset({"error", "errored"})
+_NAMED = 5
+
+
+@dataclass
+class EvalScoreResult:
+    """What one check found about an item.
+
+    Attributes:
+        name: Name of the check.
+        score: Its score; a check that measures none counts 1 or 0.
+        passed: Whether the item passes.
+        sample: More about it; local checks put `{"reason": ...}` here.
+    """
+
+    name: str
+    score: float
+    passed: bool | None = None
+    sample: dict[str, Any] | None = None
+
+
+@drawn_by("agentbench.notebook.cards.evaluation:item_bundle")
+@dataclass
+class EvalItemResult(Displayable):
+    """What an evaluation found about one item. A cell displays the scores and the conversation.
+
+    Attributes:
+        item_id: Place of the item, or the id that a service gave it.
+        status: `pass`, `fail`, `error` or `errored`.
+        scores: A score of each check.
+        error_code: Type of the error.
+        error_message: Text of the error, or why checks failed.
+        response_id: Id of the response.
+        input_text: The query.
+        output_text: The response.
+        token_usage: Numbers of tokens by kind.
+        metadata: More about it.
+        conversation: The messages that were scored.
+    """
+
+    item_id: str
+    status: str
+    scores: list[EvalScoreResult] = field(default_factory=list)
+    error_code: str | None = None
+    error_message: str | None = None
+    response_id: str | None = None
+    input_text: str | None = None
+    output_text: str | None = None
+    token_usage: dict[str, int] | None = None
+    metadata: dict[str, Any] | None = None
+    conversation: list[Message] | None = field(default=None, repr=False)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the item could not be scored."""
+        return self.status in _ERRORS
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether all checks passed."""
+        return self.status == "pass"
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether a check failed."""
+        return self.status == "fail"
+
+
+@drawn_by("agentbench.notebook.cards.evaluation:results_bundle")
+class EvalResults(Displayable):
+    """What an evaluation found. A cell displays a table with the items that did not pass first.
+
+    Args:
+        provider: Who evaluated.
+        eval_id: Id of the evaluation.
+        run_id: Name or id of this run of it.
+        status: `completed` if all of it ran.
+        result_counts: Numbers of items by outcome: `passed`, `failed`, `errored`.
+        report_url: Where a service shows its report.
+        error: Why the evaluation itself failed.
+        per_evaluator: The same counts for each check.
+        items: What was found about each item.
+        sub_results: Results of parts, such as the agents of a workflow, by name.
+
+    Example:
+        >>> results = EvalResults(provider="Local", result_counts={"passed": 2, "failed": 1, "errored": 0})
+        >>> results.passed, results.total, results.all_passed
+        (2, 3, False)
+    """
+
+    def __init__(  # noqa: PLR0913 - a record: one parameter per field
+        self,
+        *,
+        provider: str,
+        eval_id: str = "",
+        run_id: str = "",
+        status: str = "completed",
+        result_counts: dict[str, int] | None = None,
+        report_url: str | None = None,
+        error: str | None = None,
+        per_evaluator: dict[str, dict[str, int]] | None = None,
+        items: list[EvalItemResult] | None = None,
+        sub_results: dict[str, EvalResults] | None = None,
+    ) -> None:
+        self.provider, self.eval_id, self.run_id, self.status = provider, eval_id, run_id, status
+        self.result_counts, self.report_url, self.error = result_counts, report_url, error
+        self.per_evaluator = per_evaluator or {}
+        self.items = items or []
+        self.sub_results = sub_results or {}
+
+    @property
+    def passed(self) -> int:
+        """Number of items that passed."""
+        return (self.result_counts or {}).get("passed", 0)
+
+    @property
+    def failed(self) -> int:
+        """Number of items that failed."""
+        return (self.result_counts or {}).get("failed", 0)
+
+    @property
+    def errored(self) -> int:
+        """Number of items that could not be scored."""
+        return (self.result_counts or {}).get("errored", 0)
+
+    @property
+    def total(self) -> int:
+        """Number of items that were scored: passed and failed."""
+        return self.passed + self.failed
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether it completed and every item passed, also in all parts; an evaluation without items did not pass."""
+        own = self.total > 0 and not self.failed and not self.errored
+        if self.sub_results and self.result_counts is None:
+            own = True
+        return self.status == "completed" and own and all(part.all_passed for part in self.sub_results.values())
+
+    def raise_for_status(self, msg: str | None = None) -> None:
+        """Raise unless all passed.
+
+        Args:
+            msg: Instead of the first part of the message, which names the run and its counts.
+
+        Raises:
+            EvalNotPassedError: Something failed; it has the results as `results`.
+        """
+        if not self.all_passed:
+            raise EvalNotPassedError(self.describe_failure(msg), results=self)
+
+    def describe_failure(self, msg: str | None = None) -> str:
+        """Return why this did not pass, in one line: counts, the failing parts and items, never what they say."""
+        parts = [msg or f"Evaluation {self.run_id or self.eval_id or self.provider!r} did not pass: {self._counts()}"]
+        if self.status != "completed":
+            parts.append(f"status: {self.status}")
+        if self.error:
+            parts.append(f"error: {self.error}")
+        parts += [
+            f"{outcome}: {_first(names)}"
+            for outcome, names in (
+                ("failing parts", [name for name, part in self.sub_results.items() if not part.all_passed]),
+                ("failed items", [item.item_id for item in self.items if item.is_failed]),
+                ("errored items", [item.item_id for item in self.items if item.is_error]),
+            )
+            if names
+        ]
+        if self.report_url:
+            parts.append(f"report: {self.report_url}")
+        return "; ".join(parts) + "."
+
+    def _counts(self) -> str:
+        return f"{self.passed:,} passed, {self.failed:,} failed, {self.errored:,} errored"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each item: `item`, `status`, `query`, `response`, the score of each check, `error`.
+
+        Of checks with one name the second has ` (2)` behind it. With parts there is a `part` too.
+        """
+        if self.sub_results:
+            own = [{"part": "", **row} for row in self._own_rows()]
+            return own + [
+                {**row, "part": "/".join(filter(None, (name, row.get("part", ""))))}
+                for name, part in self.sub_results.items()
+                for row in part.to_rows()
+            ]
+        return self._own_rows()
+
+    def _own_rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for item in self.items:
+            row: dict[str, Any] = {
+                "item": item.item_id, "status": item.status, "query": item.input_text, "response": item.output_text,
+            }  # fmt: skip
+            seen: dict[str, int] = {}
+            for score in item.scores:
+                seen[score.name] = number = seen.get(score.name, 0) + 1
+                row[score.name if number == 1 else f"{score.name} ({number})"] = score.score
+            rows.append({**row, "error": item.error_message})
+        return rows
+
+    def to_frame(self) -> Any:
+        """Return the rows as a DataFrame, scores as numbers; without pandas as a list of dictionaries."""
+        return call_view("agentbench.notebook.frames.evaluations:results_frame", self)
+
+    def __repr__(self) -> str:
+        run = f", {self.run_id!r}" if self.run_id else ""
+        status = "" if self.status == "completed" else f", {self.status}"
+        parts = f", {len(self.sub_results)} parts" if self.sub_results else ""
+        return f"EvalResults({self.provider!r}{run}, {self._counts()}{status}{parts})"
+
+
+def _first(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,96 @@
+"""What a run of a workflow has to be scored: its answer, and the turns of its agents."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.messages.joined_updates import join_updates
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
+from agentbench.workflows.run.result import WorkflowRunResult
+
+
+@dataclass
+class Turn:
+    """What one agent of a workflow was asked and answered."""
+
+    executor_id: str
+    asked: list[Message]
+    answered: list[Message]
+
+
+@dataclass
+class Run:
+    """What a run has to be scored: its answer, if it gave one, and the turns of its agents."""
+
+    asked: list[Message]
+    answered: list[Message] | None
+    turns: list[Turn]
+    error: Exception | None = None
+
+
+def read_run(result: WorkflowRunResult, query: Any, agents: Mapping[str, Any]) -> Run:
+    """Return what a result has to be scored."""
+    turns = []
+    inputs: defaultdict[str | None, deque[Any]] = defaultdict(deque)
+    first: Any = query
+    for event in result:
+        if event.type == "executor_invoked":
+            first = event.data if first is None else first
+            inputs[event.executor_id].append(event.data)
+        elif event.type == "executor_completed" and event.executor_id is not None and event.executor_id in agents:
+            given = inputs[event.executor_id].popleft() if inputs[event.executor_id] else None
+            turns += [_turn(event.executor_id, given, data) for data in _answers(event.data)]
+    outputs = [event.data for event in join_updates([event for event in result if event.type == "output"])]
+    return Run(as_messages(first), as_messages(outputs[-1], "assistant") if outputs else None, turns)
+
+
+def _answers(data: Any) -> list[Any]:
+    """Return the answers among what an agent node sent and yielded; a node that sends one may yield it too."""
+    sent = data if isinstance(data, list) else [data]
+    full = [each for each in sent if isinstance(each, AgentExecutorResponse)]
+    return full or [each for each in sent if isinstance(each, AgentResponse)]
+
+
+def _turn(executor_id: str, given: Any, data: Any) -> Turn:
+    response = data if isinstance(data, AgentResponse) else data.agent_response
+    conversation = None if isinstance(data, AgentResponse) else data.full_conversation
+    asked = [message for message in conversation or () if message.role == "user"]
+    return Turn(executor_id, asked or as_messages(given), list(response.messages))
+
+
+def as_messages(value: Any, role: str = "user") -> list[Message]:
+    """Return anything as messages; what is none, as the text of one."""
+    if isinstance(value, Message):
+        return [value]
+    if isinstance(value, (AgentResponse, AgentExecutorRequest)):
+        return list(value.messages)
+    if isinstance(value, AgentExecutorResponse):
+        return list(value.conversation)
+    if isinstance(value, list) and value and all(isinstance(each, Message) for each in value):
+        return list(value)
+    return [Message(role, [str(value)])]
+
+
+def plain_run(run: Run) -> list[Any]:
+    """Return a run as JSON values."""
+
+    def plain(messages: list[Message] | None) -> list[Any] | None:
+        return None if messages is None else [each.to_dict() for each in messages]
+
+    turns = [[turn.executor_id, plain(turn.asked), plain(turn.answered)] for turn in run.turns]
+    return [plain(run.asked), plain(run.answered), turns]
+
+
+def stored_run(stored: list[Any]) -> Run:
+    """Return the run of what `plain_run` returned."""
+
+    def messages(plain: list[Any]) -> list[Message]:
+        return [Message.from_dict(each) for each in plain]
+
+    asked, answered, turns = stored
+    return Run(messages(asked), messages(answered), [Turn(turn[0], *map(messages, turn[1:])) for turn in turns])

@@ -1,0 +1,158 @@
+"""Workflows evaluated: as a whole, agent by agent, from a result that is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentExecutorResponse,
+    Message,
+    ScriptedChatClient,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    evaluate_workflow,
+    evaluator,
+    executor,
+    keyword_check,
+)
+from tests.evaluation.test_evaluate_agent import Service
+
+
+def agent(name: str, *answers: Any) -> Agent:
+    return Agent(ScriptedChatClient([*answers], on_exhausted="repeat_last"), name=name)
+
+
+def draft_and_review(*drafts: Any) -> Any:
+    writer, reviewer = agent("writer", *drafts), agent("reviewer", "Good.")
+    return WorkflowBuilder(start_executor=writer, name="paper").add_edge(writer, reviewer).build()
+
+
+async def test_the_answer_and_each_agent_are_scored():
+    service = Service()
+    [local, seen] = await evaluate_workflow(
+        workflow=draft_and_review("Rain falls.", "Snow falls."),
+        queries=["Rain?", "Snow?"],
+        expected_output=["r", "s"],
+        evaluators=[keyword_check("good"), service],
+    )
+    assert (local.passed, local.run_id, local.provider) == (2, "Eval: paper (Local)", "Local")
+    assert {name: (part.passed, part.failed) for name, part in local.sub_results.items()} == {
+        "writer": (0, 2), "reviewer": (2, 0),
+    }  # fmt: skip
+    assert [each.input_text for each in local.items] == ["Rain?", "Snow?"]
+    assert [each.output_text for each in local.sub_results["writer"].items] == ["Rain falls.", "Snow falls."]
+    assert local.sub_results["reviewer"].items[1].input_text == "Snow?"  # the user's part of the conversation
+    assert not local.all_passed
+    assert seen.sub_results["writer"].passed == 2
+
+
+async def test_expected_output_is_of_the_whole():
+    seen: list[tuple[str, str]] = []
+
+    @evaluator
+    def note(response: str, expected_output: str) -> bool:
+        seen.append((response, expected_output))
+        return True
+
+    await evaluate_workflow(
+        workflow=draft_and_review("Rain."), queries="Rain?", expected_output="r", evaluators=note, num_repetitions=2
+    )
+    assert sorted(seen) == [("Good.", "")] * 2 + [("Good.", "r")] * 2 + [("Rain.", "")] * 2
+
+
+async def test_every_query_has_a_workflow_of_its_own():
+    workflow = draft_and_review("x")
+    [results] = await evaluate_workflow(
+        workflow=workflow, queries=["first", "second"], evaluators=keyword_check(), max_concurrency=2
+    )
+    assert [each.input_text for each in results.sub_results["writer"].items] == ["first", "second"]
+    assert not (await workflow.run("third")).carried_over
+
+
+async def test_a_result_that_is_there():
+    workflow = draft_and_review("Rain.")
+    result = await workflow.run("Rain?")
+    [results] = await evaluate_workflow(workflow=workflow, workflow_result=result, evaluators=keyword_check("good"))
+    assert (results.items[0].input_text, results.items[0].output_text) == ("Rain?", "Good.")
+    assert [*results.sub_results] == ["writer", "reviewer"]
+    [parts] = await evaluate_workflow(
+        workflow=workflow, workflow_result=result, evaluators=keyword_check("rain"), include_overall=False
+    )
+    assert (parts.items, parts.result_counts) == ([], {"passed": 1, "failed": 1, "errored": 0})
+    [whole] = await evaluate_workflow(
+        workflow=workflow, workflow_result=result, evaluators=keyword_check("good"), include_per_agent=False
+    )
+    assert (whole.all_passed, whole.sub_results) == (True, {})
+
+
+async def test_other_executors_are_part_of_the_whole_only():
+    @executor(id="length")
+    async def length(response: AgentExecutorResponse, ctx: WorkflowContext[None, int]) -> None:
+        await ctx.yield_output(len(response.agent_response.text))
+
+    writer = agent("writer", "four")
+    workflow = WorkflowBuilder(start_executor=writer, output_from=[length]).add_edge(writer, length).build()
+    [results] = await evaluate_workflow(workflow=workflow, queries="?", evaluators=keyword_check("4"))
+    assert (results.items[0].output_text, [*results.sub_results]) == ("4", ["writer"])
+
+
+async def test_a_sub_workflow_counts_by_its_answer():
+    inner = WorkflowExecutor(draft_and_review("Rain."), id="paper", allow_direct_output=True)
+    outer = WorkflowBuilder(start_executor=inner).build()
+    [results] = await evaluate_workflow(
+        workflow=outer, queries=[Message("user", ["Rain?"])], evaluators=keyword_check("good")
+    )
+    assert results.all_passed
+
+
+async def test_a_run_without_output_or_with_an_error_is_an_error_of_its_item():
+    @executor(id="picky")
+    async def picky(text: str, ctx: WorkflowContext[None, str]) -> None:
+        if text == "fail":
+            raise ConnectionError("down")
+        if text != "silent":
+            await ctx.yield_output(text)
+
+    workflow = WorkflowBuilder(start_executor=picky, name="picky").build()
+    [results] = await evaluate_workflow(
+        workflow=workflow, queries=["a", "fail", "silent"], evaluators=keyword_check("a")
+    )
+    assert [each.status for each in results.items] == ["pass", "error", "error"]
+    assert results.items[1].error_code == "ConnectionError"
+    assert results.items[2].error_message == "response: The run gave no output. It ended as IDLE."
+    silent = await workflow.clone().run("silent")
+    with pytest.raises(ValueError, match="Eval: picky has nothing to evaluate"):
+        await evaluate_workflow(workflow=workflow, workflow_result=silent, evaluators=keyword_check("a"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "nothing to evaluate"),
+        ({"queries": "a", "expected_output": ["a", "b"]}, "expected_output has 2"),
+        ({"queries": "a", "num_repetitions": 0}, "num_repetitions is 0"),
+    ],
+)
+async def test_what_cannot_be_evaluated(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        await evaluate_workflow(workflow=draft_and_review("x"), evaluators=keyword_check(), **arguments)
+
+
+async def test_runs_that_are_done_are_not_run_again(tmp_path):
+    workflow = draft_and_review("Rain.", "Snow.")
+    calls = workflow.executors["writer"].agent.client.calls
+    found = [
+        await evaluate_workflow(
+            workflow=workflow,
+            queries=["Rain?", "Snow?"],
+            evaluators=keyword_check("good"),
+            resume_file=tmp_path / "runs",
+        )
+        for _ in range(2)
+    ]
+    assert len(calls) == 2
+    assert found[0][0].to_rows() == found[1][0].to_rows()

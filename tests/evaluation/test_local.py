@@ -1,0 +1,209 @@
+"""The evaluator in this process: outcomes, gates, errors, many items, and going on after an interruption."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentbench import (
+    CheckResult,
+    EvalNotPassedError,
+    Evaluator,
+    LocalEvaluator,
+    evaluator,
+    keyword_check,
+    tool_called_check,
+)
+from tests.evaluation.conversations import item
+
+
+@evaluator
+def broken(response: str) -> bool:
+    raise RuntimeError("no judge today")
+
+
+async def test_an_item_passes_if_all_checks_do():
+    results = await LocalEvaluator(
+        keyword_check("paris"), evaluator(lambda response: len(response) < 10, name="brief")
+    ).evaluate([item("Paris"), item("It is Paris, of course."), item("Rome")], eval_name="capitals")
+    assert [each.status for each in results.items] == ["pass", "fail", "fail"]
+    assert [each.item_id for each in results.items] == ["0", "1", "2"]
+    assert results.result_counts == {"passed": 1, "failed": 2, "errored": 0}
+    assert results.per_evaluator == {
+        "keyword_check": {"passed": 2, "failed": 1, "errored": 0},
+        "brief": {"passed": 2, "failed": 1, "errored": 0},
+    }
+    assert (results.provider, results.eval_id, results.run_id, results.status) == (
+        "Local",
+        "local",
+        "capitals",
+        "completed",
+    )
+    first = results.items[0]
+    assert (first.input_text, first.output_text, first.error_message) == ("Capital of France?", "Paris", None)
+    assert results.items[2].error_message == "keyword_check: missing: 'paris'"
+    assert first.scores[0].sample == {"reason": "all keywords found"}
+
+
+async def test_a_check_that_raises_makes_its_item_an_error_and_no_other():
+    picky = evaluator(lambda response: broken_if_rome(response), name="picky")
+    results = await LocalEvaluator(picky, keyword_check("paris")).evaluate([item("Rome"), item("Paris")])
+    assert [each.status for each in results.items] == ["error", "pass"]
+    assert (results.items[0].error_code, results.items[0].is_error) == ("ZeroDivisionError", True)
+    assert results.items[0].error_message == "picky: Rome; keyword_check: missing: 'paris'"
+    assert results.result_counts == {"passed": 1, "failed": 0, "errored": 1}
+    assert results.per_evaluator["picky"] == {"passed": 1, "failed": 0, "errored": 1}
+    assert not results.all_passed
+
+
+def broken_if_rome(response: str) -> bool:
+    if response == "Rome":
+        raise ZeroDivisionError("Rome")
+    return True
+
+
+async def test_scores_are_kept():
+    results = await LocalEvaluator(evaluator(lambda response: 0.7, name="grade"), keyword_check("paris")).evaluate(
+        [item()]
+    )
+    assert [score.score for score in results.items[0].scores] == [0.7, 1.0]
+
+
+async def test_two_checks_of_one_name_are_two_scores_and_one_sum():
+    results = await LocalEvaluator(keyword_check("paris"), keyword_check("rome")).evaluate([item()])
+    assert [score.passed for score in results.items[0].scores] == [True, False]
+    assert results.per_evaluator == {"keyword_check": {"passed": 1, "failed": 1, "errored": 0}}
+    assert [*results.to_rows()[0]] == [
+        "item",
+        "status",
+        "query",
+        "response",
+        "keyword_check",
+        "keyword_check (2)",
+        "error",
+    ]
+
+
+async def test_checks_of_an_item_run_at_once():
+    both = asyncio.Barrier(2) if hasattr(asyncio, "Barrier") else None
+    if both is None:
+        pytest.skip("asyncio.Barrier is new in Python 3.11")
+
+    async def meet(each: object) -> CheckResult:
+        await both.wait()
+        return CheckResult(True, "met", "meet")
+
+    assert (await LocalEvaluator(meet, meet).evaluate([item()])).all_passed
+
+
+async def test_a_function_that_is_no_check_is_an_error_of_the_item():
+    results = await LocalEvaluator(lambda each: True).evaluate([item()])  # type: ignore[arg-type, return-value]
+    assert results.items[0].error_code == "TypeError"
+    assert "@evaluator" in str(results.items[0].error_message)
+
+
+def test_what_makes_no_evaluator():
+    with pytest.raises(ValueError, match="no check"):
+        LocalEvaluator()
+    with pytest.raises(ValueError, match="threshold is 80"):
+        LocalEvaluator(broken, threshold=80)
+    with pytest.raises(TypeError, match="'paris' is no check"):
+        LocalEvaluator("paris")  # type: ignore[arg-type]
+    assert isinstance(LocalEvaluator(broken), Evaluator)
+
+
+@pytest.mark.parametrize(("threshold", "passes"), [(1.0, False), (0.76, False), (0.75, True), (0.0, True)])
+async def test_the_gate_is_a_share_of_the_items(threshold, passes):
+    items = [item("Paris")] * 3 + [item("Rome")]
+    gate = LocalEvaluator(keyword_check("paris"), threshold=threshold)
+    if passes:
+        assert (await gate.run_and_check(items)).passed == 3
+        return
+    with pytest.raises(EvalNotPassedError, match="3 passed, 1 failed, 0 errored") as caught:
+        await gate.run_and_check(items)
+    assert caught.value.results.failed == 1
+    assert (await gate.run_and_check(items, threshold=0.5)).passed == 3
+
+
+async def test_no_gate_opens_for_nothing_or_for_errors():
+    with pytest.raises(EvalNotPassedError) as caught:
+        await LocalEvaluator(keyword_check("paris"), threshold=0).run_and_check([])
+    assert caught.value.results.total == 0
+    with pytest.raises(EvalNotPassedError, match="errored items: 0"):
+        await LocalEvaluator(broken, threshold=0).run_and_check([item()])
+    with pytest.raises(EvalNotPassedError, match=r"^Not today"):
+        await LocalEvaluator(broken).run_and_check([item()], msg="Not today.")
+
+
+async def test_a_thousand_items_within_a_limit_though_checks_raise():
+    at_once = most = 0
+
+    async def slow(each: object) -> CheckResult:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0)
+        at_once -= 1
+        number = int(each.response)  # type: ignore[attr-defined]
+        if number % 100 == 7:
+            raise OSError("the judge is busy")
+        return CheckResult(True, "fine", "slow")
+
+    results = await LocalEvaluator(slow, max_concurrency=8).evaluate(item(str(number)) for number in range(1000))
+    assert most == 8
+    assert results.result_counts == {"passed": 990, "failed": 0, "errored": 10}
+    assert [each.output_text for each in results.items] == [str(number) for number in range(1000)]
+    with pytest.raises(ValueError, match="max_concurrency is 0"):
+        await LocalEvaluator(slow, max_concurrency=0).evaluate([item()])
+
+
+async def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path):
+    path, judged, stop_at = tmp_path / "scores.jsonl", [], 600
+
+    @evaluator
+    async def judge(response: str) -> float:
+        judged.append(response)
+        if len(judged) == stop_at:
+            raise asyncio.CancelledError
+        if response == "13" and len(judged) < stop_at:
+            raise OSError("busy")
+        return 0.9
+
+    items = [item(str(number)) for number in range(1000)]
+    with pytest.raises(asyncio.CancelledError):
+        await LocalEvaluator(judge, max_concurrency=1).evaluate(items, resume_file=path)
+    path.write_bytes(path.read_bytes()[:-10])  # the last line was being written
+    results = await LocalEvaluator(judge, max_concurrency=1).evaluate(items, resume_file=path)
+    assert results.passed == 1000
+    assert {score.score for each in results.items for score in each.scores} == {0.9}
+    assert len(judged) == 600 + 1000 - 597  # of 599, the one that raised and the half-written one are judged again
+    judged.clear()
+    again = await LocalEvaluator(judge).evaluate(items, resume_file=path)
+    assert (again.passed, judged) == (1000, [])
+    await LocalEvaluator(judge).evaluate([item("1", expected_output="one")], resume_file=path)
+    assert judged == ["1"]  # another item
+
+
+async def test_cancelling_stops_all_workers():
+    started, three = [], asyncio.Event()
+
+    async def endless(each: object) -> CheckResult:
+        started.append(each)
+        if len(started) == 3:
+            three.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    running = asyncio.ensure_future(LocalEvaluator(endless, max_concurrency=3).evaluate([item()] * 10))
+    await three.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.sleep(0)
+    assert len(started) == 3
+
+
+def test_its_repr_names_its_checks():
+    found = repr(LocalEvaluator(broken, tool_called_check("x"), threshold=0.8))
+    assert found == "LocalEvaluator(broken, tool_called_check, name='Local', threshold=0.8)"
