@@ -200,14 +200,19 @@ class AgentExecutor(AgentNode):
 
     # ---- one turn --------------------------------------------------------------------------------
 
-    async def _take_turn(self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False) -> None:
-        """Run the agent and send its answer on, or raise its requests; messages that wait do so until after answers."""
+    async def _take_turn(
+        self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False, goes_on: bool = False
+    ) -> None:
+        """Run the agent and send its answer on, or raise its requests; messages that wait do so until after answers.
+
+        A turn that goes on from the one before keeps its conversation.
+        """
         stream = ctx.is_streaming()
         reply = await self._call_agent(messages, ctx, partial(self._yield_output, ctx=ctx) if stream else None)
         if not stream and not reply.was_raised:
             await self._yield_output(reply.response, ctx)
         # While requests are open, the agent's session has what led to them, and the next node lacks it.
-        before = self._full_conversation if self._pending else ()
+        before = self._full_conversation if self._pending or goes_on else ()
         if is_answer:
             self._pending = {}
         else:

@@ -100,11 +100,15 @@ class AgentNode(Executor):
         if not messages:
             logger.warning("Agent node %r runs its agent without a message.", self.id)
         stored = ctx.get_state(RUN_KWARGS)
-        kwargs: dict[str, Any] = {"session": self.session}
+        kwargs: dict[str, Any] = {"session": self.session, **self._run_arguments()}
         for kind in get_args(RunKwargsKind):
             if own := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own
         return await call_agent(self.agent, messages, ctx, kwargs, on_update)
+
+    def _run_arguments(self) -> dict[str, Any]:
+        """Return further arguments for runs of the agent."""
+        return {}
 
     def _add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the answer to a request; return the message of all answers, once this is the last one."""

@@ -115,3 +115,11 @@ class AgentWorkflowBuilder:
     """
 
     build_sequential = staticmethod(build_sequential)
+
+    @staticmethod
+    def build_concurrent(*participants: Any, aggregator: Any = None, **options: Any) -> Workflow:
+        """Return a workflow in which all answer at once; `options` are those of `ConcurrentBuilder`."""
+        from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder  # noqa: PLC0415 - on demand
+
+        builder = ConcurrentBuilder(participants=_each_once(participants), **options)
+        return (builder if aggregator is None else builder.with_aggregator(aggregator)).build()

@@ -117,6 +117,10 @@ def _lines_inside(report: StepReport) -> list[LogLine]:
     ]
 
 
+_OF_PATTERNS = frozenset({"group_chat", "handoff_sent", "magentic_orchestrator"})
+"""Events whose data say in a sentence who got the turn, and why; or what the plan is, and how far it is."""
+
+
 def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
     """The lines of an event while its superstep is in flight; none for one that the superstep's own lines cover."""
     kind, who = event.type, _name(event.source_id)
@@ -126,6 +130,8 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
         return [LogLine("warning", _short(event.data))]
     if kind == "error":
         return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
+    if kind in _OF_PATTERNS:
+        return [LogLine("text", f"{who}: {_short(event.data)}")]
     if kind == "message_dropped" and event.data.get("type") != "AgentExecutorResponse":  # the last agent's is an output
         return [LogLine("warning", _drop_text(event.data))]
     return []

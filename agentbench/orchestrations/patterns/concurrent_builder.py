@@ -1,0 +1,212 @@
+"""`ConcurrentBuilder`: all at once on the same question, and one who gathers the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
+from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
+from agentbench.orchestrations.patterns.participants import Participants, yield_response
+from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.checkpoints.manager import CheckpointManager
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+logger = logging.getLogger("agentbench")
+
+
+class Dispatcher(Executor):
+    """Asks all participants the same."""
+
+    def __init__(self) -> None:
+        super().__init__("dispatcher")
+
+    @handler
+    async def from_request(self, request: AgentExecutorRequest, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
+        """Take a request."""
+        await ctx.send_message(request)
+
+    @handler
+    async def from_text(self, text: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
+        """Take a text of the user."""
+        await ctx.send_message(AgentExecutorRequest(normalize_messages(text)))
+
+    @handler
+    async def from_message(self, message: Message, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
+        """Take a message."""
+        await ctx.send_message(AgentExecutorRequest([message]))
+
+    @handler
+    async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[AgentExecutorRequest]) -> None:
+        """Take several."""
+        await ctx.send_message(AgentExecutorRequest(normalize_messages(messages)))
+
+
+class Alone(Executor):
+    """Makes a list of the only answer, for the aggregator."""
+
+    def __init__(self) -> None:
+        super().__init__("alone")
+
+    @handler
+    async def wrap(self, response: AgentExecutorResponse, ctx: WorkflowContext[list[AgentExecutorResponse]]) -> None:
+        """Take the answer."""
+        await ctx.send_message([response])
+
+
+class LastMessages(Executor):
+    """Gathers the last message of each participant into one response."""
+
+    def __init__(self) -> None:
+        super().__init__("aggregator")
+
+    @handler
+    async def gather(
+        self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, AgentResponse | AgentResponseUpdate]
+    ) -> None:
+        """Take all answers, in the order of the participants."""
+        messages: list[Message] = []
+        for result in results:
+            said = [each for each in result.agent_response.messages if each.role == "assistant"]
+            if said:
+                messages.append(said[-1])
+            else:
+                logger.warning("Participant %r said nothing, and is left out.", result.executor_id)
+        if not messages:
+            names = ", ".join(result.executor_id for result in results)
+            msg = f"Nobody said anything; expected a message of an assistant from one of: {names}."
+            raise RuntimeError(msg)
+        await yield_response(AgentResponse(messages=messages), ctx)
+
+
+class CallbackAggregator(Executor):
+    """Gathers the answers by a function."""
+
+    signature_key: ClassVar[str | None] = "CallbackAggregator"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        name = getattr(function, "__name__", "aggregator")
+        super().__init__("aggregator" if name == "<lambda>" else name)
+        self._function = function
+        self._takes_context = len(inspect.signature(function).parameters) > 1
+
+    @handler
+    async def gather(self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, Any]) -> None:
+        """Take all answers, in the order of the participants."""
+        arguments = (results, ctx) if self._takes_context else (results,)
+        if inspect.iscoroutinefunction(self._function):
+            found = await self._function(*arguments)
+        else:
+            found = await asyncio.to_thread(self._function, *arguments)
+            found = await found if inspect.isawaitable(found) else found
+        if isinstance(found, AgentResponse):
+            await yield_response(found, ctx)
+        elif found is not None:
+            await ctx.yield_output(found)
+
+
+class ConcurrentBuilder(PatternBuilder):
+    """Builds a workflow in which all participants answer the same question at once, and one gathers the answers.
+
+    Args:
+        participants: Agents and executors; an executor takes an `AgentExecutorRequest` and sends an
+            `AgentExecutorResponse`.
+        checkpoint_storage: Where runs save their checkpoints by default.
+        output_from: Participants, or their ids, whose answers are outputs besides the gathered one; or `"all"`.
+        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        on_error: `"raise"`: a participant that fails fails the run. `"collect"`: its answer is the error.
+        name: Of the workflow.
+
+    Raises:
+        TypeError: A participant is neither an agent nor an executor.
+        ValueError: There is none, one of them or one id is there twice, or `on_error` is something else.
+
+    Example:
+        >>> workflow = ConcurrentBuilder(participants=[optimist, pessimist]).build()
+        >>> (response,) = (await workflow.run("Will it rain?")).outputs
+    """
+
+    def __init__(
+        self,
+        *,
+        participants: Sequence[Any],
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        on_error: Literal["raise", "collect"] = "raise",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
+        if on_error not in ("raise", "collect"):
+            msg = f"on_error is {on_error!r}; expected 'raise' or 'collect'."
+            raise ValueError(msg)
+        self._given, self._collects = list(participants), on_error == "collect"
+        self._aggregator: Any = None
+        self._participants()  # what is wrong with them is said here
+
+    def with_aggregator(self, aggregator: Executor | Callable[..., Any]) -> Self:
+        """Choose who gathers the answers.
+
+        Args:
+            aggregator: An executor that takes `list[AgentExecutorResponse]`; or a function of that list, and maybe of
+                a context. What it returns is the output; with `None` it has yielded it itself.
+
+        Raises:
+            TypeError: It is neither.
+            ValueError: There is one already.
+        """
+        if self._aggregator is not None:
+            msg = "There is an aggregator already. Expected one call of with_aggregator()."
+            raise ValueError(msg)
+        given: object = aggregator
+        if not isinstance(given, Executor) and not callable(given):
+            msg = f"{aggregator!r} is no aggregator. Expected an executor, or a function of the answers."
+            raise TypeError(msg)
+        self._aggregator = aggregator
+        return self
+
+    def _participants(self) -> Participants:
+        return Participants(
+            self._given,
+            lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent), collects_errors=self._collects),
+        )
+
+    def build(self) -> Workflow:
+        """Return a new workflow, with nodes of its own.
+
+        Raises:
+            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name somebody else.
+        """
+        participants = self._participants()
+        self._check_review(participants)
+        dispatcher, given = Dispatcher(), self._aggregator
+        aggregator = given if isinstance(given, Executor) else CallbackAggregator(given) if given else LastMessages()
+        builder = WorkflowBuilder(
+            name=self._name,
+            start_executor=dispatcher,
+            checkpoint_storage=self._storage,
+            **participants.designate(self._output_from, self._intermediate_from, always=[aggregator]),
+        )
+        nodes = participants.nodes
+        if len(nodes) == 1:
+            alone = Alone()
+            builder.add_edge(dispatcher, nodes[0]).add_edge(nodes[0], alone).add_edge(alone, aggregator)
+        else:
+            builder.add_fan_out_edges(dispatcher, nodes).fan_in(nodes, aggregator, mode="barrier")
+        return builder.build()

@@ -1,0 +1,182 @@
+"""`GroupChatBuilder`: a conversation in which one chooses who speaks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatSelectionFunction,
+    ParticipantRegistry,
+    TerminationCondition,
+)
+from agentbench.orchestrations.patterns.group_chat_orchestrator import (
+    BaseGroupChatOrchestrator,
+    GroupChatOrchestrator,
+)
+from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
+from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.checkpoints.manager import CheckpointManager
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+logger = logging.getLogger("agentbench")
+
+DEFAULT_ORCHESTRATOR_ID = "group_chat_orchestrator"
+DEFAULT_MAX_ROUNDS = 40
+
+_UNSET: Any = object()
+
+
+class GroupChatBuilder(PatternBuilder):
+    """Builds a workflow in which participants talk, and an orchestrator gives the turn: a function, or an agent.
+
+    Everybody hears what is said, as texts. The last message is the output.
+
+    Args:
+        participants: Agents with names, and executors that take the messages of group chats.
+        participant_factories: Functions that make them, called by each `build()`.
+        orchestrator_agent: An agent that chooses; or a function that makes one.
+        orchestrator: An orchestrator of your own; or a function of a `ParticipantRegistry` that makes one.
+        selection_func: A function of a `GroupChatState` that names the next speaker.
+        orchestrator_name: Who signs the last message.
+        termination_condition: Ends the conversation when it holds.
+        max_rounds: Most turns: by default 40 unless there is a condition; `None` for any number.
+        checkpoint_storage: Where runs save their checkpoints by default.
+        output_from: Participants, or their ids, whose answers are outputs besides the last message; or `"all"`.
+        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        retry_attempts: How often an agent that chooses is asked again; by default twice.
+        name: Of the workflow.
+
+    Raises:
+        TypeError: A participant is neither an agent nor an executor.
+        ValueError: There are no participants, two kinds of them or of orchestrators, an agent without a name, or one
+            id is there twice.
+
+    Example:
+        >>> def in_turn(state):
+        ...     return [*state.participants][state.current_round % len(state.participants)]
+        >>> workflow = GroupChatBuilder(participants=[ada, bob], selection_func=in_turn, max_rounds=4).build()
+    """
+
+    def __init__(  # noqa: PLR0913 - the published signature
+        self,
+        *,
+        participants: Sequence[Any] | None = None,
+        participant_factories: Sequence[Callable[[], Any]] | None = None,
+        orchestrator_agent: Any = None,
+        orchestrator: Any = None,
+        selection_func: GroupChatSelectionFunction | None = None,
+        orchestrator_name: str | None = None,
+        termination_condition: TerminationCondition | None = None,
+        max_rounds: int | None = _UNSET,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        retry_attempts: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
+        if (participants is None) == (participant_factories is None):
+            msg = "Expected either participants= or participant_factories=."
+            raise ValueError(msg)
+        given = [orchestrator_agent, orchestrator, selection_func]
+        if sum(each is not None for each in given) > 1:
+            msg = "Expected one of orchestrator_agent=, orchestrator= and selection_func=."
+            raise ValueError(msg)
+        self._given = None if participants is None else list(participants)
+        self._factories = list(participant_factories or ())
+        self._agent, self._orchestrator, self._function = given
+        self._orchestrator_name, self._retries = orchestrator_name, retry_attempts
+        self._condition, self._max_rounds = termination_condition, max_rounds
+        if self._given is not None:
+            self._participants(self._given)  # what is wrong with them is said here
+
+    def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
+        """End the conversation when a condition of it holds."""
+        self._condition = termination_condition
+        return self
+
+    def with_max_rounds(self, max_rounds: int | None) -> Self:
+        """Allow so many turns; `None` for any number."""
+        self._max_rounds = max_rounds
+        return self
+
+    def _participants(self, given: Sequence[Any]) -> Participants:
+        for each in given:
+            if isinstance(each, SupportsAgentRun) and not each.name:
+                msg = f"{each!r} has no name, by which it could get the turn. Expected agents with names."
+                raise ValueError(msg)
+        return Participants(given, lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent)))
+
+    def build(self) -> Workflow:
+        """Return a new workflow, with nodes of its own.
+
+        Raises:
+            ValueError: There is no orchestrator, or somebody who is no participant is named.
+            TypeError: A factory made something else.
+        """
+        participants = self._participants(
+            [factory() for factory in self._factories] if self._given is None else self._given
+        )
+        self._check_review(participants)
+        orchestrator = self._make_orchestrator(ParticipantRegistry(participants.nodes))
+        builder = WorkflowBuilder(
+            name=self._name,
+            start_executor=orchestrator,
+            checkpoint_storage=self._storage,
+            max_iterations=100_000,  # the turns are counted, and end it
+            **participants.designate(self._output_from, self._intermediate_from, always=[orchestrator]),
+        )
+        for node in participants.nodes:
+            builder.add_edge(orchestrator, node).add_edge(node, orchestrator)
+        return builder.build()
+
+    def _make_orchestrator(self, registry: ParticipantRegistry) -> BaseGroupChatOrchestrator:
+        limits: dict[str, Any] = {"max_rounds": self._limit(), "termination_condition": self._condition}
+        if self._function is not None:
+            return GroupChatOrchestrator(
+                DEFAULT_ORCHESTRATOR_ID, registry, self._function, name=self._orchestrator_name, **limits
+            )
+        if self._agent is not None:
+            from agentbench.orchestrations.patterns.group_chat_manager import (  # noqa: PLC0415 - it loads pydantic
+                AgentBasedGroupChatOrchestrator,
+            )
+
+            agent = self._agent if hasattr(self._agent, "create_session") else self._agent()
+            if not hasattr(agent, "create_session"):
+                msg = f"orchestrator_agent made {agent!r}; expected an agent."
+                raise TypeError(msg)
+            return AgentBasedGroupChatOrchestrator(
+                agent, registry, name=self._orchestrator_name, retry_attempts=self._retries, **limits
+            )
+        made = self._orchestrator
+        if made is None:
+            msg = (
+                "A group chat needs somebody who gives the turn: selection_func=, orchestrator_agent= or orchestrator=."
+            )
+            raise ValueError(msg)
+        if not isinstance(made, BaseGroupChatOrchestrator):
+            made = made(registry)
+        if not isinstance(made, BaseGroupChatOrchestrator):
+            msg = f"orchestrator made {made!r}; expected a BaseGroupChatOrchestrator."
+            raise TypeError(msg)
+        if self._condition is not None or self._max_rounds is not _UNSET:
+            logger.warning("An orchestrator of your own has its own limits: those of the builder have no effect.")
+        return made
+
+    def _limit(self) -> int | None:
+        if self._max_rounds is not _UNSET:
+            return self._max_rounds
+        if self._condition is not None:
+            return None
+        logger.info("The group chat ends after %d turns; with_max_rounds() changes that.", DEFAULT_MAX_ROUNDS)
+        return DEFAULT_MAX_ROUNDS

@@ -1,0 +1,240 @@
+"""Who leads a group chat: broadcasts what is said, gives the turn, and ends it."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatParticipantMessage,
+    GroupChatRequestMessage,
+    GroupChatRequestSentEvent,
+    GroupChatResponseMessage,
+    GroupChatResponseReceivedEvent,
+    GroupChatSelectionFunction,
+    GroupChatState,
+    OrchestrationState,
+    ParticipantRegistry,
+    TerminationCondition,
+)
+from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff, create_completion_message
+from agentbench.orchestrations.patterns.participants import yield_response
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+logger = logging.getLogger("agentbench")
+
+OrchestratorContext = WorkflowContext[
+    AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage, AgentResponse | AgentResponseUpdate
+]
+
+
+class BaseGroupChatOrchestrator(Executor):
+    """The base of those who lead a conversation. A subclass chooses who speaks next, or ends it.
+
+    Each input begins anew: the conversation and the count of turns are those of one input.
+
+    Args:
+        id: Id of the node.
+        participant_registry: Who takes part.
+        name: Who signs the last message; by default the id.
+        max_rounds: Most turns; `None` for any number.
+        termination_condition: Ends the conversation when it holds.
+    """
+
+    signature_key: ClassVar[str | None] = "GroupChatOrchestrator"
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the public name
+        participant_registry: ParticipantRegistry,
+        *,
+        name: str | None = None,
+        max_rounds: int | None = None,
+        termination_condition: TerminationCondition | None = None,
+    ) -> None:
+        super().__init__(id)
+        self.participant_registry = participant_registry
+        self.name = name or id
+        self.max_rounds = None if max_rounds is None else max(1, max_rounds)
+        self.termination_condition = termination_condition
+        self.begin([])
+
+    def begin(self, messages: Sequence[Message]) -> None:
+        """Begin a conversation; what was before is forgotten."""
+        self.conversation: list[Message] = list(messages)
+        self.round_index = 0
+
+    @abstractmethod
+    async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None] | Message:
+        """Return who speaks next, and why if there is a reason; or the message with which the conversation ends."""
+
+    @property
+    def state(self) -> GroupChatState:
+        """What the choice of the next speaker rests on."""
+        return GroupChatState(self.round_index, dict(self.participant_registry.participants), tuple(self.conversation))
+
+    # ---- what it takes ---------------------------------------------------------------------------
+
+    @handler
+    async def from_text(self, text: str, ctx: OrchestratorContext) -> None:
+        """Begin with a text of the user."""
+        await self._start(normalize_messages(text), ctx)
+
+    @handler
+    async def from_message(self, message: Message, ctx: OrchestratorContext) -> None:
+        """Begin with a message."""
+        await self._start([message], ctx)
+
+    @handler
+    async def from_messages(self, messages: list[str | Message], ctx: OrchestratorContext) -> None:
+        """Begin with several."""
+        await self._start(normalize_messages(messages), ctx)
+
+    @handler
+    async def from_agent(self, response: AgentExecutorResponse, ctx: OrchestratorContext) -> None:
+        """Take the answer of an agent."""
+        await self._take_answer(response.executor_id, response.agent_response.messages, ctx)
+
+    @handler
+    async def from_executor(self, response: GroupChatResponseMessage, ctx: OrchestratorContext) -> None:
+        """Take the answer of an executor."""
+        await self._take_answer(ctx.get_source_executor_id(), [response.message], ctx)
+
+    # ---- the conversation ------------------------------------------------------------------------
+
+    async def _start(self, messages: list[Message], ctx: OrchestratorContext) -> None:
+        self.begin(messages)
+        await self._go_on(messages, None, ctx)
+
+    async def _take_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> None:
+        await ctx.add_event(_event(GroupChatResponseReceivedEvent(self.round_index, author), self.id))
+        texts = clean_conversation_for_handoff(message for message in messages if message.role != "tool")
+        for message in texts:
+            message.author_name = message.author_name or author
+        self.conversation += texts
+        await self._go_on(texts, author, ctx)
+
+    async def _go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
+        """Pass new messages on and give the turn; or end the conversation."""
+        if await self._is_at_its_end():
+            await self.end("the termination condition holds", ctx)
+            return
+        if self.max_rounds is not None and self.round_index >= self.max_rounds:
+            await self.end(f"there were {self.round_index} turns, and max_rounds allows no more", ctx)
+            return
+        chosen = await self.choose(ctx)
+        if isinstance(chosen, Message):
+            self.conversation.append(chosen)
+            await yield_response(AgentResponse(messages=[chosen]), ctx)
+            return
+        speaker, reason = chosen
+        for name in self.participant_registry.participants:
+            if name != author and new:
+                await self._tell(name, new, ctx)
+        self.round_index += 1
+        await ctx.add_event(_event(GroupChatRequestSentEvent(self.round_index, speaker, reason), self.id))
+        await self._give_turn(speaker, ctx, speaks_again=speaker == author)
+
+    async def end(self, reason: str, ctx: OrchestratorContext) -> None:
+        """End the conversation with a message of the orchestrator."""
+        message = create_completion_message(author_name=self.name, reason=reason)
+        self.conversation.append(message)
+        await yield_response(AgentResponse(messages=[message]), ctx)
+
+    async def _is_at_its_end(self) -> bool:
+        if self.termination_condition is None:
+            return False
+        found = self.termination_condition([*self.conversation])
+        return bool(await found if inspect.isawaitable(found) else found)
+
+    async def _tell(self, name: str, messages: list[Message], ctx: OrchestratorContext) -> None:
+        if self.participant_registry.is_agent(name):
+            await ctx.send_message(AgentExecutorRequest([*messages], should_respond=False), name)
+        else:
+            await ctx.send_message(GroupChatParticipantMessage([*messages]), name)
+
+    async def _give_turn(
+        self, name: str, ctx: OrchestratorContext, instruction: str | None = None, *, speaks_again: bool = False
+    ) -> None:
+        if not self.participant_registry.is_agent(name):
+            await ctx.send_message(GroupChatRequestMessage(instruction), name)
+            return
+        if instruction is None and speaks_again:
+            instruction = "Go on."  # nobody else has spoken, and a model answers somebody
+        messages = [] if instruction is None else [Message("user", [instruction], author_name=self.name)]
+        await ctx.send_message(AgentExecutorRequest(messages), name)
+
+    # ---- runs and checkpoints --------------------------------------------------------------------
+
+    def fresh(self) -> Self:
+        """Return the orchestrator at the beginning of a conversation."""
+        twin = copy.copy(self)
+        twin.begin([])
+        return twin
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return conversation and count of turns."""
+        return vars(OrchestrationState([*self.conversation], self.round_index, self.name))
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned."""
+        self.conversation, self.round_index = [*state["conversation"]], state["round_index"]
+
+
+def _event(data: Any, executor_id: str) -> WorkflowEvent[Any]:
+    return WorkflowEvent("group_chat", data, executor_id=executor_id)
+
+
+class GroupChatOrchestrator(BaseGroupChatOrchestrator):
+    """Leads a conversation by a function that names the next speaker.
+
+    Args:
+        id: Id of the node.
+        participant_registry: Who takes part.
+        selection_func: Called before each turn; it may be async.
+        name, max_rounds, termination_condition: As of `BaseGroupChatOrchestrator`.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the public name
+        participant_registry: ParticipantRegistry,
+        selection_func: GroupChatSelectionFunction,
+        *,
+        name: str | None = None,
+        max_rounds: int | None = None,
+        termination_condition: TerminationCondition | None = None,
+    ) -> None:
+        super().__init__(
+            id, participant_registry, name=name, max_rounds=max_rounds, termination_condition=termination_condition
+        )
+        self.selection_func = selection_func
+
+    async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None]:
+        """Return whom the function names.
+
+        Raises:
+            RuntimeError: It names nobody who takes part.
+        """
+        found = self.selection_func(self.state)
+        name = await found if inspect.isawaitable(found) else found
+        known = self.participant_registry.participants
+        if name not in known:
+            msg = f"The selection function of {self.id!r} returned {name!r}. Expected one of: {', '.join(known)}."
+            raise RuntimeError(msg)
+        return name, None

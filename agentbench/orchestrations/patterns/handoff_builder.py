@@ -1,0 +1,227 @@
+"""`HandoffBuilder`: agents that hand a conversation on to each other."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.agent.raw_agent import RawAgent
+from agentbench.agents.sessions.agent_protocol import resolve_agent_id
+from agentbench.agents.tools.collection import tool_name
+from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition
+from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor, handoff_tool_name
+from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration
+from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.checkpoints.manager import CheckpointManager
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+logger = logging.getLogger("agentbench")
+
+
+class HandoffBuilder:
+    """Builds a workflow in which agents hand the conversation on by calling a tool, `handoff_to_<name>`.
+
+    Who has the conversation talks to the user: after each answer that hands on to nobody, the workflow raises a request
+    with a `HandoffAgentUserRequest`. Everybody hears what is said, as texts.
+
+    Args:
+        name: Of the workflow.
+        participants: Agents that store their history around each call of the model:
+            `Agent(..., require_per_service_call_history_persistence=True)`.
+        description: Of the workflow.
+        checkpoint_storage: Where runs save their checkpoints by default.
+        termination_condition: Ends the conversation when it holds.
+        output_from: Participants, or their ids, whose answers are outputs; by default all.
+        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        enable_history_persistence: Work with copies of agents that lack the setting, with it on.
+
+    Raises:
+        TypeError: A participant is no `Agent`.
+
+    Example:
+        >>> builder = HandoffBuilder(participants=[triage, refunds, orders]).with_start_agent(triage)
+        >>> workflow = builder.add_handoff(triage, [refunds, orders]).build()
+        >>> result = await workflow.run("I want my money back.")
+    """
+
+    def __init__(  # noqa: PLR0913 - the published signature
+        self,
+        *,
+        name: str | None = None,
+        participants: Sequence[Any] | None = None,
+        description: str | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+        termination_condition: TerminationCondition | None = None,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        enable_history_persistence: bool = False,
+    ) -> None:
+        self._name, self._description, self._storage = name, description, checkpoint_storage
+        self._condition = termination_condition
+        self._output_from, self._intermediate_from = output_from, intermediate_output_from
+        self._enables_history = enable_history_persistence
+        self._agents: dict[str, Any] = {}
+        self._start: str | None = None
+        self._handoffs: dict[str, dict[str, HandoffConfiguration]] = {}
+        self._autonomous: dict[str, dict[str, Any]] = {}
+        if participants is not None:
+            self.participants(participants)
+
+    def participants(self, participants: Sequence[Any]) -> Self:
+        """Name the agents, once.
+
+        Raises:
+            ValueError: They were named before, one of them or one id is there twice, or there are none.
+            TypeError: One is no `Agent`.
+        """
+        if self._agents:
+            msg = "The participants were named before. Expected one call of participants(), or participants=."
+            raise ValueError(msg)
+        agents = list(participants)
+        for agent in agents:
+            if not isinstance(agent, RawAgent):
+                msg = f"{agent!r} is of type {type(agent).__name__}. Expected an Agent: it gets tools to hand on."
+                raise TypeError(msg)
+        nodes = Participants(agents, lambda agent: HandoffAgentExecutor(agent, []))
+        self._agents = dict(zip(nodes.ids, agents, strict=True))
+        return self
+
+    def with_start_agent(self, agent: Any) -> Self:
+        """Choose who gets the input.
+
+        Raises:
+            ValueError: It is no participant.
+        """
+        self._start = self._id_of(agent)
+        return self
+
+    def add_handoff(self, source: Any, targets: Sequence[Any], *, description: str | None = None) -> Self:
+        """Let one agent hand on to others; without any call, all may hand on to all.
+
+        Args:
+            source: The agent, or its id.
+            targets: The others.
+            description: When it should, for the model; by default the descriptions of the targets.
+
+        Raises:
+            ValueError: One is no participant, or hands on to itself.
+        """
+        known = self._handoffs.setdefault(self._id_of(source), {})
+        for target in targets:
+            target_id = self._id_of(target)
+            if target_id == self._id_of(source):
+                msg = f"{target_id!r} cannot hand the conversation on to itself."
+                raise ValueError(msg)
+            if target_id in known:
+                logger.warning("The handoff from %r to %r was added before; the new one counts.", source, target_id)
+            known[target_id] = HandoffConfiguration(target=self._agents[target_id], description=description)
+        return self
+
+    def with_autonomous_mode(
+        self,
+        *,
+        agents: Sequence[Any] | None = None,
+        prompts: Mapping[str, str] | None = None,
+        turn_limits: Mapping[str, int] | None = None,
+    ) -> Self:
+        """Let agents go on without the user.
+
+        Args:
+            agents: The agents, or their ids; by default all.
+            prompts: What they are told, by id.
+            turn_limits: How often, by id, before the user is asked; by default 50 times.
+
+        Raises:
+            ValueError: One is no participant.
+        """
+        for name in {**(prompts or {}), **(turn_limits or {})}:
+            self._id_of(name)
+        for agent_id in self._agents if agents is None else map(self._id_of, agents):
+            self._autonomous[agent_id] = {
+                "autonomous_mode": True,
+                "autonomous_mode_prompt": (prompts or {}).get(agent_id),
+                "autonomous_mode_turn_limit": (turn_limits or {}).get(agent_id),
+            }
+        return self
+
+    def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
+        """End the conversation when a condition of it holds."""
+        self._condition = termination_condition
+        return self
+
+    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
+        """Save checkpoints of runs in a storage by default."""
+        self._storage = checkpoint_storage
+        return self
+
+    def build(self) -> Workflow:
+        """Return a new workflow, with nodes of its own.
+
+        Raises:
+            ValueError: There is no participant or no start agent, an agent does not store its history around each call
+                of the model, or has a tool with the name of one that hands on.
+        """
+        if not self._agents:
+            msg = "There is no participant. Expected agents: HandoffBuilder(participants=[triage, refunds])."
+            raise ValueError(msg)
+        if self._start is None:
+            msg = f"There is no start agent. Choose one by with_start_agent(): {', '.join(self._agents)}."
+            raise ValueError(msg)
+        participants = Participants(list(self._agents.values()), self._node)
+        nodes = {node.id: node for node in participants.nodes}
+        builder = WorkflowBuilder(
+            name=self._name,
+            description=self._description,
+            start_executor=nodes[self._start],
+            checkpoint_storage=self._storage,
+            **participants.designate(self._output_from, self._intermediate_from, default=participants.nodes),
+        )
+        for node in participants.nodes:
+            others = [other for other in participants.nodes if other is not node]
+            if len(others) == 1:
+                builder.add_edge(node, others[0])
+            elif others:
+                builder.add_fan_out_edges(node, others)
+        return builder.build()
+
+    def _node(self, agent: Any) -> HandoffAgentExecutor:
+        agent_id = resolve_agent_id(agent)
+        if not agent.require_per_service_call_history_persistence:
+            if not self._enables_history:
+                msg = (
+                    f"The agent {agent_id!r} stores its history at the end of runs, and a handoff ends one in the "
+                    "middle. Make it with require_per_service_call_history_persistence=True, or pass "
+                    "enable_history_persistence=True to work with a copy that has it."
+                )
+                raise ValueError(msg)
+            agent = copy.copy(agent)
+            agent.require_per_service_call_history_persistence = True
+        if self._handoffs:
+            handoffs = [*self._handoffs.get(agent_id, {}).values()]
+        else:
+            handoffs = [HandoffConfiguration(target=each) for name, each in self._agents.items() if name != agent_id]
+        names = {tool_name(tool) for tool in agent.default_options.get("tools") or ()}
+        if clash := [each.target_id for each in handoffs if handoff_tool_name(each.target_id) in names]:
+            msg = (
+                f"The agent {agent_id!r} has a tool {handoff_tool_name(clash[0])!r}, the name that hands on. Rename it."
+            )
+            raise ValueError(msg)
+        options = self._autonomous.get(agent_id, {})
+        return HandoffAgentExecutor(agent, handoffs, termination_condition=self._condition, **options)
+
+    def _id_of(self, agent: Any) -> str:
+        found = (
+            agent if isinstance(agent, str) else next((key for key, one in self._agents.items() if one is agent), None)
+        )
+        if found not in self._agents:
+            msg = f"{agent!r} is no participant. Expected one of: {', '.join(self._agents) or 'none yet'}."
+            raise ValueError(msg)
+        return str(found)

@@ -1,0 +1,231 @@
+"""An agent that hands the conversation on by calling a tool."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from agentbench.agents.middleware.bases import CallNext, FunctionMiddleware
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import MiddlewareTermination
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorRequest, AgentNodeContext
+from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition
+from agentbench.orchestrations.patterns.handoff_messages import (
+    HandoffAgentUserRequest,
+    HandoffConfiguration,
+    HandoffSentEvent,
+)
+from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE
+
+HandoffContext = WorkflowContext[AgentExecutorRequest, AgentResponse | AgentResponseUpdate]
+
+CONVERSATION = "handoff_conversation"
+"""Key of the shared state under which the texts of all are."""
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
+_HIDDEN = frozenset({"function_call", "function_result", "usage"})
+
+
+def handoff_tool_name(target_id: str) -> str:
+    """Return the name of the tool that hands on to a node."""
+    return f"handoff_to_{_FOREIGN.sub('_', target_id)}"
+
+
+class HandoffAgentExecutor(AgentExecutor):
+    """A node of an agent that answers, hands the conversation on by a tool, or asks the user to go on.
+
+    The agent itself is not changed: the tools are added to each of its runs.
+
+    Args:
+        agent: The agent.
+        handoffs: To whom it may hand on.
+        agent_session: Its session.
+        termination_condition: Ends the conversation when it holds, before or after a turn.
+        autonomous_mode: Whether it goes on without the user.
+        autonomous_mode_prompt: What it is told then.
+        autonomous_mode_turn_limit: How often it is told so, before the user is asked.
+    """
+
+    signature_key: ClassVar[str | None] = "HandoffAgentExecutor"
+
+    def __init__(
+        self,
+        agent: Any,
+        handoffs: Sequence[HandoffConfiguration],
+        *,
+        agent_session: AgentSession | None = None,
+        termination_condition: TerminationCondition | None = None,
+        autonomous_mode: bool = False,
+        autonomous_mode_prompt: str | None = None,
+        autonomous_mode_turn_limit: int | None = None,
+    ) -> None:
+        super().__init__(agent, session=agent_session)
+        self.handoffs = {each.target_id: each for each in handoffs}
+        self.termination_condition = termination_condition
+        self.autonomous_mode = autonomous_mode
+        self.autonomous_mode_prompt = autonomous_mode_prompt or "The user is not there. Go on by yourself."
+        self.autonomous_mode_turn_limit = 50 if autonomous_mode_turn_limit is None else autonomous_mode_turn_limit
+        self._tools = [_handoff_tool(each) for each in self.handoffs.values()]
+
+    def reset(self) -> None:
+        """Drop what waits for the agent, and the count of its turns without the user."""
+        super().reset()
+        self._autonomous_turns = 0
+        self._handoff: _Handoff | None = None
+        self._goes_on = False
+
+    # ---- what it takes ---------------------------------------------------------------------------
+
+    @handler
+    async def run(self, request: AgentExecutorRequest, ctx: HandoffContext) -> None:  # type: ignore[override]
+        """Hear what another agent said, or get the conversation from it; from outside, begin."""
+        if ctx.source_executor_ids == [WORKFLOW_SOURCE]:
+            await self._begin(request.messages, ctx)
+        elif request.should_respond:
+            self._autonomous_turns = 0
+            heard = self._take_in(request.messages)
+            told = f"{ctx.get_source_executor_id()} has handed the conversation to you."
+            await self._answer(heard or [Message("user", [told])], ctx)
+        else:
+            self._cache = self._take_in(request.messages)
+
+    @handler
+    async def from_str(self, text: str, ctx: HandoffContext) -> None:  # type: ignore[override]
+        """Begin with a text of the user."""
+        await self._begin(normalize_messages(text), ctx)
+
+    @handler
+    async def from_message(self, message: Message, ctx: HandoffContext) -> None:  # type: ignore[override]
+        """Begin with a message."""
+        await self._begin([message], ctx)
+
+    @handler
+    async def from_messages(self, messages: list[str | Message], ctx: HandoffContext) -> None:  # type: ignore[override]
+        """Begin with several."""
+        await self._begin(normalize_messages(messages), ctx)
+
+    @response_handler
+    async def from_user(self, request: HandoffAgentUserRequest, answer: list[Message], ctx: HandoffContext) -> None:
+        """Go on with what the user says; an empty list ends the conversation."""
+        if answer:
+            await self._hear_user(answer, ctx)
+
+    # ---- one turn --------------------------------------------------------------------------------
+
+    async def _begin(self, messages: list[Message], ctx: HandoffContext) -> None:
+        ctx.set_state(CONVERSATION, [])
+        await self._hear_user(messages, ctx)
+
+    async def _hear_user(self, messages: list[Message], ctx: HandoffContext) -> None:
+        self._autonomous_turns = 0
+        await self._tell_others(clean_conversation_for_handoff(messages), ctx)
+        await self._answer(self._take_in(messages), ctx)
+
+    async def _answer(self, messages: list[Message], ctx: HandoffContext) -> None:
+        if not await self._is_at_its_end(ctx):
+            await self._take_turn(messages, ctx)  # type: ignore[arg-type]
+
+    async def _take_turn(
+        self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False, goes_on: bool = False
+    ) -> None:
+        await super()._take_turn(messages, ctx, is_answer=is_answer, goes_on=goes_on)
+        while self._goes_on:
+            self._goes_on = False
+            await super()._take_turn([Message("user", [self.autonomous_mode_prompt])], ctx)
+
+    def _run_arguments(self) -> dict[str, Any]:
+        self._handoff = _Handoff({handoff_tool_name(target): target for target in self.handoffs})
+        if not self._tools:
+            return {}
+        options = {"allow_multiple_tool_calls": False}
+        return {"tools": self._tools, "middleware": [self._handoff], "options": options}
+
+    async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
+        """Yield what there is to see: not the call of a tool that only hands on."""
+        contents = output.contents if isinstance(output, AgentResponseUpdate) else _contents(output)
+        if any(content.type not in _HIDDEN for content in contents):
+            await super()._yield_output(output, ctx)
+
+    async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
+        """Tell the others, and hand the conversation on, end it, go on alone, or ask the user."""
+        texts = clean_conversation_for_handoff(message for message in response.messages if message.role != "tool")
+        await self._tell_others(texts, ctx)
+        target = None if self._handoff is None else self._handoff.target
+        if target is not None:
+            await ctx.add_event(WorkflowEvent("handoff_sent", HandoffSentEvent(self.id, target), executor_id=self.id))
+            await ctx.send_message(AgentExecutorRequest([]), target)
+        elif await self._is_at_its_end(ctx):
+            return
+        elif self.autonomous_mode and self._autonomous_turns < self.autonomous_mode_turn_limit:
+            self._autonomous_turns += 1
+            self._goes_on = True
+        else:
+            await ctx.request_info(HandoffAgentUserRequest(response), list[Message])
+
+    async def _tell_others(self, texts: list[Message], ctx: HandoffContext) -> None:
+        ctx.set_state(CONVERSATION, [*ctx.get_state(CONVERSATION, []), *texts])
+        if texts:
+            await ctx.send_message(AgentExecutorRequest(texts, should_respond=False))
+
+    async def _is_at_its_end(self, ctx: HandoffContext) -> bool:
+        if self.termination_condition is None:
+            return False
+        found = self.termination_condition([*ctx.get_state(CONVERSATION, [])])
+        return bool(await found if inspect.isawaitable(found) else found)
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return the state of an agent node, and the count of turns without the user."""
+        return {**await super().on_checkpoint_save(), "_autonomous_mode_turns": self._autonomous_turns}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        await super().on_checkpoint_restore(state)
+        self._autonomous_turns = state.get("_autonomous_mode_turns", 0)
+
+
+class _Handoff(FunctionMiddleware):
+    """Ends the loop of model and tools at the call of a tool that hands on; the first one wins."""
+
+    def __init__(self, targets: dict[str, str]) -> None:
+        self._targets = targets
+        self.target: str | None = None
+
+    async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
+        target = self._targets.get(context.function.name)
+        if target is None:
+            await call_next()
+            return
+        refused = self.target is not None
+        self.target = self.target or target
+        await call_next()  # a result that no tool gave would not be stored
+        if refused:
+            context.result = f"Refused: the conversation goes to {self.target} already."
+        raise MiddlewareTermination(result=context.result)
+
+
+def _handoff_tool(handoff: HandoffConfiguration) -> FunctionTool:
+    def hand_on() -> dict[str, str]:
+        return {"handoff_to": handoff.target_id}
+
+    description = f"Hand the conversation on to {handoff.target_id}."
+    if handoff.description:
+        description = f"{description} {handoff.description}"
+    return FunctionTool(hand_on, name=handoff_tool_name(handoff.target_id), description=description)
+
+
+def _contents(response: AgentResponse) -> list[Any]:
+    return [content for message in response.messages for content in message.contents]

@@ -1,0 +1,163 @@
+"""`MagenticBuilder`: a team with a manager that plans and watches the progress."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry
+from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase, StandardMagenticManager
+from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor, MagenticOrchestrator
+from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from agentbench.checkpoints.manager import CheckpointManager
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+logger = logging.getLogger("agentbench")
+
+DEFAULT_MAX_ROUND_COUNT = 100
+DEFAULT_MAX_RESET_COUNT = 10
+
+_UNSET: Any = object()
+
+
+class MagenticBuilder:
+    """Builds a workflow of a team whose manager plans, gives turns, watches the progress, and plans anew without it.
+
+    Args:
+        participants: Agents with names, and executors that take the messages of group chats and `MagenticResetSignal`.
+        manager: A manager of your own.
+        manager_factory: A function that makes one, called by each `build()`.
+        manager_agent: An agent that a `StandardMagenticManager` asks.
+        manager_agent_factory: A function that makes one.
+        task_ledger, task_ledger_facts_prompt, task_ledger_plan_prompt, task_ledger_full_prompt: See
+            `StandardMagenticManager`; only with an agent.
+        task_ledger_facts_update_prompt, task_ledger_plan_update_prompt: As above.
+        progress_ledger_prompt, final_answer_prompt: As above.
+        max_stall_count: How many turns may lead nowhere until the plan is made anew; only with an agent, as the others.
+        max_reset_count: How often it may be made anew; by default 10 times, `None` for any number.
+        max_round_count: Most turns; by default 100, `None` for any number.
+        enable_plan_review: Whether a person is asked about each plan.
+        checkpoint_storage: Where runs save their checkpoints by default.
+        output_from: Participants, or their ids, whose answers are outputs besides the last message; or `"all"`.
+        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        name: Of the workflow.
+
+    Raises:
+        TypeError: A participant is neither an agent nor an executor.
+        ValueError: There are no participants, one has no name, one id is there twice, or there are two managers.
+
+    Example:
+        >>> builder = MagenticBuilder(participants=[searcher, writer], manager_agent=boss).with_plan_review()
+        >>> result = await builder.build().run("Which bridges of Bergen are older than 1900?")
+        >>> (request,) = result.get_request_info_events()
+        >>> result = await workflow.run(responses={request.request_id: request.data.approve()})
+    """
+
+    def __init__(  # noqa: PLR0913 - the published signature
+        self,
+        *,
+        participants: Sequence[Any],
+        manager: MagenticManagerBase | None = None,
+        manager_factory: Callable[[], MagenticManagerBase] | None = None,
+        manager_agent: Any = None,
+        manager_agent_factory: Callable[[], Any] | None = None,
+        task_ledger: Any = None,
+        task_ledger_facts_prompt: str | None = None,
+        task_ledger_plan_prompt: str | None = None,
+        task_ledger_full_prompt: str | None = None,
+        task_ledger_facts_update_prompt: str | None = None,
+        task_ledger_plan_update_prompt: str | None = None,
+        progress_ledger_prompt: str | None = None,
+        final_answer_prompt: str | None = None,
+        max_stall_count: int = _UNSET,
+        max_reset_count: int | None = _UNSET,
+        max_round_count: int | None = _UNSET,
+        enable_plan_review: bool = False,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        name: str | None = None,
+    ) -> None:
+        sources = [manager, manager_factory, manager_agent, manager_agent_factory]
+        if sum(each is not None for each in sources) > 1:
+            msg = "Expected one of manager=, manager_factory=, manager_agent= and manager_agent_factory=."
+            raise ValueError(msg)
+        self._manager, self._manager_factory, self._agent, self._agent_factory = sources
+        self._settings = {
+            "task_ledger": task_ledger,
+            "task_ledger_facts_prompt": task_ledger_facts_prompt,
+            "task_ledger_plan_prompt": task_ledger_plan_prompt,
+            "task_ledger_full_prompt": task_ledger_full_prompt,
+            "task_ledger_facts_update_prompt": task_ledger_facts_update_prompt,
+            "task_ledger_plan_update_prompt": task_ledger_plan_update_prompt,
+            "progress_ledger_prompt": progress_ledger_prompt,
+            "final_answer_prompt": final_answer_prompt,
+        }
+        limits = {
+            "max_stall_count": max_stall_count, "max_reset_count": max_reset_count, "max_round_count": max_round_count,
+        }  # fmt: skip
+        self._settings = {key: value for key, value in self._settings.items() if value is not None}
+        self._settings |= {key: value for key, value in limits.items() if value is not _UNSET}
+        if self._settings and (manager or manager_factory):
+            logger.warning("A manager of your own has its own settings: %s has no effect.", ", ".join(self._settings))
+        self._given, self._name, self._storage = list(participants), name, checkpoint_storage
+        self._output_from, self._intermediate_from = output_from, intermediate_output_from
+        self._reviews_plans = enable_plan_review
+        self._participants()  # what is wrong with them is said here
+
+    def with_plan_review(self, enable: bool = True) -> Self:
+        """Ask a person about each plan: a request with a `MagenticPlanReviewRequest`."""
+        self._reviews_plans = enable
+        return self
+
+    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
+        """Save checkpoints of runs in a storage by default."""
+        self._storage = checkpoint_storage
+        return self
+
+    def _participants(self) -> Participants:
+        for each in self._given:
+            if isinstance(each, SupportsAgentRun) and not each.name:
+                msg = f"{each!r} has no name, by which it could get the turn. Expected agents with names."
+                raise ValueError(msg)
+        return Participants(self._given, MagenticAgentExecutor)
+
+    def build(self) -> Workflow:
+        """Return a new workflow, with nodes of its own.
+
+        Raises:
+            ValueError: There is no manager, or somebody who is no participant is named.
+        """
+        participants = self._participants()
+        manager = self._make_manager()
+        registry = ParticipantRegistry(participants.nodes)
+        orchestrator = MagenticOrchestrator(manager, registry, require_plan_signoff=self._reviews_plans)
+        builder = WorkflowBuilder(
+            max_iterations=100 if manager.max_round_count is None else 100_000,  # there the turns are counted
+            name=self._name,
+            start_executor=orchestrator,
+            checkpoint_storage=self._storage,
+            **participants.designate(self._output_from, self._intermediate_from, always=[orchestrator]),
+        )
+        for node in participants.nodes:
+            builder.add_edge(orchestrator, node).add_edge(node, orchestrator)
+        return builder.build()
+
+    def _make_manager(self) -> MagenticManagerBase:
+        if self._manager is not None or self._manager_factory is not None:
+            manager: MagenticManagerBase = self._manager or self._manager_factory()
+            return manager
+        agent = self._agent if self._agent_factory is None else self._agent_factory()
+        if agent is None:
+            msg = "A Magentic team needs a manager: manager_agent=, manager=, or a factory of one."
+            raise ValueError(msg)
+        defaults = {"max_reset_count": DEFAULT_MAX_RESET_COUNT, "max_round_count": DEFAULT_MAX_ROUND_COUNT}
+        return StandardMagenticManager(agent, **(defaults | self._settings))

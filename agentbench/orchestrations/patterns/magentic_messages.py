@@ -1,0 +1,200 @@
+"""What a Magentic team is made of: its task, the ledgers of its manager, its events and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
+from typing import Any, Final
+
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+
+MAGENTIC_MANAGER_NAME: Final = "magentic_manager"
+
+ORCH_MSG_KIND_USER_TASK: Final = "user_task"
+ORCH_MSG_KIND_TASK_LEDGER: Final = "task_ledger"
+ORCH_MSG_KIND_INSTRUCTION: Final = "instruction"
+ORCH_MSG_KIND_NOTICE: Final = "notice"
+
+
+@dataclass
+class MagenticProgressLedgerItem:
+    """The answer to one question about the progress.
+
+    Args:
+        reason: Why.
+        answer: The answer: whether something is so, a name, or an instruction.
+    """
+
+    reason: str
+    answer: str | bool
+
+
+@dataclass
+class MagenticProgressLedger:
+    """What the manager thinks of the progress.
+
+    Args:
+        is_request_satisfied: Whether the task is done.
+        is_in_loop: Whether the team repeats itself.
+        is_progress_being_made: Whether there is progress.
+        next_speaker: Who works next.
+        instruction_or_question: What it is told.
+    """
+
+    is_request_satisfied: MagenticProgressLedgerItem
+    is_in_loop: MagenticProgressLedgerItem
+    is_progress_being_made: MagenticProgressLedgerItem
+    next_speaker: MagenticProgressLedgerItem
+    instruction_or_question: MagenticProgressLedgerItem
+
+    def __str__(self) -> str:
+        if self.is_request_satisfied.answer:
+            return "done"
+        facts = [
+            "not done",
+            "progress" if self.is_progress_being_made.answer else "no progress",
+            *(["in a loop"] if self.is_in_loop.answer else []),
+            f"next {self.next_speaker.answer}: {self.instruction_or_question.answer}",
+        ]
+        return ", ".join(facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MagenticProgressLedger:
+        """Return the ledger in what a model answered, or `to_dict` wrote; yes and no may be written as texts.
+
+        Raises:
+            ValueError: A question has no answer of the form that was asked for.
+        """
+        return cls(**{each.name: _item(each.name, data.get(each.name)) for each in fields(cls)})
+
+
+_BOOLS = frozenset({"is_request_satisfied", "is_in_loop", "is_progress_being_made"})
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _item(name: str, data: Any) -> MagenticProgressLedgerItem:
+    answer = data.get("answer") if isinstance(data, Mapping) else None
+    if name in _BOOLS and isinstance(answer, str):
+        answer = _WORDS.get(answer.strip().lower())
+    if not isinstance(answer, bool if name in _BOOLS else (str, bool, type(None))) or not isinstance(data, Mapping):
+        expected = "true or false" if name in _BOOLS else "a text"
+        msg = f"The progress ledger has {data!r} as {name}. Expected a reason and {expected} as answer."
+        raise ValueError(msg)
+    return MagenticProgressLedgerItem(str(data.get("reason", "")), "" if answer is None else answer)
+
+
+@dataclass
+class MagenticContext:
+    """What the manager of a team works with.
+
+    Args:
+        task: What is to be done.
+        chat_history: What was said since the last plan.
+        participant_descriptions: What everybody can do, by name.
+        round_count: How many turns there were.
+        stall_count: How many of them led nowhere, less those that did.
+        reset_count: How often the plan was made anew.
+    """
+
+    task: str
+    chat_history: list[Message] = field(default_factory=list)
+    participant_descriptions: dict[str, str] = field(default_factory=dict)
+    round_count: int = 0
+    stall_count: int = 0
+    reset_count: int = 0
+
+    def reset(self) -> None:
+        """Forget what was said, for a new plan."""
+        self.chat_history = []
+        self.stall_count = 0
+        self.reset_count += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the context as plain JSON values."""
+        return {**vars(self), "chat_history": [message.to_dict() for message in self.chat_history]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MagenticContext:
+        """Return the context that `to_dict` wrote.
+
+        Raises:
+            ValueError: The task or the participants are missing.
+        """
+        if missing := [name for name in ("task", "participant_descriptions") if name not in data]:
+            msg = f"The context of a Magentic team has no {' and no '.join(missing)}."
+            raise ValueError(msg)
+        history = [Message.from_dict(each) for each in data.get("chat_history", ())]
+        return cls(**{**data, "chat_history": history})
+
+
+@dataclass
+class MagenticResetSignal:
+    """Tells a participant to forget what it has heard: the plan is made anew."""
+
+
+class MagenticOrchestratorEventType(str, Enum):
+    """What an event of a manager tells."""
+
+    PLAN_CREATED = "plan_created"
+    REPLANNED = "replanned"
+    PROGRESS_LEDGER_UPDATED = "progress_ledger_updated"
+
+
+@dataclass(frozen=True)
+class MagenticOrchestratorEvent:
+    """The data of an event of type `magentic_orchestrator`.
+
+    Args:
+        event_type: What it tells.
+        content: The plan as a message, or the progress ledger.
+    """
+
+    event_type: MagenticOrchestratorEventType
+    content: Message | MagenticProgressLedger
+
+    def __str__(self) -> str:
+        text = self.content.text if isinstance(self.content, Message) else str(self.content)
+        return f"{self.event_type.value.replace('_', ' ')}: {text}"
+
+
+@dataclass
+class MagenticPlanReviewResponse:
+    """What a person says to a plan.
+
+    Args:
+        review: What is to change; an empty list approves.
+    """
+
+    review: list[Message] = field(default_factory=list)
+
+
+@dataclass
+class MagenticPlanReviewRequest:
+    """Asks a person about a plan.
+
+    Args:
+        plan: The plan.
+        current_progress: The last progress ledger; `None` with the first plan.
+        is_stalled: Whether the plan was made anew because the last one led nowhere.
+
+    Example:
+        >>> await workflow.run(responses={request.request_id: request.data.revise("Ask the library first.")})
+    """
+
+    plan: Message
+    current_progress: MagenticProgressLedger | None = None
+    is_stalled: bool = False
+
+    def approve(self) -> MagenticPlanReviewResponse:
+        """Return the approval."""
+        return MagenticPlanReviewResponse()
+
+    def revise(self, feedback: str | Message | Sequence[str | Message]) -> MagenticPlanReviewResponse:
+        """Return what is to change; the plan is made anew, and reviewed again."""
+        return MagenticPlanReviewResponse(normalize_messages(feedback))

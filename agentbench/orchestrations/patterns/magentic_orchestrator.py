@@ -1,0 +1,259 @@
+"""How a Magentic team works: plan, give turns, look at the progress, plan anew if there is none, answer."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatParticipantMessage,
+    GroupChatRequestMessage,
+    GroupChatRequestSentEvent,
+    GroupChatResponseReceivedEvent,
+    ParticipantRegistry,
+)
+from agentbench.orchestrations.patterns.group_chat_orchestrator import BaseGroupChatOrchestrator, OrchestratorContext
+from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff
+from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MAGENTIC_MANAGER_NAME,
+    MagenticContext,
+    MagenticOrchestratorEvent,
+    MagenticOrchestratorEventType,
+    MagenticPlanReviewRequest,
+    MagenticPlanReviewResponse,
+    MagenticProgressLedger,
+    MagenticResetSignal,
+)
+from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
+from agentbench.orchestrations.patterns.participants import yield_response
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.handlers import handler, response_handler
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+logger = logging.getLogger("agentbench")
+
+_MOST_RESETS_IN_A_ROW = 10
+
+MagenticContextOfRun = WorkflowContext[
+    AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage | MagenticResetSignal,
+    AgentResponse | AgentResponseUpdate,
+]
+
+
+class MagenticAgentExecutor(ParticipantExecutor):
+    """A node of an agent in a Magentic team: it forgets what it has heard when the plan is made anew.
+
+    Args:
+        agent: The agent.
+    """
+
+    signature_key: ClassVar[str | None] = "MagenticAgentExecutor"
+
+    def __init__(self, agent: Any) -> None:
+        super().__init__(agent)
+
+    @handler
+    async def from_reset(self, signal: MagenticResetSignal, ctx: WorkflowContext[Any]) -> None:
+        """Begin anew, with a new session."""
+        self.reset()
+        vars(self.session).clear()  # in place: other nodes may share it
+        vars(self.session).update(vars(self.agent.create_session()))
+
+
+class MagenticOrchestrator(BaseGroupChatOrchestrator):
+    """Leads a team by a manager that plans, tells one after the other what to do, and sees whether it helps.
+
+    Args:
+        manager: The manager.
+        participant_registry: Who takes part.
+        require_plan_signoff: Whether a person is asked about each plan.
+    """
+
+    signature_key: ClassVar[str | None] = "MagenticOrchestrator"
+
+    def __init__(
+        self,
+        manager: MagenticManagerBase,
+        participant_registry: ParticipantRegistry,
+        *,
+        require_plan_signoff: bool = False,
+    ) -> None:
+        self.manager, self.require_plan_signoff = manager, require_plan_signoff
+        super().__init__("magentic_orchestrator", participant_registry, name=MAGENTIC_MANAGER_NAME)
+
+    def begin(self, messages: Sequence[Message]) -> None:
+        """Begin a task."""
+        super().begin(messages)
+        self.terminated = False
+        self.context = MagenticContext("")
+        self.plan: Message | None = None
+        self.progress: MagenticProgressLedger | None = None
+
+    async def choose(self, ctx: OrchestratorContext) -> Message:
+        """Not used: the manager chooses, in a loop of its own."""
+        raise NotImplementedError
+
+    # ---- the plan --------------------------------------------------------------------------------
+
+    async def _start(self, messages: list[Message], ctx: Any) -> None:
+        if self.terminated:
+            msg = "This team has done its task. Begin another one in a new run: workflow.start(...), or build() again."
+            raise RuntimeError(msg)
+        if len(messages) != 1 or not messages[0].text.strip():
+            msg = f"A Magentic team takes one task, as one message with text; got {len(messages)} messages."
+            raise ValueError(msg)
+        self.begin(messages)
+        descriptions = dict(self.participant_registry.participants)
+        self.context = MagenticContext(messages[0].text, participant_descriptions=descriptions)
+        plan = await self.manager.plan(self.context)
+        await self._propose(plan, MagenticOrchestratorEventType.PLAN_CREATED, ctx)
+
+    async def _propose(
+        self, plan: Message, kind: MagenticOrchestratorEventType, ctx: Any, *, is_stalled: bool = False
+    ) -> None:
+        self.plan = plan
+        await self._report(MagenticOrchestratorEvent(kind, plan), ctx)
+        if self.require_plan_signoff:
+            request = MagenticPlanReviewRequest(plan, self.progress, is_stalled)
+            await ctx.request_info(request, MagenticPlanReviewResponse)
+        else:
+            await self._work_on(plan, ctx)
+
+    @response_handler
+    async def from_review(
+        self, request: MagenticPlanReviewRequest, response: MagenticPlanReviewResponse, ctx: MagenticContextOfRun
+    ) -> None:
+        """Work on an approved plan, or make it anew."""
+        if not response.review:
+            await self._work_on(request.plan, ctx)
+            return
+        self.context.chat_history += [request.plan, *response.review]
+        plan = await self.manager.replan(self.context)
+        await self._propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=request.is_stalled)
+
+    async def _work_on(self, plan: Message, ctx: Any) -> None:
+        """Tell everybody task and plan, and begin."""
+        self.context.chat_history.append(plan)
+        for name in self.participant_registry.participants:
+            await self._tell(name, [Message("user", [self.context.task]), plan], ctx)
+        await self._give_turns(ctx)
+
+    # ---- the work --------------------------------------------------------------------------------
+
+    async def _take_answer(self, author: str, messages: Sequence[Message], ctx: Any) -> None:
+        await self._report(GroupChatResponseReceivedEvent(self.round_index, author), ctx)
+        texts = clean_conversation_for_handoff(message for message in messages if message.role != "tool")
+        for message in texts:
+            message.author_name = message.author_name or author
+        self.context.chat_history += texts
+        self.conversation += texts
+        if texts:
+            for name in self.participant_registry.participants:
+                if name != author:
+                    await self._tell(name, texts, ctx)
+        await self._give_turns(ctx)
+
+    async def _give_turns(self, ctx: Any) -> None:
+        """Look at the progress; give the turn, plan anew, or answer."""
+        context, manager = self.context, self.manager
+        if manager.max_round_count is not None and context.round_count >= manager.max_round_count:
+            await self.end(f"there were {context.round_count} turns, and max_round_count allows no more", ctx)
+            return
+        context.round_count += 1
+        try:
+            self.progress = progress = await manager.create_progress_ledger(context)
+        except Exception:
+            if context.reset_count >= _MOST_RESETS_IN_A_ROW and context.round_count == context.reset_count + 1:
+                raise  # it has never been possible: a new plan does not help
+            logger.warning("The progress of a Magentic team cannot be told; the plan is made anew.", exc_info=True)
+            await self._plan_anew(ctx)
+            return
+        kind = MagenticOrchestratorEventType.PROGRESS_LEDGER_UPDATED
+        await self._report(MagenticOrchestratorEvent(kind, progress), ctx)
+        if progress.is_request_satisfied.answer:
+            await self._answer_task(ctx)
+            return
+        is_stalled = not progress.is_progress_being_made.answer or bool(progress.is_in_loop.answer)
+        context.stall_count = context.stall_count + 1 if is_stalled else max(0, context.stall_count - 1)
+        if context.stall_count > manager.max_stall_count:
+            await self._plan_anew(ctx)
+            return
+        speaker, known = progress.next_speaker.answer, self.participant_registry.participants
+        if not isinstance(speaker, str):
+            speaker = next(iter(known))
+        if speaker not in known:
+            logger.warning("The manager of a Magentic team names %r, whom nobody knows; the task is answered.", speaker)
+            await self._answer_task(ctx)
+            return
+        instruction = str(progress.instruction_or_question.answer)
+        context.chat_history.append(Message("assistant", [instruction], author_name=self.name))
+        self.round_index += 1
+        await self._report(GroupChatRequestSentEvent(self.round_index, speaker, progress.next_speaker.reason), ctx)
+        await self._give_turn(speaker, ctx, instruction)
+
+    async def _plan_anew(self, ctx: Any) -> None:
+        context, limit = self.context, self.manager.max_reset_count
+        if limit is not None and context.reset_count >= limit:
+            await self.end(
+                f"the plan was made anew {context.reset_count} times, and max_reset_count allows no more", ctx
+            )
+            return
+        context.reset()
+        for name in self.participant_registry.participants:
+            await ctx.send_message(MagenticResetSignal(), name)
+        plan = await self.manager.replan(context)
+        await self._propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=True)
+
+    async def _answer_task(self, ctx: Any) -> None:
+        answer = await self.manager.prepare_final_answer(self.context)
+        self.conversation.append(answer)
+        self.terminated = True
+        await yield_response(AgentResponse(messages=[answer]), ctx)
+
+    async def end(self, reason: str, ctx: Any) -> None:
+        """End the work at a limit, with a message that names it."""
+        self.terminated = True
+        await super().end(reason, ctx)
+
+    async def _report(self, data: Any, ctx: Any) -> None:
+        kind = "magentic_orchestrator" if isinstance(data, MagenticOrchestratorEvent) else "group_chat"
+        await ctx.add_event(WorkflowEvent(kind, data, executor_id=self.id))
+
+    # ---- runs and checkpoints --------------------------------------------------------------------
+
+    def fresh(self) -> Self:
+        """Return the orchestrator before a task, with a manager that remembers nothing of the last one."""
+        twin = super().fresh()
+        twin.manager = copy.copy(self.manager)
+        twin.manager.on_checkpoint_restore({})
+        return twin
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Return the work so far: task, history, plan, progress, and what the manager remembers."""
+        return {
+            **await super().on_checkpoint_save(),
+            "terminated": self.terminated,
+            "magentic_context": self.context.to_dict(),
+            "task_ledger": self.plan,
+            "progress_ledger": None if self.progress is None else self.progress.to_dict(),
+            "manager_state": self.manager.on_checkpoint_save(),
+        }
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take over what `on_checkpoint_save` returned."""
+        await super().on_checkpoint_restore(state)
+        self.terminated, self.plan = state["terminated"], state["task_ledger"]
+        self.context = MagenticContext.from_dict(state["magentic_context"])
+        progress = state["progress_ledger"]
+        self.progress = None if progress is None else MagenticProgressLedger.from_dict(progress)
+        self.manager.on_checkpoint_restore(state["manager_state"])

@@ -1,0 +1,115 @@
+"""An agent in a pattern: people may review its answers, and its failure may be an answer, too."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorResponse, AgentNodeContext
+from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
+from agentbench.orchestrations.patterns.participants import yield_response
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.handlers import response_handler
+
+logger = logging.getLogger("agentbench")
+
+
+@dataclass
+class AgentRequestInfoResponse:
+    """What a person says to the answer of an agent: that it is good, or what to change.
+
+    Args:
+        messages: Messages for the agent, which answers again; none approves.
+
+    Example:
+        >>> await workflow.run(responses={request.request_id: AgentRequestInfoResponse.from_strings(["Shorter."])})
+    """
+
+    messages: list[Message] = field(default_factory=list)
+
+    @classmethod
+    def approve(cls) -> AgentRequestInfoResponse:
+        """Return the approval: the answer is passed on."""
+        return cls()
+
+    @classmethod
+    def from_strings(cls, texts: Sequence[str]) -> AgentRequestInfoResponse:
+        """Return texts of a user for the agent."""
+        return cls([Message("user", [text]) for text in texts])
+
+    @classmethod
+    def from_messages(cls, messages: Sequence[Message]) -> AgentRequestInfoResponse:
+        """Return messages for the agent."""
+        return cls(list(messages))
+
+
+class ParticipantExecutor(AgentExecutor):
+    """A node of an agent in a pattern.
+
+    Args:
+        agent: The agent.
+        reviewed: Whether a person is asked about each answer. Until one is approved it is an intermediate output.
+        collects_errors: Whether a failure of the agent is passed on as an answer with its error.
+        **settings: As of `AgentExecutor`.
+    """
+
+    signature_key: ClassVar[str | None] = AgentExecutor.signature_key
+
+    def __init__(self, agent: Any, *, reviewed: bool = False, collects_errors: bool = False, **settings: Any) -> None:
+        super().__init__(agent, **settings)
+        self.reviewed, self.collects_errors = reviewed, collects_errors
+
+    async def _call_agent(
+        self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
+    ) -> AgentReply:
+        try:
+            return await super()._call_agent(messages, ctx, on_update)
+        except Exception as error:
+            if not self.collects_errors:
+                raise
+            logger.warning("Agent %r failed, and the others go on.", self.id, exc_info=True)
+            content = Content.from_error(message=str(error), error_code=type(error).__name__)
+            message = Message("assistant", [content], author_name=self.agent.name)
+            return AgentReply(AgentResponse(messages=[message]), {})
+
+    async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
+        if self.reviewed:
+            emit_intermediate(output, ctx)
+        else:
+            await super()._yield_output(output, ctx)
+
+    async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
+        if self.reviewed:
+            draft = AgentExecutorResponse(self.id, response, [*self._full_conversation])
+            await ctx.request_info(draft, AgentRequestInfoResponse)
+        else:
+            await self._deliver(response, ctx)
+
+    async def _deliver(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
+        """Send an answer on that nobody has to look at any more."""
+        await super()._pass_on(response, ctx)
+
+    @response_handler
+    async def from_review(
+        self, draft: AgentExecutorResponse, review: AgentRequestInfoResponse, ctx: AgentNodeContext
+    ) -> None:
+        """Pass an approved answer on, or let the agent answer again; the conversation stays whole."""
+        if review.messages:
+            await self._take_turn(self._take_in(review.messages), ctx, goes_on=True)
+            return
+        await yield_response(draft.agent_response, ctx)
+        await self._deliver(draft.agent_response, ctx)
+
+
+def emit_intermediate(data: Any, ctx: WorkflowContext[Any, Any]) -> None:
+    """Emit an intermediate output, whatever the node is designated for."""
+    event = WorkflowEvent("intermediate", data, origin=WorkflowEventSource.FRAMEWORK, executor_id=ctx.executor_id)
+    run: Any = ctx._run  # noqa: SLF001 - the engine's side of the context
+    run.log.append(event, ctx._delivery)  # noqa: SLF001 - as above

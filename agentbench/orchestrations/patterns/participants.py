@@ -1,0 +1,143 @@
+"""Who takes part in a pattern, and whose answers are outputs of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.orchestrations.agent_executor import AgentExecutor
+from agentbench.workflows.builder.nodes import as_executor
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+
+logger = logging.getLogger("agentbench")
+
+
+class Participants:
+    """The nodes of those who take part, made anew for each build.
+
+    Args:
+        given: Agents and executors; each once.
+        make: Makes the node of an agent.
+
+    Raises:
+        TypeError: One is neither an agent nor an executor.
+        ValueError: There are none, or one of them or one id is there twice.
+    """
+
+    def __init__(self, given: Sequence[Any], make: Callable[[Any], AgentExecutor]) -> None:
+        self.given = list(given)
+        self.nodes: list[Executor] = [_node(each, make) for each in self.given]
+        ids = [node.id for node in self.nodes]
+        if not ids:
+            msg = "There is no participant. Expected agents or executors: participants=[writer, reviewer]."
+            raise ValueError(msg)
+        if len({id(each) for each in self.given}) < len(ids):
+            msg = (
+                "A participant is there twice. For two turns of one agent make two nodes: AgentExecutor(agent, id=...)."
+            )
+            raise ValueError(msg)
+        if twice := [each for each in ids if ids.count(each) > 1]:
+            msg = (
+                f"Two participants are called {twice[0]!r}. Give them different names, or nodes with ids of their own."
+            )
+            raise ValueError(msg)
+
+    def find(self, wanted: Any, keyword: str) -> Executor:
+        """Return the node of a participant: the agent or executor itself, or its id.
+
+        Raises:
+            ValueError: It is none.
+        """
+        for given, node in zip(self.given, self.nodes, strict=True):
+            if wanted is given or wanted is node or (isinstance(wanted, str) and wanted == node.id):
+                return node
+        msg = f"{keyword} names {wanted!r}, which is no participant. Expected some of: {', '.join(self.ids)}."
+        raise ValueError(msg)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in order."""
+        return [node.id for node in self.nodes]
+
+    def designate(
+        self,
+        output_from: Any,
+        intermediate_output_from: Any,
+        *,
+        default: Sequence[Executor] = (),
+        always: Sequence[Executor] = (),
+    ) -> dict[str, Any]:
+        """Return the keywords of a `WorkflowBuilder` that say whose answers are outputs.
+
+        Args:
+            output_from: `None`, `"all"`, or participants.
+            intermediate_output_from: `None`, `"all"`, `"all_other"`, or participants.
+            default: Whose answers are outputs where `output_from` is `None`.
+            always: Further nodes whose answers always are.
+
+        Raises:
+            ValueError: Another text, somebody who is no participant, one who is named twice, or nobody at all.
+        """
+        if (
+            output_from is not None
+            and not output_from
+            and intermediate_output_from is not None
+            and not intermediate_output_from
+        ):
+            msg = "output_from and intermediate_output_from are both empty. Expected participants in one of them."
+            raise ValueError(msg)
+        chosen = self._chosen("output_from", output_from, ("all",), [])
+        rest = [node for node in self.nodes if node not in chosen]
+        between = self._chosen("intermediate_output_from", intermediate_output_from, ("all", "all_other"), rest)
+        if both := [node.id for node in chosen if node in between]:
+            msg = f"{', '.join(both)} is in output_from and in intermediate_output_from. Expected one of them."
+            raise ValueError(msg)
+        if output_from is None:
+            chosen = [node for node in default if node not in between]
+        return {"output_from": [*chosen, *always], "intermediate_output_from": between}
+
+    def _chosen(self, keyword: str, given: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
+        if given is None:
+            return []
+        if isinstance(given, str):
+            if given not in words:
+                msg = f"{keyword} is {given!r}; expected {' or '.join(map(repr, words))}, or a list of participants."
+                raise ValueError(msg)
+            return [*self.nodes] if given == "all" else others
+        nodes = [self.find(each, keyword) for each in (given if isinstance(given, Iterable) else [given])]
+        if len({*map(id, nodes)}) < len(nodes):
+            msg = f"{keyword} names a participant twice."
+            raise ValueError(msg)
+        return nodes
+
+
+def _node(participant: Any, make: Callable[[Any], AgentExecutor]) -> Executor:
+    if isinstance(participant, Executor):
+        return participant
+    node = as_executor(participant)
+    return make(participant) if isinstance(node, AgentExecutor) else node
+
+
+async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]) -> None:
+    """Yield a whole response as it is yielded where agents speak: in a streamed run, one update for each message."""
+    if not ctx.is_streaming():
+        await ctx.yield_output(response)
+        return
+    for message in response.messages:
+        await ctx.yield_output(update_of(message, response.response_id))
+
+
+def update_of(message: Message, response_id: str | None = None) -> AgentResponseUpdate:
+    """Return a message as one update."""
+    return AgentResponseUpdate(
+        contents=message.contents,
+        role=message.role,
+        author_name=message.author_name,
+        message_id=None if message.message_id is None else str(message.message_id),
+        response_id=response_id,
+    )

@@ -1,0 +1,106 @@
+"""`SequentialBuilder`: one after the other, each with the conversation so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
+from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.manager import CheckpointManager
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+
+class InputConversation(Executor):
+    """Makes messages of the input: of a text, a message, or a list of both."""
+
+    def __init__(self) -> None:
+        super().__init__("input-conversation")
+
+    @handler
+    async def from_text(self, text: str, ctx: WorkflowContext[list[Message]]) -> None:
+        """Take a text of the user."""
+        await ctx.send_message(normalize_messages(text))
+
+    @handler
+    async def from_message(self, message: Message, ctx: WorkflowContext[list[Message]]) -> None:
+        """Take a message."""
+        await ctx.send_message([message])
+
+    @handler
+    async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[list[Message]]) -> None:
+        """Take several."""
+        await ctx.send_message(normalize_messages(messages))
+
+
+class SequentialBuilder(PatternBuilder):
+    """Builds a workflow in which each participant goes on from what those before it said.
+
+    Args:
+        participants: Agents and executors, in their order. An executor takes `list[Message]` at the beginning and an
+            `AgentExecutorResponse` behind an agent, and sends one of both.
+        checkpoint_storage: Where runs save their checkpoints by default.
+        chain_only_agent_responses: Agents get the answer before them alone, in place of the whole conversation.
+        output_from: Participants, or their ids, whose answers are outputs; or `"all"`. By default the last one.
+        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        name: Of the workflow.
+
+    Raises:
+        TypeError: A participant is neither an agent nor an executor.
+        ValueError: There is none, or one of them or one id is there twice.
+
+    Example:
+        >>> workflow = SequentialBuilder(participants=[writer, reviewer]).with_request_info(agents=[writer]).build()
+        >>> result = await workflow.run("Draft a haiku")
+    """
+
+    def __init__(
+        self,
+        *,
+        participants: Sequence[Any],
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+        chain_only_agent_responses: bool = False,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
+        self._given = list(participants)
+        self._mode: Any = "last_agent" if chain_only_agent_responses else "full"
+        self._participants()  # what is wrong with them is said here
+
+    def _participants(self) -> Participants:
+        return Participants(
+            self._given,
+            lambda agent: ParticipantExecutor(agent, context_mode=self._mode, reviewed=self._is_reviewed(agent)),
+        )
+
+    def build(self) -> Workflow:
+        """Return a new workflow, with nodes of its own.
+
+        Raises:
+            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name somebody else.
+        """
+        participants = self._participants()
+        self._check_review(participants)
+        nodes: list[Executor] = [InputConversation(), *participants.nodes]
+        builder = WorkflowBuilder(
+            name=self._name,
+            start_executor=nodes[0],
+            checkpoint_storage=self._storage,
+            **participants.designate(self._output_from, self._intermediate_from, default=nodes[-1:]),
+        )
+        for source, target in pairwise(nodes):
+            builder.add_edge(source, target)
+        return builder.build()

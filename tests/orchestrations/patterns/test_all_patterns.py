@@ -1,0 +1,204 @@
+"""What holds for every pattern: streams, checkpoints, cancellation, failures, two runs at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    AgentRequestInfoResponse,
+    BaseChatClient,
+    ExecutorTimeoutError,
+    FileCheckpointStorage,
+    InMemoryCheckpointStorage,
+    Message,
+    RunOptions,
+    WorkflowBuilder,
+    WorkflowRunState,
+)
+from tests.orchestrations.patterns.teams import PATTERNS, replace_agent, texts
+
+WITH_REVIEWS = {name: make for name, make in PATTERNS.items() if name not in ("handoff", "magentic")}
+REVIEWED = pytest.mark.parametrize("make", WITH_REVIEWS.values(), ids=WITH_REVIEWS)
+ROOT = Path(__file__).parents[3]
+EACH = pytest.mark.parametrize("make", PATTERNS.values(), ids=PATTERNS)
+
+
+@EACH
+async def test_streamed_stepped_and_plain_runs_say_the_same(make):
+    plain = await make().build().run("hello")
+    streamed = await make().build().run("hello", stream=True).get_final_response()
+    stepped = make().build().start("hello")
+    while stepped.status is not WorkflowRunState.IDLE:
+        await stepped.step()
+    assert texts(plain.outputs) == texts(streamed.outputs) == texts(stepped.outputs) != ""
+
+
+@EACH
+@pytest.mark.parametrize("given", ["hello", Message("user", ["hello"]), ["hello"], [Message("user", ["hello"])]])
+async def test_every_form_of_input_will_do(make, given):
+    assert texts((await make().build().run(given)).outputs) == texts((await make().build().run("hello")).outputs)
+
+
+@EACH
+async def test_a_run_goes_on_from_each_checkpoint_with_the_same_outcome(make, tmp_path):
+    storage = FileCheckpointStorage(tmp_path)
+    whole = await make(checkpoint_storage=storage, name="team").build().run("hello")
+    infos = whole.checkpoints
+    assert len(infos) > 2
+    for number, info in enumerate(infos[:-1]):
+        again = (
+            await make(name="team").build().run(checkpoint_id=info, checkpoint_storage=FileCheckpointStorage(tmp_path))
+        )
+        assert texts(whole.outputs).endswith(texts(again.outputs)), info
+        assert number or texts(again.outputs) == texts(whole.outputs)  # later, what was said is not said again
+
+
+async def test_another_process_goes_on_from_each_checkpoint_with_the_same_outcome(tmp_path):
+    whole = {}
+    for name, make in PATTERNS.items():
+        storage = FileCheckpointStorage(tmp_path / name)
+        whole[name] = texts((await make(checkpoint_storage=storage, name=name).build().run("hello")).outputs)
+    command = [sys.executable, "-m", "tests.orchestrations.patterns.resume", str(tmp_path)]
+    process = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    found = json.loads(process.stdout)
+    assert found.keys() == whole.keys()
+    for name, outcomes in found.items():
+        assert outcomes[0] == whole[name]
+        assert all(whole[name].endswith(outcome) for outcome in outcomes)
+
+
+@EACH
+async def test_every_run_of_a_workflow_begins_anew(make):
+    workflow = make().build()
+    first = texts((await workflow.clone().run("hello")).outputs)
+    started = [workflow.start("hello"), workflow.start("hello")]
+    await asyncio.gather(*(_drive(run) for run in started))
+    assert [texts(run.outputs) for run in started] == [first, first]
+    assert texts((await make().build().run("hello")).outputs) == first
+
+
+async def _drive(run: Any) -> None:
+    while run.status is not WorkflowRunState.IDLE:
+        await run.step()
+
+
+class Mute(BaseChatClient):
+    """Never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_asked = asyncio.Event()
+
+    async def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
+        self.was_asked.set()
+        await asyncio.Event().wait()
+
+
+class Broken(BaseChatClient):
+    async def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
+        raise ConnectionError("the model is away")
+
+
+@EACH
+async def test_a_cancelled_run_leaves_nothing_behind(make):
+    workflow, mute = make().build(), Mute()
+    replace_agent(workflow, "b", mute)
+    running = asyncio.ensure_future(workflow.run("hello"))
+    await mute.was_asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert texts((await make().build().run("hello")).outputs)
+
+
+@EACH
+async def test_a_participant_that_fails_fails_the_run_and_is_named(make):
+    workflow = make().build()
+    replace_agent(workflow, "b", Broken())
+    run = workflow.start("hello")
+    with pytest.raises(Exception, match="the model is away"):
+        await _drive(run)
+    assert [event.executor_id for event in run.events if event.type == "executor_failed"] == ["b"]
+
+
+@EACH
+async def test_a_participant_that_never_answers_ends_in_a_timeout(make):
+    workflow = make().build()
+    replace_agent(workflow, "b", Mute())
+    with pytest.raises((ExecutorTimeoutError, TimeoutError)):
+        await workflow.run("hello", options=RunOptions(timeout=0.2))
+
+
+@EACH
+async def test_a_pattern_is_an_agent_and_a_node(make):
+    expected = texts((await make().build().run("hello")).outputs)
+    assert (await make(name="team").build().as_agent().run("hello")).text.replace("\n", "").replace(" ", "") == (
+        expected.replace(" ", "")
+    )
+    inner = make(name="team").build()
+    outer = WorkflowBuilder(start_executor=inner.as_agent(name="inner")).build()
+    assert texts((await outer.run("hello")).outputs).replace(" ", "") == expected.replace(" ", "")
+
+
+@EACH
+def test_a_pattern_can_be_drawn_and_built_twice(make):
+    builder = make()
+    one, other = builder.build(), builder.build()
+    assert one is not other
+    assert one.executors["a"] is not other.executors["a"]
+    assert "a" in str(one._repr_mimebundle_()["text/plain"])
+
+
+@REVIEWED
+async def test_drafts_wait_for_a_person_and_the_conversation_stays_whole(make):
+    storage = InMemoryCheckpointStorage()
+    workflow = make(checkpoint_storage=storage, name="team").with_request_info(agents=["a"]).build()
+    result = await workflow.run("hello")
+    assert not [output for output in result.outputs if "a5" in output.text]
+    drafts = 0
+    while requests := result.get_request_info_events():
+        drafts += 1
+        assert all(request.data.executor_id == "a" for request in requests)
+        if drafts <= 2:  # also after the revision
+            assert requests[0].data.full_conversation[0].text == "hello"
+        answer = (
+            AgentRequestInfoResponse.from_strings(["Again."]) if drafts == 1 else AgentRequestInfoResponse.approve()
+        )
+        result = await workflow.run(responses={request.request_id: answer for request in requests})
+    assert drafts > 1
+    assert result.outputs
+
+
+@EACH
+def test_whoever_is_named_takes_part(make):
+    for options in ({"output_from": ["z"]}, {"intermediate_output_from": ["z"]}):
+        with pytest.raises(ValueError, match="which is no participant"):
+            make(**options).build()
+    if hasattr(make(), "with_request_info"):
+        with pytest.raises(ValueError, match="with_request_info"):
+            make().with_request_info(agents=["z"]).build()
+    with pytest.raises(ValueError, match="expected 'all'"):
+        make(output_from="all_other").build()
+    with pytest.raises(ValueError, match="both"):
+        make(output_from=[], intermediate_output_from=[]).build()
+    with pytest.raises(ValueError, match="twice"):
+        make(output_from=["a", "a"]).build()
+    with pytest.raises(ValueError, match="output_from and in intermediate"):
+        make(output_from=["a"], intermediate_output_from=["a"]).build()
+
+
+@EACH
+async def test_outputs_of_participants_surface_as_asked(make):
+    result = await make(output_from=["a"], intermediate_output_from="all_other").build().run("hello")
+    kinds = {(event.executor_id, event.type) for event in result if event.type in ("output", "intermediate")}
+    assert ("a", "output") in kinds
+    assert ("b", "intermediate") in kinds
+    hidden = await make().build().run("hello")
+    assert not hidden.intermediate_outputs

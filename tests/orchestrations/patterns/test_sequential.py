@@ -1,0 +1,112 @@
+"""One after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentbench import (
+    AgentExecutorResponse,
+    AgentRequestInfoResponse,
+    InMemoryCheckpointStorage,
+    Message,
+    SequentialBuilder,
+    WorkflowContext,
+    executor,
+)
+from tests.orchestrations.nodes import agent, asked
+
+
+async def test_each_hears_what_was_said_before_with_its_author():
+    a, b, c = agent("a"), agent("b"), agent("c")
+    workflow = SequentialBuilder(participants=[a, b, c], name="three").build()
+    result = await workflow.run("hi")
+    assert asked(c) == [["hi", "A", "B"]]
+    assert [message.author_name for message in c.client.asked[0].messages] == [None, "a", "b"]
+    assert [output.text for output in result.outputs] == ["C"]
+    assert [*workflow.executors] == ["input-conversation", "a", "b", "c"]
+
+
+async def test_answers_alone():
+    a, b, c = agent("a"), agent("b"), agent("c")
+    await SequentialBuilder(participants=[a, b, c], chain_only_agent_responses=True).build().run("hi")
+    assert (asked(b), asked(c)) == ([["A"]], [["B"]])
+
+
+async def test_only_the_last_agent_is_streamed():
+    builder = SequentialBuilder(participants=[agent("a"), agent("b")])
+    streamed = await builder.build().run("hi", stream=True).get_final_response()
+    assert "".join(update.text for update in streamed.outputs) == "B"
+
+
+async def test_executors_in_the_middle_and_at_the_end():
+    @executor(id="shorten")
+    async def shorten(response: AgentExecutorResponse, ctx: WorkflowContext[list[Message]]) -> None:
+        await ctx.send_message([*response.conversation[:1], Message("assistant", ["short"])])
+
+    @executor(id="count")
+    async def count(response: AgentExecutorResponse, ctx: WorkflowContext[None, int]) -> None:
+        await ctx.yield_output(len(response.conversation))
+
+    b = agent("b")
+    result = await SequentialBuilder(participants=[agent("a"), shorten, b, count]).build().run("hi")
+    assert (asked(b), result.outputs) == ([["hi", "short"]], [3])
+
+
+async def test_a_revision_keeps_the_task_and_the_first_draft():
+    a, b = agent("a", "first", "second"), agent("b")
+    workflow = SequentialBuilder(participants=[a, b]).with_request_info(agents=[a]).build()
+    [request] = (await workflow.run("task")).get_request_info_events()
+    assert request.data.agent_response.text == "first"
+    again = AgentRequestInfoResponse.from_messages([Message("user", ["Better!"])])
+    [request] = (await workflow.run(responses={request.request_id: again})).get_request_info_events()
+    await workflow.run(responses={request.request_id: AgentRequestInfoResponse.approve()})
+    assert asked(a)[-1] == ["task", "first", "Better!"]
+    assert asked(b) == [["task", "first", "Better!", "second"]]
+
+
+async def test_a_draft_of_the_last_one_is_no_output_until_it_is_approved():
+    storage = InMemoryCheckpointStorage()
+    builder = SequentialBuilder(participants=[agent("a"), agent("b")], checkpoint_storage=storage).with_request_info(
+        agents=["b"]
+    )
+    result = await builder.build().run("hi")
+    assert (result.outputs, [output.text for output in result.intermediate_outputs]) == ([], ["B"])
+    [request] = result.get_request_info_events()
+    answers = {request.request_id: AgentRequestInfoResponse.approve()}
+    later = builder.build()  # in another object, from the checkpoint
+    resumed = await later.run(checkpoint_id=result.checkpoints[-1], checkpoint_storage=storage)
+    assert [each.request_id for each in resumed.get_request_info_events()] == [request.request_id]
+    assert [output.text for output in (await later.run(responses=answers)).outputs] == ["B"]
+
+
+async def test_all_answers_are_reviewed_also_when_streamed():
+    workflow = SequentialBuilder(participants=[agent("a"), agent("b")]).with_request_info().build()
+    result = await workflow.run("hi", stream=True).get_final_response()
+    for name in ("a", "b"):
+        [request] = result.get_request_info_events()
+        assert request.data.executor_id == name
+        answers = {request.request_id: AgentRequestInfoResponse.approve()}
+        result = await workflow.run(responses=answers, stream=True).get_final_response()
+    assert "".join(update.text for update in result.outputs) == "B"
+
+
+def test_who_cannot_take_part():
+    a = agent("a")
+    for participants, error, text in (
+        ([], ValueError, "no participant"),
+        ([a, a], ValueError, "twice"),
+        ([a, agent("a")], ValueError, "Two participants are called 'a'"),
+        ([a, "b"], TypeError, "not a node"),
+    ):
+        with pytest.raises(error, match=text):
+            SequentialBuilder(participants=participants)
+
+
+async def test_a_default_output_may_be_moved():
+    participants = [agent("a"), agent("b")]
+    result = (
+        await SequentialBuilder(participants=participants, intermediate_output_from=[participants[1]]).build().run("hi")
+    )
+    assert (result.outputs, [each.text for each in result.intermediate_outputs]) == ([], ["B"])
+    result = await SequentialBuilder(participants=[agent("a"), agent("b")], output_from="all").build().run("hi")
+    assert [each.text for each in result.outputs] == ["A", "B"]
