@@ -72,6 +72,14 @@ from agentbench.agents.harness.background import (
 from agentbench.agents.harness.background import BackgroundAgentsProvider as BackgroundAgentsProvider
 from agentbench.agents.harness.background import BackgroundTaskInfo as BackgroundTaskInfo
 from agentbench.agents.harness.background import BackgroundTaskStatus as BackgroundTaskStatus
+from agentbench.agents.harness.harness_agent import DEFAULT_HARNESS_INSTRUCTIONS as DEFAULT_HARNESS_INSTRUCTIONS
+from agentbench.agents.harness.harness_agent import create_harness_agent as create_harness_agent
+from agentbench.agents.harness.memory import DEFAULT_MEMORY_SOURCE_ID as DEFAULT_MEMORY_SOURCE_ID
+from agentbench.agents.harness.memory import MemoryContextProvider as MemoryContextProvider
+from agentbench.agents.harness.memory_records import MemoryIndexEntry as MemoryIndexEntry
+from agentbench.agents.harness.memory_records import MemoryTopicRecord as MemoryTopicRecord
+from agentbench.agents.harness.memory_store import MemoryFileStore as MemoryFileStore
+from agentbench.agents.harness.memory_store import MemoryStore as MemoryStore
 from agentbench.agents.harness.modes import DEFAULT_MODE_SOURCE_ID as DEFAULT_MODE_SOURCE_ID
 from agentbench.agents.harness.modes import AgentModeProvider as AgentModeProvider
 from agentbench.agents.harness.modes import get_agent_mode as get_agent_mode
@@ -92,6 +100,12 @@ from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.loop.configuration import (
     normalize_function_invocation_configuration as normalize_function_invocation_configuration,
 )
+from agentbench.agents.mcp.naming import MCPSpecificApproval as MCPSpecificApproval
+from agentbench.agents.mcp.skills_source import MCPSkillsSource as MCPSkillsSource
+from agentbench.agents.mcp.tool import MCPTool as MCPTool
+from agentbench.agents.mcp.transports import MCPStdioTool as MCPStdioTool
+from agentbench.agents.mcp.transports import MCPStreamableHTTPTool as MCPStreamableHTTPTool
+from agentbench.agents.mcp.transports import MCPWebsocketTool as MCPWebsocketTool
 from agentbench.agents.middleware.bases import AgentMiddleware as AgentMiddleware
 from agentbench.agents.middleware.bases import AgentMiddlewareTypes as AgentMiddlewareTypes
 from agentbench.agents.middleware.bases import ChatAndFunctionMiddlewareTypes as ChatAndFunctionMiddlewareTypes
@@ -130,6 +144,27 @@ from agentbench.agents.sessions.agent_protocol import resolve_agent_id as resolv
 from agentbench.agents.sessions.context_provider import ContextProvider as ContextProvider
 from agentbench.agents.sessions.session import AgentSession as AgentSession
 from agentbench.agents.sessions.session_context import SessionContext as SessionContext
+from agentbench.agents.skills.code_skills import ClassSkill as ClassSkill
+from agentbench.agents.skills.code_skills import InlineSkill as InlineSkill
+from agentbench.agents.skills.code_skills import InlineSkillResource as InlineSkillResource
+from agentbench.agents.skills.code_skills import InlineSkillScript as InlineSkillScript
+from agentbench.agents.skills.file_skills import FileSkill as FileSkill
+from agentbench.agents.skills.file_skills import FileSkillScript as FileSkillScript
+from agentbench.agents.skills.file_skills import FileSkillsSource as FileSkillsSource
+from agentbench.agents.skills.frontmatter import SkillFrontmatter as SkillFrontmatter
+from agentbench.agents.skills.provider import SkillsProvider as SkillsProvider
+from agentbench.agents.skills.script_runner import subprocess_script_runner as subprocess_script_runner
+from agentbench.agents.skills.skill import Skill as Skill
+from agentbench.agents.skills.skill import SkillResource as SkillResource
+from agentbench.agents.skills.skill import SkillScript as SkillScript
+from agentbench.agents.skills.skill import SkillScriptRunner as SkillScriptRunner
+from agentbench.agents.skills.sources import AggregatingSkillsSource as AggregatingSkillsSource
+from agentbench.agents.skills.sources import CachingSkillsSource as CachingSkillsSource
+from agentbench.agents.skills.sources import DeduplicatingSkillsSource as DeduplicatingSkillsSource
+from agentbench.agents.skills.sources import DelegatingSkillsSource as DelegatingSkillsSource
+from agentbench.agents.skills.sources import FilteringSkillsSource as FilteringSkillsSource
+from agentbench.agents.skills.sources import InMemorySkillsSource as InMemorySkillsSource
+from agentbench.agents.skills.sources import SkillsSource as SkillsSource
 from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelemetryLayer
 from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
@@ -162,6 +197,28 @@ from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNa
 from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
 from agentbench.checkpoints.storage import SupportsHeadCheck as SupportsHeadCheck
 from agentbench.checkpoints.storage import SupportsPrune as SupportsPrune
+from agentbench.evaluation.checks import CheckResult as CheckResult
+from agentbench.evaluation.checks import EvalCheck as EvalCheck
+from agentbench.evaluation.checks import evaluator as evaluator
+from agentbench.evaluation.checks import keyword_check as keyword_check
+from agentbench.evaluation.checks import tool_call_args_match as tool_call_args_match
+from agentbench.evaluation.checks import tool_called_check as tool_called_check
+from agentbench.evaluation.checks import tool_calls_present as tool_calls_present
+from agentbench.evaluation.comparison import EvalComparison as EvalComparison
+from agentbench.evaluation.comparison import ItemChange as ItemChange
+from agentbench.evaluation.comparison import compare_evaluations as compare_evaluations
+from agentbench.evaluation.converter import AgentEvalConverter as AgentEvalConverter
+from agentbench.evaluation.evaluate_agent import evaluate_agent as evaluate_agent
+from agentbench.evaluation.evaluate_workflow import evaluate_workflow as evaluate_workflow
+from agentbench.evaluation.items import ConversationSplit as ConversationSplit
+from agentbench.evaluation.items import ConversationSplitter as ConversationSplitter
+from agentbench.evaluation.items import EvalItem as EvalItem
+from agentbench.evaluation.items import ExpectedToolCall as ExpectedToolCall
+from agentbench.evaluation.local import Evaluator as Evaluator
+from agentbench.evaluation.local import LocalEvaluator as LocalEvaluator
+from agentbench.evaluation.results import EvalItemResult as EvalItemResult
+from agentbench.evaluation.results import EvalResults as EvalResults
+from agentbench.evaluation.results import EvalScoreResult as EvalScoreResult
 from agentbench.exceptions import AdditionItemMismatch as AdditionItemMismatch
 from agentbench.exceptions import AgentBenchException as AgentBenchException
 from agentbench.exceptions import AgentContentFilterException as AgentContentFilterException
@@ -293,6 +350,68 @@ from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHo
 from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
 from agentbench.orchestrations.host_executor import TurnToken as TurnToken
 from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
+from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder as ConcurrentBuilder
+from agentbench.orchestrations.patterns.group_chat_builder import DEFAULT_ORCHESTRATOR_ID as DEFAULT_ORCHESTRATOR_ID
+from agentbench.orchestrations.patterns.group_chat_builder import GroupChatBuilder as GroupChatBuilder
+from agentbench.orchestrations.patterns.group_chat_manager import (
+    AgentBasedGroupChatOrchestrator as AgentBasedGroupChatOrchestrator,
+)
+from agentbench.orchestrations.patterns.group_chat_manager import AgentOrchestrationOutput as AgentOrchestrationOutput
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatParticipantMessage as GroupChatParticipantMessage,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatRequestMessage as GroupChatRequestMessage
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatRequestSentEvent as GroupChatRequestSentEvent,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatResponseMessage as GroupChatResponseMessage
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatResponseReceivedEvent as GroupChatResponseReceivedEvent,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatSelectionFunction as GroupChatSelectionFunction,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatState as GroupChatState
+from agentbench.orchestrations.patterns.group_chat_messages import OrchestrationState as OrchestrationState
+from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry as ParticipantRegistry
+from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition as TerminationCondition
+from agentbench.orchestrations.patterns.group_chat_orchestrator import (
+    BaseGroupChatOrchestrator as BaseGroupChatOrchestrator,
+)
+from agentbench.orchestrations.patterns.group_chat_orchestrator import GroupChatOrchestrator as GroupChatOrchestrator
+from agentbench.orchestrations.patterns.handoff_builder import HandoffBuilder as HandoffBuilder
+from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor as HandoffAgentExecutor
+from agentbench.orchestrations.patterns.handoff_messages import HandoffAgentUserRequest as HandoffAgentUserRequest
+from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration as HandoffConfiguration
+from agentbench.orchestrations.patterns.handoff_messages import HandoffSentEvent as HandoffSentEvent
+from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff as clean_conversation_for_handoff
+from agentbench.orchestrations.patterns.helpers import create_completion_message as create_completion_message
+from agentbench.orchestrations.patterns.magentic_builder import MagenticBuilder as MagenticBuilder
+from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase as MagenticManagerBase
+from agentbench.orchestrations.patterns.magentic_manager import StandardMagenticManager as StandardMagenticManager
+from agentbench.orchestrations.patterns.magentic_messages import MAGENTIC_MANAGER_NAME as MAGENTIC_MANAGER_NAME
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_INSTRUCTION as ORCH_MSG_KIND_INSTRUCTION
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_NOTICE as ORCH_MSG_KIND_NOTICE
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_TASK_LEDGER as ORCH_MSG_KIND_TASK_LEDGER
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_USER_TASK as ORCH_MSG_KIND_USER_TASK
+from agentbench.orchestrations.patterns.magentic_messages import MagenticContext as MagenticContext
+from agentbench.orchestrations.patterns.magentic_messages import MagenticOrchestratorEvent as MagenticOrchestratorEvent
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticOrchestratorEventType as MagenticOrchestratorEventType,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticPlanReviewRequest as MagenticPlanReviewRequest
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticPlanReviewResponse as MagenticPlanReviewResponse,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticProgressLedger as MagenticProgressLedger
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticProgressLedgerItem as MagenticProgressLedgerItem,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticResetSignal as MagenticResetSignal
+from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor as MagenticAgentExecutor
+from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticOrchestrator as MagenticOrchestrator
+from agentbench.orchestrations.patterns.participant_executor import AgentRequestInfoResponse as AgentRequestInfoResponse
+from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.sequential import build_sequential as build_sequential
 from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent

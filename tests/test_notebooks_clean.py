@@ -44,6 +44,9 @@ NAMES = (
     "11_agents_offline",
     "12_agents_in_workflows",
     "13_state_graph",
+    "14_skills_mcp_memory",
+    "15_evaluation",
+    "16_orchestrations",
 )
 
 
