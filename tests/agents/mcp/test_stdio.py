@@ -276,9 +276,9 @@ def test_an_event_loop_that_stands_still_is_not_waited_for():
     assert server.is_connected
     assert text(asyncio.run(asyncio.wait_for(server.call_tool("add", a=1), 30))) == "2"  # by a connection of its own
     still.run_until_complete(asyncio.sleep(0))
-    for task in asyncio.all_tasks(still):
+    for task in (tasks := asyncio.all_tasks(still)):  # all at once, as `asyncio.run` does at its end
         task.cancel()
-        still.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    still.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
     still.run_until_complete(still.shutdown_asyncgens())
     still.close()
 
