@@ -267,7 +267,7 @@ def test_parts_that_unfold_without_end_are_refused(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_list_that_is_sent_a_thousand_times_is_loaded() -> None:
-    shelf, numbers = Shelf(), list(range(5000))
+    shelf, numbers = Shelf(), list(range(1000))
     text = shelf.keep(ChainMemory(0).cut([numbers] * 1000))
     found = join_parts(text, shelf.fetch)
     assert found == [numbers] * 1000
