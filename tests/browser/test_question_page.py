@@ -43,7 +43,7 @@ OUTSIDE = """
 }
 """
 COLOUR = "(frame) => getComputedStyle(frame.contentDocument.body).color"
-UNSEEN = "(frame) => frame ? frame.contentDocument.documentElement.scrollHeight - frame.clientHeight : NaN"
+UNSEEN = "(frame) => (frame?.contentDocument?.documentElement?.scrollHeight ?? NaN) - frame?.clientHeight"
 
 
 def expect(what: Any) -> Any:

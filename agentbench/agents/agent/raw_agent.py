@@ -319,7 +319,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
             f"{key}=[{', '.join(names)}]"
             for key, names in (
                 ("tools", [tool_name(tool) or type(tool).__name__ for tool in self.default_options.get("tools") or ()]),
-                ("mcp_tools", [tool_name(tool) or type(tool).__name__ for tool in self.mcp_tools]),
+                ("mcp_tools", [getattr(server, "name", type(server).__name__) for server in self.mcp_tools]),
                 ("context_providers", [type(each).__name__ for each in self.context_providers]),
                 ("middleware", [getattr(each, "__name__", type(each).__name__) for each in self.middleware]),
             )

@@ -121,7 +121,7 @@ def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool
 
 
 def tool_name(tool: Any) -> str | None:
-    """Return the name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
+    """Return the name that a model calls a tool by; `None` for one that it does not call: a server, a hosted search."""
     if isinstance(tool, FunctionTool):  # nearly all of them, and faster than the check for a mapping
         return tool.name
     if isinstance(tool, Mapping):
@@ -130,7 +130,7 @@ def tool_name(tool: Any) -> str | None:
         if name is None and tool.get("type") == "function":
             name = tool.get("name")
     else:
-        name = getattr(tool, "name", None)
+        name = None if is_mcp_tool(tool) else getattr(tool, "name", None)
     return name if isinstance(name, str) and name else None
 
 

@@ -23,7 +23,7 @@ from agentbench import (
     ToolExecutionException,
 )
 from agentbench.testing import Call
-from tests.agents.mcp.servers import DEMO, ROOT, demo, named, quiet, text, until
+from tests.agents.mcp.servers import DEMO, ROOT, demo, named, quiet, raw, text, until
 
 pytest.importorskip("mcp")
 
@@ -354,13 +354,14 @@ async def test_the_process_gets_its_environment_and_folder(tmp_path):
 
 
 async def test_two_servers_need_prefixes():
-    async with demo() as one, demo(name="other") as other:
+    one_tool = 'answer(request, {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})'
+    async with raw(one_tool) as one, raw(one_tool) as other:
         agent = Agent(ScriptedChatClient(["x"], on_exhausted="repeat_last"), tools=[one, other])
         with pytest.raises(ValueError, match="prefix"):
             await agent.run("?")
-    async with demo(tool_name_prefix="a") as one, demo(name="other", tool_name_prefix="b") as other:
+    async with raw(one_tool, tool_name_prefix="a") as one, raw(one_tool, tool_name_prefix="b") as other:
         await Agent(client := ScriptedChatClient(["x"]), tools=[one, other]).run([Message("user", ["?"])])
-        assert {"a_add", "b_add"} <= {each.name for each in client.calls[-1].options["tools"]}
+        assert [each.name for each in client.calls[-1].options["tools"]] == ["a_add", "b_add"]
 
 
 async def test_a_session_that_is_open_is_used_and_left_open():
