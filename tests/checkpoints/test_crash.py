@@ -15,7 +15,7 @@ from tests.checkpoints.killed_writers import LAST_SUPERSTEP, make_workflow, open
 
 ROOT = Path(__file__).parents[2]
 # Together 200 for files.
-MOMENTS = {"file": 120, "pruned file": 80, "sqlite": 200}
+MOMENTS = {"file": 120, "pruned file": 80, "sqlite": 100}
 
 
 @pytest.fixture(params=list(MOMENTS))

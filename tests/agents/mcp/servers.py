@@ -81,3 +81,18 @@ def raw(body: str, *, capabilities: Any = None, **options: Any) -> MCPStdioTool:
     given = json.dumps({"tools": {}} if capabilities is None else capabilities)
     code = RAW.replace("CAPABILITIES", given).replace("BODY", body.strip().replace("\n", "\n        "))
     return MCPStdioTool("raw", sys.executable, args=["-c", code], errlog=quiet, **options)
+
+
+def adder(**options: Any) -> MCPStdioTool:
+    """A server with one tool, which starts at once: where it matters how connections come and go, not what is said."""
+    return raw(
+        """
+if method == "tools/list":
+    answer(request, {"tools": [{"name": "add", "inputSchema": {"type": "object", "properties": {"a": {}}}}]})
+elif method == "tools/call":
+    answer(request, {"content": [{"type": "text", "text": str(params["arguments"]["a"] + 1)}]})
+else:
+    answer(request, {})
+""",
+        **options,
+    )

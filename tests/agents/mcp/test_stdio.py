@@ -23,7 +23,7 @@ from agentbench import (
     ToolExecutionException,
 )
 from agentbench.testing import Call
-from tests.agents.mcp.servers import DEMO, ROOT, demo, named, quiet, raw, text, until
+from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, text, until
 
 pytest.importorskip("mcp")
 
@@ -237,7 +237,7 @@ async def test_what_only_reads_is_repeated_when_the_connection_is_lost():
 
 
 async def test_closed_functions_connect_again():
-    server = demo()
+    server = adder()
     async with server:
         add = named(server.functions, "add")
     assert text(await add.invoke(arguments={"a": 1})) == "2"
@@ -249,11 +249,11 @@ async def test_closed_functions_connect_again():
     await server.connect(reset=True)
     assert server.is_connected
     await server.close()
-    await demo().close()
+    await adder().close()
 
 
 async def test_connecting_and_closing_in_different_tasks():
-    server = demo()
+    server = adder()
     await asyncio.create_task(server.connect())
     await asyncio.gather(server.connect(), server.connect())
     await asyncio.create_task(server.close())
@@ -263,7 +263,7 @@ async def test_connecting_and_closing_in_different_tasks():
 
 
 def test_it_serves_one_event_loop_after_another():
-    server = demo()
+    server = adder()
     agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"] * 2), tools=server)
     for _ in range(2):
         assert asyncio.run(agent.run("1 + 1?")).text == "2"
@@ -271,7 +271,7 @@ def test_it_serves_one_event_loop_after_another():
 
 
 def test_an_event_loop_that_stands_still_is_not_waited_for():
-    server, still = demo(), asyncio.new_event_loop()
+    server, still = adder(), asyncio.new_event_loop()
     still.run_until_complete(server.connect())
     assert server.is_connected
     assert text(asyncio.run(asyncio.wait_for(server.call_tool("add", a=1), 30))) == "2"  # by a connection of its own
@@ -284,7 +284,7 @@ def test_an_event_loop_that_stands_still_is_not_waited_for():
 
 
 async def test_calls_from_another_event_loop_reach_it():
-    async with demo() as server:
+    async with adder() as server:
 
         async def call() -> Any:
             return await server.call_tool("add", a=1)
@@ -354,12 +354,11 @@ async def test_the_process_gets_its_environment_and_folder(tmp_path):
 
 
 async def test_two_servers_need_prefixes():
-    one_tool = 'answer(request, {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})'
-    async with raw(one_tool) as one, raw(one_tool) as other:
+    async with adder() as one, adder() as other:
         agent = Agent(ScriptedChatClient(["x"], on_exhausted="repeat_last"), tools=[one, other])
         with pytest.raises(ValueError, match="prefix"):
             await agent.run("?")
-    async with raw(one_tool, tool_name_prefix="a") as one, raw(one_tool, tool_name_prefix="b") as other:
+    async with adder(tool_name_prefix="a") as one, adder(tool_name_prefix="b") as other:
         await Agent(client := ScriptedChatClient(["x"]), tools=[one, other]).run([Message("user", ["?"])])
         assert [each.name for each in client.calls[-1].options["tools"]] == ["a_add", "b_add"]
 

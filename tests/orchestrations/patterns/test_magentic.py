@@ -136,10 +136,15 @@ async def test_turns_are_limited_by_default_and_by_number():
 
 
 async def test_a_manager_that_cannot_tell_ends_at_the_limit():
-    result = await team(Boss(*["what?"] * 99), agent("a"), max_reset_count=1).build().run("task")
+    def at_a_loss(**limits: Any) -> Any:
+        boss = Agent(Boss(*["what?"] * 99), name="boss")
+        manager = StandardMagenticManager(boss, progress_ledger_retry_count=0, **limits)
+        return MagenticBuilder(participants=[agent("a")], manager=manager).build()
+
+    result = await at_a_loss(max_reset_count=1).run("task")
     assert "max_reset_count" in result.outputs[0].text
     with pytest.raises(ValueError, match="progress ledger"):
-        await team(Boss(*["what?"] * 999), agent("a"), max_reset_count=None, max_round_count=None).build().run("task")
+        await at_a_loss().run("task")
 
 
 @pytest.mark.parametrize(
