@@ -79,6 +79,13 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     return status
 
 
+def refuse_links(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Raise ValueError if a path below a folder is a link, or behind one: it could lead anywhere."""
+    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), os.path.relpath(path, folder)):
+        message = f"{os.fspath(path)!r} is a link, or in a folder that is one. Remove the link; links are not followed."
+        raise ValueError(message)
+
+
 def is_temporary(name: str) -> bool:
     """Return whether `write_private` names a file so while it is being written."""
     return name.endswith(".tmp") and _TEMPORARY.fullmatch(name) is not None

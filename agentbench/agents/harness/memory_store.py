@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import sys
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentbench._files.private_file import write_private
+from agentbench._files.private_file import read_private, refuse_links, write_private
 from agentbench.agents.harness.memory_records import MemoryIndexEntry, MemoryTopicRecord, slug_of
 from agentbench.agents.history.file_history import stem_of
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
+
+logger = logging.getLogger("agentbench")
 
 JsonDumps = Callable[[Any], "str | bytes"]
 JsonLoads = Callable[["str | bytes"], Any]
@@ -140,22 +144,24 @@ class MemoryFileStore(MemoryStore):
 
     def list_topics(self, session: AgentSession, *, source_id: str) -> list[MemoryTopicRecord]:
         """Return all topics, ordered by name."""
-        paths = sorted(self._topics(session, source_id).glob("*.md"))
-        records = [MemoryTopicRecord.from_markdown(_text_of(path), fallback_topic=path.stem) for path in paths]
+        texts = self._texts(self._topics(session, source_id).glob("*.md"))
+        records = [MemoryTopicRecord.from_markdown(text, fallback_topic=path.stem) for path, text in texts]
         return sorted(records, key=lambda record: record.topic.casefold())
 
     def get_topic(self, session: AgentSession, *, source_id: str, topic: str) -> MemoryTopicRecord:
         """Return a topic by its name or slug; FileNotFoundError if there is none."""
         path = self._path_of_topic(session, source_id, topic)
-        return MemoryTopicRecord.from_markdown(_text_of(path), fallback_topic=topic)
+        return MemoryTopicRecord.from_markdown(self._text_of(path), fallback_topic=topic)
 
     def write_topic(self, session: AgentSession, record: MemoryTopicRecord, *, source_id: str) -> None:
         """Store a topic instead of the one of its name."""
-        _replace(self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown())
+        self._replace(self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown())
 
     def delete_topic(self, session: AgentSession, *, source_id: str, topic: str) -> None:
         """Remove a topic by its name or slug; FileNotFoundError if there is none."""
-        self._path_of_topic(session, source_id, topic).unlink()
+        path = self._path_of_topic(session, source_id, topic)
+        refuse_links(self.base_path, path.parent)
+        path.unlink()
 
     def rebuild_index(
         self, session: AgentSession, *, source_id: str, line_limit: int, line_length: int
@@ -166,9 +172,9 @@ class MemoryFileStore(MemoryStore):
         entries = [MemoryIndexEntry.from_topic_record(record) for record in latest]
         text = self._index_text(entries, line_limit, line_length)
         path = self._folder(session, source_id) / self.index_file_name
-        known = _text_of(path) if path.exists() else None
+        known = self._text_of(path) if path.exists() else None
         if text != known and (entries or known):
-            _replace(path, text)
+            self._replace(path, text)
         return entries
 
     def get_index_text(
@@ -196,7 +202,7 @@ class MemoryFileStore(MemoryStore):
         """Return when memories were consolidated, and the sessions since."""
         path = self._folder(session, source_id) / self.state_file_name
         try:
-            found = self.loads(path.read_bytes())
+            found = self.loads(self._text_of(path))
         except FileNotFoundError:
             return {"last_consolidated_at": None, "sessions_since_consolidation": []}
         except ValueError as error:
@@ -206,7 +212,7 @@ class MemoryFileStore(MemoryStore):
 
     def write_state(self, session: AgentSession, state: Mapping[str, Any], *, source_id: str) -> None:
         """Store what `read_state` returns."""
-        _replace(self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
+        self._replace(self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
 
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
         """Return the folder of the transcripts, which may not be there yet."""
@@ -217,11 +223,12 @@ class MemoryFileStore(MemoryStore):
     ) -> list[dict[str, Any]]:
         """Return the messages that have a text in them, ignoring case: `session_id`, `line_number`, `role`, `text`."""
         folder, found = self.get_transcripts_directory(session, source_id=source_id), list[dict[str, Any]]()
-        name = "*" if session_id is None else stem_of(session_id)
-        for path in sorted(folder.glob("*.jsonl")) if session_id is None else [folder / f"{name}.jsonl"]:
-            if not path.is_file():
-                continue
-            for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        paths = folder.glob("*.jsonl")
+        if session_id is not None:  # as it was, or as the results of a search spell it
+            stems = {session_id, stem_of(session_id), stem_of(session_id, ignores_case=True)}
+            paths = (path for path in paths if path.stem in stems)
+        for path, lines in self._texts(paths):
+            for number, line in enumerate(lines.split("\n"), start=1):
                 message = self._message_in(line)
                 text = _message_text(message)
                 if query.casefold() in text.casefold():
@@ -231,7 +238,7 @@ class MemoryFileStore(MemoryStore):
                         return found
         return found
 
-    def _message_in(self, line: bytes) -> Mapping[str, Any]:
+    def _message_in(self, line: str) -> Mapping[str, Any]:
         try:
             found = self.loads(line)
         except ValueError:  # a line that was being written
@@ -258,6 +265,25 @@ class MemoryFileStore(MemoryStore):
         """Return what another session needs for the same memory: the owner."""
         return {self.owner_state_key: self.get_owner_id(session)}
 
+    def _texts(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+        """Yield the files that can be read, in the order of their names, with their texts."""
+        for path in sorted(paths):
+            try:
+                yield path, self._text_of(path)
+            except (OSError, ValueError) as error:  # noqa: PERF203 - each file by itself
+                logger.warning("A file of the memory is left out. %s: %s", path, error)
+
+    def _text_of(self, path: Path) -> str:
+        refuse_links(self.base_path, path)
+        data, _ = read_private(os.path.abspath(path), sys.maxsize)
+        return data.decode("utf-8", "replace")
+
+    def _replace(self, path: Path, content: str | bytes) -> None:
+        refuse_links(self.base_path, path.parent)
+        data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        write_private(os.path.abspath(path), data)
+
     def _folder(self, session: AgentSession, source_id: str) -> Path:
         owner = f"{self.owner_prefix}{self.get_owner_id(session)}"
         return self.base_path / _encoded(source_id) / _encoded(owner) / self.kind
@@ -280,16 +306,6 @@ class MemoryFileStore(MemoryStore):
 
 def _encoded(name: str) -> str:
     return urlsafe_b64encode(name.encode("utf-8", "surrogatepass")).decode().rstrip("=")
-
-
-def _text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _replace(path: Path, content: str | bytes) -> None:
-    data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-    os.makedirs(path.parent, mode=0o700, exist_ok=True)
-    write_private(os.path.abspath(path), data)
 
 
 def _message_text(message: Mapping[str, Any]) -> str:

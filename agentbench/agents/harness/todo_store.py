@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from agentbench._files.private_file import write_private
+from agentbench._files.private_file import refuse_links, write_private
 from agentbench.agents.history.file_history import stem_of
 
 if TYPE_CHECKING:
@@ -177,13 +177,13 @@ class TodoFileStore(TodoStore):
             message = f"The id of {session!r} has a path separator, so it cannot name a folder. Make it without."
             raise ValueError(message)
         stem, suffix = os.path.splitext(self.state_filename)
-        base = os.path.realpath(self.base_path)
         path = os.path.join(
-            base, *self._owner_folders(session), stem_of(session.session_id), f"{stem}.{stem_of(source_id)}{suffix}"
+            os.path.abspath(self.base_path),
+            *self._owner_folders(session),
+            stem_of(session.session_id),
+            f"{stem}.{stem_of(source_id)}{suffix}",
         )
-        if not os.path.realpath(path).startswith(base + os.sep):
-            message = f"The file of {session!r} leads out of {base}. Remove the link in its place."
-            raise ValueError(message)
+        refuse_links(self.base_path, path)
         return path
 
     def _owner_folders(self, session: AgentSession) -> list[str]:

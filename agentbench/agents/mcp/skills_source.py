@@ -41,7 +41,7 @@ class MCPSkillsSource(SkillsSource):
             folder = uri.removesuffix("SKILL.md")
             try:
                 content = await self.server.read_resource(uri)
-                frontmatter = read_skill_md(content)
+                frontmatter, _ = read_skill_md(content)
             except ValueError as error:
                 logger.warning("The skill %s of the server %s is left out: %s", uri, self.server.name, error)
                 continue

@@ -1,4 +1,4 @@
-"""Skills in folders: a `SKILL.md` with resources and scripts beside it. Nothing outside of its folder can be named."""
+"""Skills in folders: a `SKILL.md` with resources and scripts below it. Nothing outside of its folder can be named."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import logging
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from agentbench._files.private_file import read_private
 from agentbench.agents.skills.frontmatter import SkillFrontmatter, read_skill_md
-from agentbench.agents.skills.script_runner import subprocess_script_runner
+from agentbench.agents.skills.script_runner import SCRIPT_ENDINGS, subprocess_script_runner
 from agentbench.agents.skills.skill import Skill, SkillResource, SkillScript, SkillScriptRunner, scripts_block
 from agentbench.agents.skills.sources import SkillsSource
 
@@ -21,6 +22,9 @@ logger = logging.getLogger("agentbench")
 _SKILL_MD: Final = "SKILL.md"
 _DEPTH: Final = 2
 _MOST_BYTES: Final = 2**20
+_MOST_FILES: Final = 1000
+_SAMPLE_BYTES: Final = 1024  # enough to tell a text from other files, and to read the first line of a script
+_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})  # and hidden folders: tools made them
 
 
 class FileSkill(Skill):
@@ -77,26 +81,33 @@ class _FileResource(SkillResource):
 
 
 class FileSkillScript(SkillScript):
-    """A script in the folder of a skill. It runs only by a runner that you pass.
+    """A script in the folder of a skill. It runs only by a runner that you pass; a model can also read it.
 
     Args:
         name: Its path in the folder.
         full_path: Its whole path.
         description: What it does.
         runner: Runs it; see `subprocess_script_runner`.
+        max_bytes: The most bytes of it that can be read.
 
     Raises:
         ValueError: The path is not absolute.
     """
 
     def __init__(
-        self, *, name: str, full_path: str, description: str | None = None, runner: SkillScriptRunner | None = None
+        self,
+        *,
+        name: str,
+        full_path: str,
+        description: str | None = None,
+        runner: SkillScriptRunner | None = None,
+        max_bytes: int = _MOST_BYTES,
     ) -> None:
         super().__init__(name=name, description=description)
         if not os.path.isabs(full_path):
             message = f"The path of script {name!r} is {full_path!r}. Expected an absolute one."
             raise ValueError(message)
-        self.full_path, self.runner = full_path, runner
+        self.full_path, self.runner, self._max_bytes = full_path, runner, max_bytes
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
@@ -122,20 +133,27 @@ class FileSkillScript(SkillScript):
         result = self.runner(skill, self, args)
         return await result if inspect.isawaitable(result) else result
 
+    async def read(self, skill: FileSkill) -> str:
+        """Return the source of the script."""
+        return await asyncio.to_thread(_text_in, skill.path, self.name, self._max_bytes)
+
 
 class FileSkillsSource(SkillsSource):
     """Finds skills in folders: those with a `SKILL.md`, up to two levels below each path.
 
-    A folder that breaks the rules is skipped, and the log says why. Symbolic links below a path are never followed.
+    Every file below the folder of a skill belongs to it: a script by its ending or its `#!` line, or else a resource if
+    it holds text. Hidden files and folders, `__pycache__` and `node_modules` are left out, and symbolic links below a
+    path are never followed. A skill that cannot be read is skipped; that and a missing path cause a `RuntimeWarning`.
 
     Args:
-        skill_paths: A folder or several: of skills, or each a skill itself. Missing ones are ignored.
+        skill_paths: A folder or several: of skills, or each a skill itself.
         script_runner: Runs the scripts; without one they are listed and cannot be run.
-        resource_extensions: Which files are resources; by default texts, tables and data.
-        script_extensions: Which files are scripts; by default `.py`.
-        resource_directories: Where resources are, in the folder of a skill; `"."` is the folder itself.
-        script_directories: Where scripts are.
+        resource_extensions: Only files with these endings are resources; by default all files that hold text.
+        script_extensions: Only files with these endings are scripts; by default those of `subprocess_script_runner`.
+        resource_directories: Resources are only directly in these directories of a skill; `"."` is its folder.
+        script_directories: Scripts are only directly in these directories of a skill.
         max_resource_bytes: The most bytes of a resource, and of a `SKILL.md`.
+        max_files: The most files of a skill; further ones are left out, with a warning.
 
     Raises:
         ValueError: The name of a directory is empty.
@@ -145,7 +163,7 @@ class FileSkillsSource(SkillsSource):
         agent = Agent(EchoChatClient(), context_providers=[SkillsProvider(source)])
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the public signature
         self,
         skill_paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
@@ -155,6 +173,7 @@ class FileSkillsSource(SkillsSource):
         resource_directories: Iterable[str] | None = None,
         script_directories: Iterable[str] | None = None,
         max_resource_bytes: int = _MOST_BYTES,
+        max_files: int = _MOST_FILES,
     ) -> None:
         given: object = script_runner
         if given is subprocess_script_runner:
@@ -162,49 +181,78 @@ class FileSkillsSource(SkillsSource):
             raise TypeError(message)
         paths = [skill_paths] if isinstance(skill_paths, (str, os.PathLike)) else list(skill_paths)
         self.skill_paths = [os.fspath(path) for path in paths]
-        self.script_runner, self.max_resource_bytes = script_runner, max_resource_bytes
-        self._resource_endings = _endings(
-            resource_extensions, (".md", ".json", ".yaml", ".yml", ".csv", ".xml", ".txt")
-        )
-        self._script_endings = _endings(script_extensions, (".py",))
-        self._resource_folders = _folders(resource_directories, ("references", "assets"))
-        self._script_folders = _folders(script_directories, ("scripts",))
+        self.script_runner, self.max_resource_bytes, self.max_files = script_runner, max_resource_bytes, max_files
+        self._resource_endings = _endings(resource_extensions)
+        self._script_endings = _endings(script_extensions)
+        self._resource_folders = _folders(resource_directories)
+        self._script_folders = _folders(script_directories)
 
     async def get_skills(self) -> list[Skill]:
         """Return the skills that are there now; of two with one name the first."""
-        return await asyncio.to_thread(self._find)
+        problems: list[str] = []
+        skills = await asyncio.to_thread(self._find, problems)
+        for problem in problems:
+            logger.warning("%s", problem)
+            warnings.warn(problem, RuntimeWarning, stacklevel=2)
+        return skills
 
-    def _find(self) -> list[Skill]:
-        skills: dict[str, Skill] = {}
-        for path in self.skill_paths:
-            for folder in _skill_folders(os.path.realpath(path), _DEPTH) if path else ():
+    def _find(self, problems: list[str]) -> list[Skill]:
+        skills: dict[str, FileSkill] = {}
+        for path in filter(None, self.skill_paths):
+            if not os.path.isdir(path):
+                problems.append(f"There is no folder {path!r}, so it has no skills. Check the path that you passed.")
+            for folder in _skill_folders(os.path.realpath(path), _DEPTH):
                 try:
-                    skill = self._read(folder)
+                    skill = self._read(folder, problems)
                 except (OSError, RecursionError, ValueError) as error:
-                    logger.error("The skill in %s is skipped: %s", folder, error)
+                    file = os.path.join(folder, _SKILL_MD)
+                    problems.append(f"The skill in {folder} is skipped. {file}: {error}")
                     continue
                 name = skill.frontmatter.name
-                if name in skills:
-                    logger.warning("The skill in %s is skipped: there is another one called %r.", folder, name)
-                else:
+                if name not in skills:
                     skills[name] = skill
+                elif skills[name].path != folder:
+                    problems.append(f"The skill in {folder} is skipped: there is another one called {name!r}.")
         return list(skills.values())
 
-    def _read(self, folder: str) -> FileSkill:
+    def _read(self, folder: str, problems: list[str]) -> FileSkill:
         content = _text_in(folder, _SKILL_MD, self.max_resource_bytes)
-        frontmatter = read_skill_md(content)
+        frontmatter, changes = read_skill_md(content)
+        problems += [f"{os.path.join(folder, _SKILL_MD)}: {change}" for change in changes]
         if frontmatter.name != os.path.basename(folder):
             message = f"It is called {frontmatter.name!r}. Expected the name of its folder."
             raise ValueError(message)
-        resources = [
-            _FileResource(name=name, folder=folder, max_bytes=self.max_resource_bytes)
-            for name in _files(folder, self._resource_folders, self._resource_endings)
-        ]
-        scripts = [
-            FileSkillScript(name=name, full_path=os.path.join(folder, *name.split("/")), runner=self.script_runner)
-            for name in _files(folder, self._script_folders, self._script_endings)
-        ]
+        resources: list[SkillResource] = []
+        scripts: list[SkillScript] = []
+        for count, name in enumerate(_files(folder)):
+            if count == self.max_files:
+                problems.append(f"{folder} has more than max_files={count:,} files. The others are left out.")
+                break
+            if not _is_inside(folder, name):
+                problems.append(f"{name} in the skill {folder} is skipped: it is not a plain file, or it is a link.")
+            elif self._is_script(folder, name):
+                path = os.path.join(folder, *name.split("/"))
+                runner, most = self.script_runner, self.max_resource_bytes
+                scripts.append(FileSkillScript(name=name, full_path=path, runner=runner, max_bytes=most))
+            elif self._is_resource(folder, name):
+                resources.append(_FileResource(name=name, folder=folder, max_bytes=self.max_resource_bytes))
+        for parts in (resources, scripts):
+            parts.sort(key=lambda part: part.name)
         return FileSkill(frontmatter=frontmatter, content=content, path=folder, resources=resources, scripts=scripts)
+
+    def _is_script(self, folder: str, name: str) -> bool:
+        if self._script_folders is not None and (os.path.dirname(name) or ".") not in self._script_folders:
+            return False
+        if self._script_endings is not None:
+            return name.lower().endswith(self._script_endings)
+        return name.lower().endswith(SCRIPT_ENDINGS) or _sample(folder, name).startswith(b"#!")
+
+    def _is_resource(self, folder: str, name: str) -> bool:
+        if self._resource_folders is not None and (os.path.dirname(name) or ".") not in self._resource_folders:
+            return False
+        if self._resource_endings is not None:
+            return name.lower().endswith(self._resource_endings)
+        return b"\0" not in _sample(folder, name)
 
 
 def _skill_folders(folder: str, depth: int) -> Iterator[str]:
@@ -222,22 +270,25 @@ def _skill_folders(folder: str, depth: int) -> Iterator[str]:
                 yield from _skill_folders(entry.path, depth - 1)
 
 
-def _files(folder: str, directories: Iterable[str], endings: tuple[str, ...]) -> list[str]:
-    """Return the names of plain files in directories of a skill, as paths from its folder."""
-    names = []
-    for directory in directories:
-        path = os.path.join(folder, *directory.split("/"))
-        for name in os.listdir(path) if os.path.isdir(path) else ():
+def _files(folder: str) -> Iterator[str]:
+    """Yield the names of the files of a skill, as paths from its folder."""
+    for path, directories, files in os.walk(folder):
+        directories[:] = sorted(one for one in directories if not one.startswith(".") and one not in _LEFT_OUT)
+        directory = Path(os.path.relpath(path, folder)).as_posix()
+        links = [one for one in directories if os.path.islink(os.path.join(path, one))]
+        for name in sorted([*files, *links]):
             relative = name if directory == "." else f"{directory}/{name}"
-            if not name.lower().endswith(endings) or relative.lower() == _SKILL_MD.lower():
-                continue
-            if _is_inside(folder, relative):
-                names.append(relative)
-            else:
-                logger.warning(
-                    "%s in the skill %s is skipped: it is no plain file, or behind a link.", relative, folder
-                )
-    return sorted(names)
+            if not name.startswith(".") and relative.lower() != _SKILL_MD.lower():
+                yield relative
+
+
+def _sample(folder: str, name: str) -> bytes:
+    """Return the beginning of a file, or a NUL, which no text has, for one that cannot be read."""
+    try:
+        with open(os.path.join(folder, *name.split("/")), "rb") as file:
+            return file.read(_SAMPLE_BYTES)
+    except OSError:
+        return b"\0"
 
 
 def _is_in_skill(path: str, folder: str) -> bool:
@@ -265,15 +316,18 @@ def _text_in(folder: str, name: str, max_bytes: int) -> str:
     return data.decode("utf-8-sig")
 
 
-def _endings(extensions: Iterable[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    given = default if extensions is None else extensions
-    return tuple(("" if one.startswith(".") else ".") + one.lower() for one in given)
+def _endings(extensions: Iterable[str] | None) -> tuple[str, ...] | None:
+    if extensions is None:
+        return None
+    return tuple(("" if one.startswith(".") else ".") + one.lower() for one in extensions)
 
 
-def _folders(directories: Iterable[str] | None, default: tuple[str, ...]) -> list[str]:
+def _folders(directories: Iterable[str] | None) -> set[str] | None:
     """Return the names of directories in their plain form; those that lead out are left out, with a warning."""
-    found: dict[str, None] = {}
-    for given in default if directories is None else directories:
+    if directories is None:
+        return None
+    found = set[str]()
+    for given in directories:
         name = given.replace("\\", "/")
         if not name.strip():
             message = f"The name of a directory is {given!r}. Expected one in the folder of a skill, or '.'."
@@ -281,5 +335,5 @@ def _folders(directories: Iterable[str] | None, default: tuple[str, ...]) -> lis
         if name.startswith("/") or name[1:2] == ":" or ".." in name.split("/"):
             logger.warning("The directory %r is left out: it is not in the folder of a skill.", given)
             continue
-        found["/".join(part for part in name.split("/") if part not in ("", ".")) or "."] = None
-    return list(found)
+        found.add("/".join(part for part in name.split("/") if part not in ("", ".")) or ".")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,6 +14,7 @@ MOST_DESCRIPTION: Final = 1024
 MOST_COMPATIBILITY: Final = 500
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PLAIN_LINE: Final = re.compile(r"""^([\w-]+:[ \t]+)([^\s"'|>\[{&*!#][^\n]*)$""", re.MULTILINE)
 _PARTS: Final = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -68,8 +70,11 @@ def check_skill_name(name: object) -> None:
         raise ValueError(message)
 
 
-def read_skill_md(text: str) -> SkillFrontmatter:
-    """Return the front matter of a `SKILL.md`: YAML between two lines of three hyphens. Unknown fields are ignored.
+def read_skill_md(text: str) -> tuple[SkillFrontmatter, list[str]]:
+    """Return the front matter of a `SKILL.md`, and sentences about the changes that were needed to read it.
+
+    The front matter is YAML between two lines of three hyphens. Unknown fields are ignored. People publish values with
+    unquoted colons, which are read as plain text, and descriptions that are too long, which are shortened.
 
     Raises:
         MissingExtraError: PyYAML is not installed.
@@ -79,17 +84,16 @@ def read_skill_md(text: str) -> SkillFrontmatter:
     if found is None:
         message = "There is no front matter. Expected YAML between two lines of '---' at the beginning."
         raise ValueError(message)
-    yaml = require("yaml", extra="skills", purpose="read skills from files")
+    changes: list[str] = []
     try:
-        # Few levels can name each other so often that no memory holds what they stand for.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1])):
-            message = "The front matter has YAML aliases. Expected each value where it belongs."
-            raise ValueError(message)
-        # As safe as the safe loader, but numbers and dates stay the text that was written.
-        data = yaml.load(found[1], Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        message = f"The front matter is no YAML: {error}"
-        raise ValueError(message) from error
+        data = _load_yaml(found[1])
+    except ValueError as error:
+        quoted = _PLAIN_LINE.sub(lambda line: f"{line[1]}{json.dumps(line[2].strip())}", found[1])
+        try:
+            data = _load_yaml(quoted)
+        except ValueError:
+            raise error from None
+        changes.append(f"{error} Values were read as plain text. Put quotes around a value that contains ': '.")
     if not isinstance(data, dict):
         message = f"The front matter is {_shown(data)}. Expected fields: name, description and so on."
         raise ValueError(message)
@@ -107,7 +111,27 @@ def read_skill_md(text: str) -> SkillFrontmatter:
     if missing:
         message = f"The front matter has no {' and no '.join(missing)}. Expected texts."
         raise ValueError(message)
-    return SkillFrontmatter(**fields)
+    length = len(fields["description"])
+    if length > MOST_DESCRIPTION:
+        fields["description"] = fields["description"][: MOST_DESCRIPTION - 1] + "…"
+        changes.append(f"The description has {length:,} characters and was shortened to {MOST_DESCRIPTION:,}.")
+    return SkillFrontmatter(**fields), changes
+
+
+def _load_yaml(text: str) -> Any:
+    yaml = require("yaml", extra="skills", purpose="read skills from files")
+    try:
+        # Few levels can name each other so often that no memory holds what they stand for.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            message = "The front matter has YAML aliases. Expected each value where it belongs."
+            raise ValueError(message)
+        # As safe as the safe loader, but numbers and dates stay the text that was written.
+        return yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f" in line {mark.line + 2}"  # counted from 0, after the line of hyphens
+        message = f"The front matter is not valid YAML{line}: {getattr(error, 'problem', None) or error}."
+        raise ValueError(message) from error
 
 
 _FIELDS: Final = {

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.context_provider import ContextProvider
-from agentbench.agents.skills.file_skills import FileSkillsSource
+from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript, FileSkillsSource
 from agentbench.agents.skills.skill import Skill, SkillScriptRunner
 from agentbench.agents.skills.sources import DeduplicatingSkillsSource, InMemorySkillsSource, SkillsSource
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -100,8 +100,8 @@ class SkillsProvider(ContextProvider):
             script_runner: Runs the scripts.
             resource_extensions: Which files are resources; see `FileSkillsSource` for this and the next three.
             script_extensions: Which files are scripts.
-            resource_directories: Where resources are.
-            script_directories: Where scripts are.
+            resource_directories: Where resources are; by default anywhere.
+            script_directories: Where scripts are; by default anywhere.
             **options: Those of the provider: `require_script_approval=True` and so on.
 
         Example:
@@ -183,9 +183,12 @@ class _Tools:
         if skill is None:
             return _no("skill", skill_name, self._names())
         resource = _named(skill.resources, resource_name)
-        if resource is None:
-            return _no("resource", resource_name, [one.name for one in skill.resources])
-        return await _tried(f"Reading {resource_name!r}", lambda: resource.read(**context.kwargs))
+        if resource is not None:
+            return await _tried(f"Reading {resource_name!r}", lambda: resource.read(**context.kwargs))
+        script = _named(skill.scripts, resource_name)
+        if isinstance(skill, FileSkill) and isinstance(script, FileSkillScript):
+            return await _tried(f"Reading {resource_name!r}", lambda: script.read(skill))
+        return _no("resource", resource_name, [one.name for one in skill.resources])
 
     async def run_skill_script(
         self, context: FunctionInvocationContext, skill_name: str, script_name: str, args: Any = None
@@ -213,7 +216,7 @@ async def _tried(what: str, act: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def _named(parts: Sequence[Any], name: str) -> Any:
-    wanted = name.strip().lower()
+    wanted = name.strip().lower().removeprefix("./")
     return next((part for part in parts if part.name.lower() == wanted), None)
 
 

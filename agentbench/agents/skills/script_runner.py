@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript
     from agentbench.agents.skills.skill import SkillScriptRunner
 
-_CHUNK = 65_536
+_CHUNK: Final = 65_536
+_MARK: Final = "AGENTBENCH_SCRIPT_RUN"  # a variable by which the processes of a run are found
+_INTERPRETERS: Final = {".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node"}
+
+SCRIPT_ENDINGS: Final = tuple(_INTERPRETERS)
+"""Endings of the files that are scripts even without a `#!` line."""
 
 
 def subprocess_script_runner(
@@ -25,15 +34,20 @@ def subprocess_script_runner(
     env: Mapping[str, str] | None = None,
     max_output: int = 100_000,
 ) -> SkillScriptRunner:
-    """Return a runner that runs Python scripts in processes of their own.
+    """Return a runner that runs scripts in processes of their own.
 
-    A script runs in the folder of its skill, without a shell, without input, and with a nearly empty environment: it
-    does not see your keys. It is no sandbox: a script can read and write what you can. When its time is over, or the
-    run of the agent is cancelled, the script is killed with all processes that it has started.
+    The `#!` line of a script names its interpreter; without one its ending does: `.py`, `.sh`, `.bash`, `.js`, `.mjs`
+    or `.cjs`. A script without either is refused.
+
+    A script runs in the folder of its skill, without a shell around it, without input, and with a nearly empty
+    environment: it does not see your keys. It is not a sandbox: a script can read and write what you can. When it ends,
+    its time is over, or the run of the agent is cancelled, all processes that it has started are killed. On Linux that
+    includes those that left its process group (`setsid`, daemons), unless they also emptied their environment; on other
+    systems processes that left the group survive.
 
     Args:
         timeout: Seconds that a script may take.
-        python: The interpreter; by default this one.
+        python: The interpreter of Python scripts; by default this one.
         env: Variables of its environment, besides PATH and those of encodings.
         max_output: Bytes of its output that are returned; the rest is cut off, with a mark.
 
@@ -47,12 +61,26 @@ def subprocess_script_runner(
     variables |= {"LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8", **(env or {})}
 
     async def run(skill: FileSkill, script: FileSkillScript, args: Any = None) -> str:
+        words = await asyncio.to_thread(_interpreter, script.full_path)
+        if not words:
+            endings = ", ".join(SCRIPT_ENDINGS)
+            return (
+                f"Error: {script.name!r} was not run. Expected a '#!' line that names its interpreter, or: {endings}."
+            )
+        if words[0].startswith("python"):
+            program: str | None = python or sys.executable
+        else:
+            program = shutil.which(words[0], path=variables.get("PATH"))
+        if program is None:
+            return f"Error: {script.name!r} was not run. It needs {words[0]!r}, which is not installed."
+        mark = secrets.token_hex(16)  # not an id of the run: no other process may have the same
         process = await asyncio.create_subprocess_exec(
-            python or sys.executable,
+            program,
+            *words[1:],
             script.full_path,
             *_as_words(args),
             cwd=skill.path,
-            env=variables,
+            env={**variables, _MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -66,15 +94,35 @@ def subprocess_script_runner(
             return f"Error: The script was stopped after {timeout:g} seconds."
         finally:
             _kill(process)
+            _kill_marked(f"{_MARK}={mark}".encode())
             await process.wait()
         return output if code == 0 else f"{output}\nThe script failed with exit code {code}.\n{errors}".strip()
 
     return run
 
 
+def _interpreter(path: str) -> list[str]:
+    """Return the interpreter of a script with its options, or nothing if neither `#!` line nor ending names one."""
+    with open(path, "rb") as file:
+        line = file.readline(_CHUNK)
+    words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+    if words and PurePath(words[0]).name == "env":  # #!/usr/bin/env -S node --option
+        words = [word for word in words[1:] if word != "-S"]
+    if words:
+        # The path in the line is the author's; on this machine the program may be elsewhere.
+        return [
+            words[0] if os.path.exists(words[0]) and "python" not in words[0] else PurePath(words[0]).name,
+            *words[1:],
+        ]
+    known = _INTERPRETERS.get(PurePath(path).suffix.lower())
+    return [] if known is None else [known]
+
+
 def _as_words(args: Any) -> list[str]:
     if isinstance(args, Mapping):
         return [word for name, value in args.items() for word in (f"--{name}", str(value))]
+    if isinstance(args, str):  # a model wrote a command line
+        return shlex.split(args)
     return [str(word) for word in args or ()]
 
 
@@ -94,3 +142,15 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             process.kill()
         else:  # the script led a group of its own, in which its children are; it may itself have ended
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def _kill_marked(mark: bytes) -> None:
+    """Kill the processes that inherited a variable, until there are none: they may start others meanwhile."""
+    found = True
+    while found:
+        found = False
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):  # it ended, or belongs to another user
+                if mark in path.read_bytes().split(b"\0"):
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    found = True

@@ -137,8 +137,9 @@ class CachingSkillsSource(DelegatingSkillsSource):
             loading = self._loading = asyncio.ensure_future(self.inner_source.get_skills())
         try:
             skills = await asyncio.shield(loading)  # a caller that is cancelled leaves the others their load
+            if self._loading is loading:  # else the skills were invalidated meanwhile
+                self._skills = (now, list(skills))
         finally:
             if loading.done() and self._loading is loading:
                 self._loading = None
-        self._skills = (now, list(skills))
         return list(skills)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import stat
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,34 @@ async def test_transcripts_are_searched_without_regard_to_case(store):
     path = store.get_transcripts_directory(session_of(), source_id="memory") / "one.jsonl"
     path.write_bytes(path.read_bytes() + b'{"half": ')
     assert store.search_transcripts(session_of(), source_id="memory", query="half") == []
+
+
+async def test_a_search_finds_a_session_by_the_id_that_an_earlier_search_returned(store):
+    session = session_of(session_id="a/b: c")
+    provider = silent(store)
+    await talk(provider, session, "Rye bread.")
+    found = json.loads(await call(provider, session, "search_memory_transcripts", {"query": "rye"}))
+    for session_id in ("a/b: c", found[0]["session_id"]):
+        again = {"query": "rye", "session_id": session_id}
+        assert json.loads(await call(provider, session, "search_memory_transcripts", again)) == found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+async def test_links_in_a_memory_are_not_followed(store, tmp_path, caplog):
+    session = session_of()
+    await call(silent(store), session, "write_memory", {"topic": "bread", "memory": "rye"})
+    (tmp_path / "secret.md").write_text("# key\n\nthe key is 123\n")
+    [topic] = store.base_path.glob("**/topics/*.md")
+    (topic.parent / "key.md").symlink_to(tmp_path / "secret.md")
+    assert list(topics(store, session)) == ["bread"]
+    assert "123" not in "".join(await shown(silent(store), session))
+    assert "key.md" in caplog.text
+    topic.parent.rename(tmp_path / "moved")
+    topic.parent.symlink_to(tmp_path / "moved")
+    assert topics(store, session) == {}
+    answer = await call(silent(store), session, "write_memory", {"topic": "new", "memory": "wheat"})
+    assert "is a link" in answer
+    assert not (tmp_path / "moved" / "new.md").exists()
 
 
 async def test_owners_and_providers_are_apart(store):

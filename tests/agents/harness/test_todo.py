@@ -143,7 +143,7 @@ async def test_a_session_id_with_a_separator_and_a_link_out_are_refused(tmp_path
     (tmp_path / "todos").mkdir()
     (tmp_path / "out").mkdir()
     os.symlink(tmp_path / "out", tmp_path / "todos" / "s")
-    with pytest.raises(ValueError, match="leads out"):
+    with pytest.raises(ValueError, match="is a link"):
         await store.save_state(AgentSession(session_id="s"), [], next_id=1, source_id="todo")
 
 

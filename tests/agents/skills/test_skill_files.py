@@ -30,7 +30,7 @@ def write(folder: Path, text: str | bytes | None = None, **files: str) -> Path:
     (folder / "SKILL.md").write_bytes(text if isinstance(text, bytes) else text.encode())
     for name, content in files.items():
         path = folder / name.replace("__", "/").replace("_dot_", ".")
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(content)
     return folder
 
@@ -75,23 +75,23 @@ async def test_a_folder_is_a_skill(tmp_path: Path):
     )
     folder = write(
         tmp_path / "menus", text,
-        references__b_dot_md="b", references__a_dot_JSON="{}", references__c_dot_exe="no", assets__t_dot_csv="1,2",
-        scripts__go_dot_py="print(1)", scripts__go_dot_sh="no", SKILL_dot_txt="no",
+        references__b_dot_md="b", references__a_dot_JSON="{}", references__c_dot_exe="\0", assets__t_dot_csv="1,2",
+        forms_dot_md="f", reference__deep__x_dot_md="x", scripts__go_dot_py="print(1)", scripts__office__p_dot_sh="p",
+        bin__tool="#!/bin/sh\n", __pycache____x_dot_txt="no", _dot_git__x_dot_txt="no",
     )  # fmt: skip
-    (folder / "references" / "deep").mkdir()
-    (folder / "references" / "deep" / "x.md").write_text("no")
     skill = await only(folder)
     assert isinstance(skill, FileSkill)
     facts = skill.frontmatter
     assert (facts.name, facts.description) == ("menus", "Plans menus: # of all kinds")
     assert (facts.license, facts.allowed_tools, facts.compatibility) == ("MIT: really", "read write", "Python\n")
     assert facts.metadata == {"version": "1.10", "since": "2024-01-01", "tags": "['a', 'b']"}
-    assert [one.name for one in skill.resources] == ["assets/t.csv", "references/a.JSON", "references/b.md"]
-    assert await skill.resources[2].read() == "b"
-    assert [one.name for one in skill.scripts] == ["scripts/go.py"]
+    resources = ["assets/t.csv", "forms.md", "reference/deep/x.md", "references/a.JSON", "references/b.md"]
+    assert [one.name for one in skill.resources] == resources
+    assert await skill.resources[4].read() == "b"
+    assert [one.name for one in skill.scripts] == ["bin/tool", "scripts/go.py", "scripts/office/p.sh"]
     assert skill.content.startswith("---\nname: menus")
     assert '<script name="scripts/go.py"><parameters_schema>{"type": "array"' in skill.content
-    assert repr(skill) == "FileSkill('menus', resources=3, scripts=1)"
+    assert repr(skill) == "FileSkill('menus', resources=5, scripts=3)"
 
 
 async def test_where_skills_are_found(tmp_path: Path):
@@ -99,8 +99,35 @@ async def test_where_skills_are_found(tmp_path: Path):
     write(tmp_path / "group" / "two")
     write(tmp_path / "group" / "deep" / "three")
     write(tmp_path / "one" / "inside")
-    assert list(await found(tmp_path, tmp_path / "missing", "")) == ["two", "one"]
+    assert list(await found(tmp_path, "")) == ["two", "one"]
     assert list(await found(str(tmp_path / "one"), tmp_path)) == ["one", "two"]
+
+
+async def test_a_path_that_does_not_exist_is_reported(tmp_path: Path):
+    write(tmp_path / "one")
+    with pytest.warns(RuntimeWarning, match="missing"):
+        assert list(await found(tmp_path / "missing", tmp_path)) == ["one"]
+
+
+async def test_a_description_that_people_publish_is_read_with_a_warning(tmp_path: Path):
+    write(tmp_path / "menus", "---\nname: menus\ndescription: Use when: the user asks # for food\n---\nBegin.\n")
+    with pytest.warns(RuntimeWarning, match=r"menus.SKILL\.md.*line 3"):
+        skill = await only(tmp_path)
+    assert skill.frontmatter.description == "Use when: the user asks # for food"
+
+
+async def test_a_long_description_is_shortened_with_a_warning(tmp_path: Path):
+    write(tmp_path / "menus", f"---\nname: menus\ndescription: {'x' * 1076}\n---\nBegin.\n")
+    with pytest.warns(RuntimeWarning, match="1,076 characters"):
+        skill = await only(tmp_path)
+    assert len(skill.frontmatter.description) == 1024
+
+
+async def test_the_number_of_files_is_limited(tmp_path: Path):
+    write(tmp_path / "many", a_dot_md="a", b_dot_md="b", c_dot_md="c")
+    with pytest.warns(RuntimeWarning, match="max_files=2"):
+        skill = await only(tmp_path, max_files=2)
+    assert [one.name for one in skill.resources] == ["a.md", "b.md"]
 
 
 async def test_settings_of_directories_and_endings(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -132,8 +159,9 @@ async def test_settings_of_directories_and_endings(tmp_path: Path, caplog: pytes
         ("---\ndescription: d\n---\n", "no name"),
         ("---\nname: [bad]\ndescription: d\n---\n", "no name"),
         ("---\nname: bad\ndescription: ''\n---\n", "1,024"),
+        ("---\nname: bad\ndescription: d\n  x: [\n---\n", "line"),
         ("---\n- name\n---\n", "Expected fields"),
-        ("---\nname: {\n---\n", "no YAML"),
+        ("---\nname: {\n---\n", "not valid YAML in line"),
         ("---\nname: bad\ndescription: d\nmetadata: x\n---\n", "metadata"),
         ("---\nname: bad\ndescription: d\nmetadata: {a: &a x, b: *a}\n---\n", "aliases"),
         ("---\nname: bad\ndescription: !!python/object/apply:os.system ['true']\n---\n", "no description"),
@@ -146,21 +174,20 @@ async def test_a_bad_folder_is_skipped_and_the_others_are_there(
 ):
     write(tmp_path / "bad", text)
     write(tmp_path / "good")
-    with caplog.at_level(logging.ERROR, "agentbench"):
+    with caplog.at_level(logging.WARNING, "agentbench"), pytest.warns(RuntimeWarning, match="is skipped"):
         assert list(await found(tmp_path)) == ["good"]
     assert problem in caplog.text
 
 
-async def test_the_first_of_one_name_wins(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+async def test_the_first_of_one_name_wins(tmp_path: Path):
     write(tmp_path / "x" / "same")
     write(tmp_path / "y" / "same")
-    with caplog.at_level(logging.WARNING, "agentbench"):
+    with pytest.warns(RuntimeWarning, match="another one called 'same'"):
         skill = await only(tmp_path)
     assert "x" in Path(skill.path).parts  # type: ignore[attr-defined]
-    assert "another one called 'same'" in caplog.text
 
 
-async def test_links_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+async def test_links_are_refused(tmp_path: Path):
     secret = tmp_path / "secret.md"
     secret.write_text("the key")
     outside = write(tmp_path / "outside" / "stolen")
@@ -172,12 +199,14 @@ async def test_links_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     other = write(tmp_path / "skills" / "b")
     (other / "SKILL.md").unlink()
     os.symlink(folder / "SKILL.md", other / "SKILL.md")
-    with caplog.at_level(logging.WARNING, "agentbench"):
+    with pytest.warns(RuntimeWarning) as warned:
         skills = await found(tmp_path / "skills")
     assert list(skills) == ["a"]
     assert [one.name for one in skills["a"].resources] == ["references/ok.md"]
     assert [one.name for one in skills["a"].scripts] == ["scripts/ok.py"]
-    assert "behind a link" in caplog.text
+    assert {"linked.md", "linked.py", "assets"} <= {
+        Path(str(one.message).split(" in the skill")[0]).name for one in warned if "it is a link" in str(one.message)
+    }
 
 
 async def test_what_changed_since_it_was_found_is_checked_again(tmp_path: Path):

@@ -12,12 +12,15 @@ import pytest
 
 from agentbench import (
     Agent,
+    CachingSkillsSource,
     Call,
     FileSkillsSource,
     InlineSkill,
     InMemorySkillsSource,
     ScriptedChatClient,
+    Skill,
     SkillsProvider,
+    SkillsSource,
     subprocess_script_runner,
 )
 from tests.agents.skills.test_code_skills import Counting
@@ -173,6 +176,71 @@ async def test_a_script_that_fails_says_how(tmp_path: Path):
     assert text.endswith("ValueError: no bread")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sh is a program of POSIX")
+@pytest.mark.parametrize(
+    ("name", "code", "output"),
+    [
+        ("scripts/a.sh", "echo hello", "hello\n"),
+        ("scripts/a.sh", "#!/bin/bash\necho $BASH_VERSION | grep -c .", "1\n"),
+        ("scripts/a", "#!/usr/bin/env -S sh -e\nfalse\necho not here", "The script failed with exit code 1."),
+        ("scripts/a.py", "#!/usr/bin/env python\nprint('hello')", "hello\n"),
+        ("scripts/a.rb", "#!/usr/bin/env no-such-program", "needs 'no-such-program', which is not installed"),
+    ],
+)
+async def test_the_interpreter_of_a_script_is_named_by_its_first_line_or_its_ending(
+    tmp_path: Path, name: str, code: str, output: str
+):
+    write(tmp_path / "a", **{name.replace("/", "__").replace(".", "_dot_"): code})
+    [skill] = await FileSkillsSource(tmp_path, script_runner=subprocess_script_runner()).get_skills()
+    assert output in await skill.scripts[0].run(skill, [])
+
+
+async def test_a_script_without_an_interpreter_is_refused_by_name(tmp_path: Path):
+    write(tmp_path / "a", scripts__s_dot_pl="print 1")
+    source = FileSkillsSource(tmp_path, script_runner=subprocess_script_runner(), script_extensions=[".pl"])
+    [skill] = await source.get_skills()
+    text = await skill.scripts[0].run(skill, [])
+    assert "'scripts/s.pl' was not run" in text
+    assert ".py, .sh" in text
+
+
+async def test_arguments_written_as_one_text_are_read_as_a_command_line(tmp_path: Path):
+    assert "['--depth', 'a b']" in await script(tmp_path, "import sys; print(sys.argv[1:])", "--depth 'a b'")
+
+
+async def test_a_model_can_read_a_script(tmp_path: Path):
+    write(tmp_path / "a", scripts__s_dot_py="print(1)", notes_dot_md="n")
+    provider = SkillsProvider.from_paths(tmp_path)
+    client = ScriptedChatClient(
+        [Call("read_skill_resource", {"skill_name": "a", "resource_name": "./scripts/s.py"}), "done"]
+    )
+    response = await Agent(client, context_providers=[provider]).run("go")
+    assert [one.result for message in response.messages for one in message.contents if one.result] == ["print(1)"]
+
+
+async def test_skills_that_are_invalidated_while_they_load_are_loaded_again():
+    begin, finish = asyncio.Event(), asyncio.Event()
+
+    class Slow(SkillsSource):
+        loads = 0
+
+        async def get_skills(self) -> list[Skill]:
+            self.loads += 1
+            begin.set()
+            await finish.wait()
+            return []
+
+    slow = Slow()
+    source = CachingSkillsSource(slow)
+    first = asyncio.ensure_future(source.get_skills())
+    await begin.wait()
+    source.invalidate()
+    finish.set()
+    await first
+    await source.get_skills()
+    assert slow.loads == 2
+
+
 async def test_long_outputs_are_cut(tmp_path: Path):
     text = await script(tmp_path, "print('x' * 5_000_000, end='')", max_output=100)
     assert text == "x" * 100 + "… (4,999,900 more bytes)"
@@ -181,7 +249,7 @@ async def test_long_outputs_are_cut(tmp_path: Path):
 CHILD = """
 import subprocess, sys, time
 child = "import time; time.sleep(1.5); open('survived', 'w')"
-subprocess.Popen([sys.executable, '-c', child])
+subprocess.Popen([sys.executable, '-c', child], start_new_session=DETACHED)
 print('started', flush=True)
 open('started', 'w')
 time.sleep(60)
@@ -189,14 +257,16 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are those of POSIX")
-@pytest.mark.parametrize("how", ["timeout", "cancelled"])
+@pytest.mark.parametrize("how", ["timeout", "cancelled", "detached"])
 async def test_a_script_that_is_stopped_leaves_nothing_running(tmp_path: Path, how: str):
     pytest.importorskip("yaml")
-    begun = time.monotonic()
-    if how == "timeout":
-        assert await script(tmp_path, CHILD, timeout=0.7) == "Error: The script was stopped after 0.7 seconds."
+    if how == "detached" and sys.platform != "linux":
+        pytest.skip("only Linux tells which processes a script has started that left its group")
+    begun, code = time.monotonic(), CHILD.replace("DETACHED", str(how == "detached"))
+    if how != "cancelled":
+        assert await script(tmp_path, code, timeout=0.7) == "Error: The script was stopped after 0.7 seconds."
     else:
-        running = asyncio.ensure_future(script(tmp_path, CHILD))
+        running = asyncio.ensure_future(script(tmp_path, code))
         while not (tmp_path / "a" / "started").exists():  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.02)
         running.cancel()
