@@ -3,7 +3,14 @@
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
 from agentbench._signatures.forms import flatten_union, type_name, type_of
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
-from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, find_misfits, is_instance_of
+from agentbench._signatures.matching import (
+    check_for,
+    coerce_answer,
+    decided_by_class,
+    find_misfits,
+    is_instance_of,
+    text_reader,
+)
 from agentbench._signatures.reading import ExplicitTypes, HandlerSignature
 from agentbench._signatures.type_codec import find_loaded_type, type_from_dict, type_to_dict
 
@@ -23,6 +30,7 @@ __all__ = [
     "read_function",
     "read_handler",
     "read_response_handler",
+    "text_reader",
     "type_from_dict",
     "type_name",
     "type_of",

@@ -222,7 +222,8 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
 def coerce_answer(value: object, type_: TypeLike) -> object:
     """Convert an answer from outside to the requested type, where that is safe; else it comes back unchanged.
 
-    `int` becomes `float`, a `dict` a dataclass or a model. Of a union the first member that fits wins.
+    `int` becomes `float`, a `dict` a dataclass or a model, a text what a class makes of it (`_from_text_`), such as a
+    message, or a list of one. Of a union the first member that fits wins.
     """
     if is_instance_of(value, type_):
         return value
@@ -238,6 +239,8 @@ def _convert(value: object, member: TypeLike) -> object:
     target = origin_of(form) or form
     if target is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if isinstance(value, str) and value.strip() and (make := text_reader(member)) is not None:
+        return make(value)
     if not isinstance(value, dict) or not isinstance(target, type):
         return value
     try:
@@ -249,6 +252,16 @@ def _convert(value: object, member: TypeLike) -> object:
         return target(**{name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()})
     except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
         return value
+
+
+def text_reader(member: TypeLike) -> Callable[[str], object] | None:
+    """Return what makes a value of this type from a text that a person typed; None for types without such a method."""
+    form = unwrap(member)
+    make = getattr(origin_of(form) or form, "_from_text_", None)
+    if make is None and origin_of(form) is list:
+        make_item = text_reader(get_args(form)[0])
+        return None if make_item is None else lambda text: [make_item(text)]
+    return make
 
 
 def find_misfits(answer: object, type_: TypeLike) -> list[str]:

@@ -113,6 +113,11 @@ class Message(Record):
         return cls(role, [Content.from_text(content)], message_id=message_id).stamp()
 
     @classmethod
+    def _from_text_(cls, text: str) -> Self:
+        """Make the message of a person who answers a request with a text."""
+        return cls("user", [text])
+
+    @classmethod
     def tool_message(
         cls, content: Any, message_id: str | int | None = None, meta: Mapping[str, Any] | None = None
     ) -> Self:

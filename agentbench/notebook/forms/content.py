@@ -60,6 +60,8 @@ class FormContent:
     #: Whether the whole answer is one of several options.
     chooses: bool = False
     as_json: bool = False
+    #: Whether the answer is a message, or several.
+    as_message: bool = False
 
     @property
     def deadline_text(self) -> str | None:
@@ -100,7 +102,8 @@ class FormContent:
         label = field.label or label
         reveals = any(each.reveals == place.key for each in self.actions) and not place.touched
         # An empty number is left out without a checkbox.
-        has_none = field.nullable or (field.omits and (not field.is_leaf or field.kind == "text"))
+        by_button = any(place.path in each.sets and each.sets[place.path] is None for each in self.actions)
+        has_none = not by_button and (field.nullable or (field.omits and (not field.is_leaf or field.kind == "text")))
         node: Node = {
             "kind": field.kind,
             "path": place.key,

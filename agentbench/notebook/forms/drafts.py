@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_origin
 
+from agentbench._signatures import text_reader
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import BUTTONS, Action, FormContent, line
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Part, json_field, text_of
 from agentbench.notebook.forms.from_schema import field_of_schema, field_of_type, type_name
 from agentbench.notebook.forms.model import Draft
 from agentbench.notebook.forms.questions import Option, Question, default_prompt, unwrap_optional
-from agentbench.notebook.forms.text_values import JsonError, read_json
+from agentbench.notebook.forms.text_values import FieldError, JsonError, read_json
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["draft_for_request", "draft_for_type"]
@@ -52,8 +53,9 @@ def draft_for_request(question: Question) -> Draft:
         waits=True,
         chooses=question.kind == "choice",
         as_json=question.kind == "form",
+        as_message=question.kind == "message",
     )
-    make = {"approval": _approval, "choice": _choice}.get(question.kind, _value)
+    make = {"approval": _approval, "choice": _choice, "message": _message}.get(question.kind, _value)
     try:
         return make(question, content)
     except NotebookError as error:  # the run validates the response
@@ -65,6 +67,32 @@ def _value(question: Question, content: FormContent) -> Draft:
     field = field_of_schema(schema) if isinstance(schema, Mapping) else field_of_type(schema)
     field = replace(field, label="Your answer")
     return Draft(content, replace(field, multiline=True) if question.kind == "text" else field)
+
+
+def _message(question: Question, content: FormContent) -> Draft:
+    words, base = question.words, unwrap_optional(question.response_type)
+    make, actions = text_reader(base), [Action("submit", words.send, {}, tone="yes")]
+    if words.without:
+        actions.append(Action("done", words.without, {ROOT: None}))
+
+    def require_text(text: str) -> str:
+        if not text.strip():
+            instead = f", or press {words.without}" if words.without else ""
+            msg = f"Type a message{instead}."
+            raise FieldError(msg)
+        return text
+
+    def build(text: str | None) -> Any:
+        if text is not None and make is not None:
+            return make(text)
+        return (get_origin(base) or base)() if words.without else None
+
+    optional = base is not question.response_type
+    field = Field(
+        kind="text", label=words.label, multiline=True, default="", validate=require_text,
+        nullable=bool(words.without) or optional,
+    )  # fmt: skip
+    return Draft(replace(content, actions=tuple(actions)), field, build=build)
 
 
 def _choice(question: Question, content: FormContent) -> Draft:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench.messages.content.content import Content
-from agentbench.notebook.forms.content import object_text
-from agentbench.notebook.forms.fields import text_of
+from agentbench.messages.message import Message
+from agentbench.notebook.forms.content import Action, object_text
+from agentbench.notebook.forms.fields import ROOT, text_of
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text"]
@@ -37,7 +38,9 @@ def form_text(draft: Draft) -> str:
     lines += [f"  {line}" for place in places[:_NAMED_FIELDS] if (line := _code(place))]
     if len(places) > _NAMED_FIELDS:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
-    return "\n".join([*lines, "  form.submit()"])
+    lines.append("  form.submit()")
+    lines += [f"  form.press({each.name!r})  # {each.label}" for each in content.actions if _has_no_text(each)]
+    return "\n".join(lines)
 
 
 def answer_text(draft: Draft) -> str:
@@ -64,12 +67,23 @@ def _answer_preview(draft: Draft) -> str:
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
     if isinstance(answer, Content) and answer.approved is not None:
         return "approved" if answer.approved else "rejected"
+    if draft.content.as_message and answer is not None:
+        # One message, several, or the field of a dataclass that holds them.
+        found = answer if isinstance(answer, (list, Message)) else next(value for _, value in fields_of(answer))
+        messages: list[Message] = [found] if isinstance(found, Message) else found  # type: ignore[assignment]
+        without = next((each.label for each in draft.content.actions if _has_no_text(each)), "")
+        return line_preview(" ".join(each.text for each in messages)) if messages else without
     field = draft.root.field
     if field.kind == "group" and len(field.labels) == 1:  # a decision alone
         field = field.parts()[0].field()
     # The label of an option says more than the repr of its value.
     label = text_of(field, answer) if field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
+
+
+def _has_no_text(action: Action) -> bool:
+    """Whether a button answers without the text in the box."""
+    return action.sets.get(ROOT, "") is None
 
 
 def _code(place: Place) -> str:

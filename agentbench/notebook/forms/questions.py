@@ -22,15 +22,16 @@ from enum import Enum
 from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origin
 
 from agentbench._secrets import is_secret_name
+from agentbench._signatures import text_reader
 from agentbench.messages.content.content import Content
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview
-from agentbench.workflows.executors.approval import Approval
+from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview, said_text
+from agentbench.workflows.executors.approval import Approval, TextAnswer
 
 __all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
 __all__ += ["request_kind", "unwrap_optional"]
 
-RequestKind = Literal["approval", "choice", "text", "form"]
+RequestKind = Literal["approval", "choice", "text", "message", "form"]
 
 _PROMPTS = ("prompt", "question", "message", "title")
 _CONTEXTS = ("context", "details")
@@ -79,6 +80,7 @@ class Question:
         answer: Makes the answer to an approval.
         objects: Those of the fields that may have a display of their own, by name; not in the context.
         options: What to choose from; empty unless `kind` is `choice`.
+        words: The labels of a form that is answered with messages.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
         deadline: Latest time for an answer, in UTC.
     """
@@ -93,6 +95,7 @@ class Question:
     options: tuple[Option, ...]
     allow_other: bool
     reason_required: bool
+    words: TextAnswer
     arguments: object
     deadline: datetime | None
 
@@ -110,6 +113,10 @@ def read_request(request: Request) -> Question:
     found = _found(data, _PROMPTS)
     prompt = data if isinstance(data, str) else found if isinstance(found, str) and found else default_prompt(executor)
     context, objects = _context(data, kind)
+    words = text_answer(data, response_type)
+    if kind == "message" and prompt == default_prompt(executor):
+        said = said_text(data)
+        prompt, context = (words.prompt, said or context) if words.prompt else (said or prompt, "" if said else context)
     editable = kind == "approval" and _found(data, ("editable",))
     return Question(
         executor=executor,
@@ -122,6 +129,7 @@ def read_request(request: Request) -> Question:
         options=_options(data, response_type) if kind == "choice" else (),
         allow_other=bool(_found(data, ("allow_other",))),
         reason_required=bool(_found(data, ("reason_required",))),
+        words=words,
         arguments=_found(data, ("arguments",)) if editable else None,
         deadline=_deadline(_found(data, _DEADLINES)),
     )
@@ -154,7 +162,17 @@ def request_kind(data: object, response_type: Any) -> RequestKind:
         return "approval"
     if _options(data, response_type):
         return "choice"
+    if base is not object and text_reader(base) is not None:
+        return "message"
     return "text" if base is str else "form"
+
+
+def text_answer(data: object, response_type: Any) -> TextAnswer:
+    """Return the words of a form that is answered with messages: those of the request, of the answer, or the usual."""
+    found: TextAnswer | None = None
+    for each in (type(data), unwrap_optional(response_type)):
+        found = found or getattr(each, "_text_answer_", None)
+    return found or TextAnswer()
 
 
 def _is_call(data: object) -> TypeGuard[Content]:

@@ -18,7 +18,16 @@ from agentbench.messages.response import AgentResponse
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.phrases import count_text
 
-__all__ = ["asked_of", "fields_of", "hide_secrets", "line_preview", "mask_secrets", "preview", "secrets_in"]
+__all__ = [
+    "asked_of",
+    "fields_of",
+    "hide_secrets",
+    "line_preview",
+    "mask_secrets",
+    "preview",
+    "said_text",
+    "secrets_in",
+]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
@@ -87,7 +96,7 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False)
     value = asked
     if isinstance(value, str):
         return MASK if is_secret(value) else value
-    return _text_of(value) or _Previewer(limit, in_line=in_line).repr(value)
+    return said_text(value) or _Previewer(limit, in_line=in_line).repr(value)
 
 
 def asked_of(value: object) -> Any:
@@ -96,7 +105,7 @@ def asked_of(value: object) -> Any:
     return value if ask is None else ask(value)
 
 
-def _text_of(value: object) -> str:
+def said_text(value: object) -> str:
     """Return what a message, its content or an agent's answer says; empty for other values."""
     said = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
     if not isinstance(said, (Record, Content)):
@@ -264,7 +273,7 @@ class _Previewer(reprlib.Repr):
     def repr1(self, x: object, level: int) -> str:
         if is_secret(x):
             return MASK
-        if text := _text_of(x):
+        if text := said_text(x):
             role = getattr(x, "role", None)
             return f"{role}: {self.repr_str(text, level)}" if role else self.repr_str(text, level)
         if isinstance(x, Mapping) and type(x) is not dict:

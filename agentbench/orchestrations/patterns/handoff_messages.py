@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
+from agentbench.workflows.executors.approval import TextAnswer
 
 
 class HandoffConfiguration:
@@ -49,17 +50,23 @@ class HandoffSentEvent:
 
 @dataclass
 class HandoffAgentUserRequest:
-    """Asks the user to go on: an agent has answered, and hands the conversation to nobody.
+    """Asks the user for the next message: an agent has answered, and did not hand the conversation on.
+
+    The response is a text, or a list of messages; an empty list ends the conversation.
 
     Args:
-        agent_response: The answer.
+        agent_response: The answer of the agent.
 
     Example:
-        >>> answer = HandoffAgentUserRequest.create_response("My order is 1234.")
-        >>> await workflow.run(responses={request.request_id: answer})
+        >>> await workflow.run(responses={request.request_id: "My order is 1234."})
     """
 
     agent_response: AgentResponse
+
+    _text_answer_: ClassVar = TextAnswer(without="End conversation")
+
+    #: The last sentence of the error for a response that is none.
+    answer_hint: ClassVar = "Answer with a text, or end the conversation with HandoffAgentUserRequest.terminate()."
 
     @staticmethod
     def create_response(response: str | Message | Sequence[str | Message]) -> list[Message]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
+from agentbench.workflows.executors.approval import TextAnswer
 
 MAGENTIC_MANAGER_NAME: Final = "magentic_manager"
 
@@ -165,13 +166,21 @@ class MagenticOrchestratorEvent:
 
 @dataclass
 class MagenticPlanReviewResponse:
-    """What a person says to a plan.
+    """The response of a person to a plan. A text is accepted in its place, as what is to change.
 
     Args:
         review: What is to change; an empty list approves.
     """
 
     review: list[Message] = field(default_factory=list)
+
+    _text_answer_: ClassVar = TextAnswer(
+        prompt="Is this plan good?", label="What to change", send="Revise", without="Approve"
+    )
+
+    @classmethod
+    def _from_text_(cls, text: str) -> MagenticPlanReviewResponse:
+        return cls([Message("user", [text])])
 
 
 @dataclass
@@ -190,6 +199,13 @@ class MagenticPlanReviewRequest:
     plan: Message
     current_progress: MagenticProgressLedger | None = None
     is_stalled: bool = False
+
+    @property
+    def details(self) -> str:
+        """The plan in words, and the progress made with the last one; a form shows it below the question."""
+        parts = ["The last plan led to no progress; this one replaces it."] if self.is_stalled else []
+        parts += [self.plan.text, *([f"So far: {self.current_progress}"] if self.current_progress else [])]
+        return "\n\n".join(parts)
 
     def approve(self) -> MagenticPlanReviewResponse:
         """Return the approval."""

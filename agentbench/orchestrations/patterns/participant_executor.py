@@ -15,6 +15,7 @@ from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecuto
 from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
 from agentbench.orchestrations.patterns.participants import yield_response
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
+from agentbench.workflows.executors.approval import TextAnswer
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import response_handler
 
@@ -23,7 +24,9 @@ logger = logging.getLogger("agentbench")
 
 @dataclass
 class AgentRequestInfoResponse:
-    """What a person says to the answer of an agent: that it is good, or what to change.
+    """The response of a person to the answer of an agent: an approval, or what to change.
+
+    A text is accepted in its place, and is the same as `from_strings` with that text.
 
     Args:
         messages: Messages for the agent, which answers again; none approves.
@@ -33,6 +36,14 @@ class AgentRequestInfoResponse:
     """
 
     messages: list[Message] = field(default_factory=list)
+
+    _text_answer_: ClassVar = TextAnswer(
+        prompt="Is this answer good?", label="What to change", without="Approve as it is"
+    )
+
+    @classmethod
+    def _from_text_(cls, text: str) -> AgentRequestInfoResponse:
+        return cls.from_strings([text])
 
     @classmethod
     def approve(cls) -> AgentRequestInfoResponse:

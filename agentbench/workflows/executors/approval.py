@@ -1,8 +1,10 @@
-"""The answer to a request for approval."""
+"""The answers of people to requests: an approval, or words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+__all__ = ["Approval", "TextAnswer"]
 
 
 @dataclass(frozen=True)
@@ -31,3 +33,20 @@ class Approval:
 
     def __bool__(self) -> bool:
         return self.approved
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextAnswer:
+    """The words of a form in which a person answers with messages: `_text_answer_` of a request or response type.
+
+    Attributes:
+        prompt: The question; without one it is what the agent said.
+        label: The heading of the text box.
+        send: The button that sends the text.
+        without: The button that answers without a text, with the empty value of the response type; empty for none.
+    """
+
+    prompt: str = ""
+    label: str = "Your message"
+    send: str = "Send"
+    without: str = ""
