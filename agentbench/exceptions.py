@@ -346,6 +346,19 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
         )
 
 
+class MissingResponseHandlerError(WorkflowException, TypeError):
+    """An executor made a request whose response no `@response_handler` of it takes. Raised by `ctx.request_info()`."""
+
+    def __init__(self, executor_id: str, request_type: Any, response_type: Any) -> None:
+        self.executor_id, self.request_type, self.response_type = executor_id, request_type, response_type
+        request, response = _type_name(request_type), _type_name(response_type)
+        super().__init__(
+            f"Executor {executor_id!r} requests {response} with {request}, but has no @response_handler that takes "
+            f"both, so the response would be lost. Add one to its class: `@response_handler async def on_response(self, "
+            f"request: {request}, response: {response}, ctx: WorkflowContext) -> None`."
+        )
+
+
 class WorkflowRunnerException(WorkflowException):
     """A run cannot do this in its present state, for instance answer a request that is not pending."""
 

@@ -132,11 +132,16 @@ STEPPER_SCENES = (
     ),
     Scene(
         "stepper-asks-table",
-        "import pandas as pd\nfrom agentbench import WorkflowBuilder, WorkflowContext, executor\n"
-        "@executor\nasync def report(topic: str, ctx: WorkflowContext[object, object]) -> None:\n"
-        "    table = pd.DataFrame({name: range(40) for name in ('topic', 'papers', 'authors', 'cited')})\n"
-        "    await ctx.request_info({'prompt': 'Publish this table?', 'table': table}, Approval)\n"
-        "panel = stepper(WorkflowBuilder(start_executor=report, name='report').build(), 'cats')\n"
+        "import pandas as pd\n"
+        "from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler\n"
+        "class Report(Executor):\n"
+        "    @handler\n"
+        "    async def go(self, topic: str, ctx: WorkflowContext) -> None:\n"
+        "        table = pd.DataFrame({name: range(40) for name in ('topic', 'papers', 'authors', 'cited')})\n"
+        "        await ctx.request_info({'prompt': 'Publish this table?', 'table': table}, Approval)\n"
+        "    @response_handler\n"
+        "    async def decide(self, asked: dict, answer: Approval, ctx: WorkflowContext) -> None: ...\n"
+        "panel = stepper(WorkflowBuilder(start_executor=Report('report'), name='report').build(), 'cats')\n"
         "display(panel)\npanel.run()",
     ),
     _graph("asks", "panel.run()"),

@@ -11,7 +11,7 @@ from typing import Any
 RUN = """
 import contextlib
 from IPython.display import display
-from agentbench import Executor, InMemoryCheckpointStorage, WorkflowBuilder, WorkflowContext, handler
+from agentbench import Executor, InMemoryCheckpointStorage, WorkflowBuilder, WorkflowContext, handler, response_handler
 from agentbench.notebook import *
 from tests.notebook import attacks
 
@@ -28,6 +28,9 @@ class Evil(Executor):
         await ctx.yield_output(' '.join(texts))
         await ctx.request_info({'question': texts[0], 'options': [text[:500] for text in texts]}, str)
         await ctx.send_message(texts)
+
+    @response_handler
+    async def on_answer(self, asked: dict, answer: str, ctx: WorkflowContext) -> None: ...
 
 def evil_workflow(last):
     evil = [Evil(id=f'{number} {text}') for number, text in enumerate(ATTACKS[:last])]

@@ -276,7 +276,7 @@ def test_what_models_and_people_write_is_shown_and_never_run(lab: Any, open_note
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 
 class Evil(Executor):
     @handler
@@ -289,6 +289,9 @@ class Evil(Executor):
             ctx.set_state(text or str(number), {text: text})
         await ctx.request_info({'question': texts[0], 'details': texts}, str)
         await ctx.send_message(texts)
+
+    @response_handler
+    async def on_answer(self, asked: dict, answer: str, ctx: WorkflowContext) -> None: ...
 
 evil = [Evil(id=f'{number} {text}') for number, text in enumerate(attacks)]
 workflow = WorkflowBuilder(start_executor=evil[0], name=attacks[0]).add_fan_out_edges(evil[0], evil[1:]).build()

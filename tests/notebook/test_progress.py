@@ -19,7 +19,7 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.workflow import Workflow
 
@@ -41,6 +41,10 @@ class Ask(Executor):
     @handler
     async def ask(self, text: str, ctx: WorkflowContext[str]) -> None:
         await ctx.request_info("ok?", bool)
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: bool, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
 
 
 def counting() -> Workflow:

@@ -154,6 +154,10 @@ def test_a_question_shows_itself_as_in_a_cell_and_is_open_at_first(tmp_path: Pat
         async def ask(self, rows: int, ctx: WorkflowContext) -> None:
             await ctx.request_info(pd.DataFrame({"word": ["end"] * rows}), bool)
 
+        @response_handler
+        async def on_answer(self, asked: pd.DataFrame, answer: bool, ctx: WorkflowContext) -> None:
+            """Takes any answer."""
+
     run = run_to_end(WorkflowBuilder(start_executor=AskTable(id="ask")).build().start(2))
     saved = Saved(run.save(tmp_path / "run.html"))
     assert saved.content["tab"] == "request"

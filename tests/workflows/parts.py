@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable
 from typing import Any
 
-from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler
+from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
 
 
 class Pass(Executor):
@@ -47,6 +47,10 @@ class Fail(Executor):
         if self.broken:
             raise self.error
         await ctx.yield_output("mended")
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
 
 
 class Wait(Executor):

@@ -14,7 +14,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.edges import Case, Default
 
@@ -90,6 +90,10 @@ class Node(Executor):
             await ctx.request_info(text, str, request_id=ctx.task_id)
         await self.pause()
         await ctx.yield_output(f"{self.id}: {text}")
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
 
 
 class One(Node):

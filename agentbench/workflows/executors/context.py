@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
-from agentbench._signatures import type_name
+from agentbench.exceptions import MissingResponseHandlerError
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.delivery import Delivery, require_sources
@@ -240,6 +240,9 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             request_data: What the person needs to know; its type selects the response handler.
             response_type: Type of the response.
             request_id: A new one by default; `ValueError` if it is that of an open request.
+
+        Raises:
+            MissingResponseHandlerError: The executor has no `@response_handler` for the request and its response.
         """
         self._request_info(request_data, response_type, request_id)
         await self._forward()
@@ -266,14 +269,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if not self._open and self._is_late("request_info"):
             return
         executor = self._delivery.executor
-        if not executor.is_request_supported(type(request_data), response_type):
-            logger.warning(
-                "Executor %r requests %s with %s but has no @response_handler for that pair; "
-                "no handler will get the response.",
-                executor.id,
-                type_name(response_type),
-                type(request_data).__name__,
-            )
+        if executor._responses.find_unhandled(request_data, response_type):  # noqa: SLF001 - of the same room
+            raise MissingResponseHandlerError(executor.id, type(request_data), response_type)
         deferred = self._deferred
         event = self._run.raise_request(self._delivery, request_data, response_type, request_id, emit=deferred is None)
         if deferred is not None:

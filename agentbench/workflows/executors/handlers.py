@@ -13,6 +13,7 @@ from agentbench._signatures import (
     HandlerSignature,
     always_fits,
     decided_by_class,
+    flatten_union,
     is_instance_of,
     is_type_compatible,
     read_handler,
@@ -261,6 +262,20 @@ class ResponseTable(_Table):
             if is_instance_of(request, types.request_type) and is_instance_of(answer, types.response_type):
                 return spec
         return None
+
+    def find_unhandled(self, request: Any, response_type: Any) -> list[Any]:
+        """Return the members of a response type that no handler can take as the response to a request.
+
+        A handler of a narrower type counts: `object` is often declared where one type is meant.
+        """
+        taken = [
+            spec.signature.response_type for spec in self.specs if is_instance_of(request, spec.signature.request_type)
+        ]
+        return [
+            member
+            for member in flatten_union(response_type)
+            if not any(is_type_compatible(member, each) or is_type_compatible(each, member) for each in taken)
+        ]
 
     def supports(self, request_type: Any, response_type: Any) -> bool:
         """Return whether a handler takes these types, judged by the types alone."""

@@ -12,11 +12,27 @@ from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
 
 SOON = 0.001  # seconds; what is allowed to a handler that never ends
 PLENTY = 60.0
+
+
+class Asking(Executor):
+    """A node that calls `act(message, ctx)`, and may ask."""
+
+    def __init__(self, act, **policy):
+        super().__init__("node", **policy)
+        self.act = act
+
+    @handler
+    async def run(self, message: Any, ctx: WorkflowContext[Any, Any]) -> None:
+        await self.act(message, ctx)
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
 
 
 def node(act, key="node", **policy):
@@ -140,7 +156,7 @@ async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():
         await ctx.request_info(f"asked {attempt}", str, request_id="R")
 
     act, _ = unsteady(failures=1, do=do)
-    workflow = flow(node(act, retries=1))
+    workflow = flow(Asking(act, retries=1))
     result = await workflow.run("x")
     assert result.outputs == ["yielded 2", ("shown", "sent 2"), ("shown", "x after 2")]
     assert [e.data for e in result.get_request_info_events()] == ["asked 2"]

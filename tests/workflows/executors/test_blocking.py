@@ -13,20 +13,33 @@ import pytest
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
 
 # Long enough that only a deadlock reaches it; no test waits for it.
 PATIENCE = 30
 
 
+class Plain(Executor):
+    """A node whose plain handler is `act(message, ctx)`, and which may ask."""
+
+    def __init__(self, act, key):
+        super().__init__(key)
+        self.act = act
+
+    @handler
+    def run(self, message: Any, ctx: WorkflowContext[Any, Any]) -> None:
+        return self.act(message, ctx)
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
+
+
 def plain(act, key="plain"):
-    """A node whose plain function is `act(message, ctx)`."""
-
-    def run(message, ctx):
-        return act(message, ctx)
-
-    return FunctionExecutor(run, key, input=Any, output=Any, workflow_output=Any)
+    return Plain(act, key)
 
 
 @executor

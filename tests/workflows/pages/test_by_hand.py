@@ -162,6 +162,10 @@ class Count(Executor):
         if len(text) < 4:
             await ctx.send_message(text + self.id)
 
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
+
     async def on_checkpoint_save(self) -> dict[str, Any]:
         return {"seen": self.seen}
 

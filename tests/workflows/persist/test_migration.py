@@ -14,7 +14,7 @@ from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.persist.migration import migrate_checkpoint, split_by_graph
 from agentbench.workflows.run.workflow import Workflow
@@ -50,6 +50,10 @@ class Ask(Executor):
     @handler
     async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
         await ctx.request_info(Question(text), bool)
+
+    @response_handler
+    async def on_answer(self, asked: Question, answer: bool, ctx: WorkflowContext) -> None:
+        """Takes any answer."""
 
 
 def chained(*ids: str, name: str = "flow") -> Workflow:

@@ -1,4 +1,3 @@
-import logging
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +6,7 @@ import pydantic
 import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import MissingResponseHandlerError
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
@@ -106,6 +106,10 @@ async def test_the_handler_goes_on_after_its_request():
             await ctx.request_info(text, str)
             await ctx.send_message("meanwhile")
 
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+            """Takes any answer."""
+
     node = GoesOn("goes on")
     result = await WorkflowBuilder(start_executor=node).add_edge(node, show).build().run("x")
     assert result.outputs == ["shown meanwhile"]
@@ -120,24 +124,42 @@ async def test_an_id_that_is_open_cannot_be_used_again():
     assert workflow.run_state.requests["R0"].data == Question("a")
 
 
-async def test_a_request_without_response_handler_is_logged_and_its_response_is_warned_of(caplog):
-    class Deaf(Executor):
+async def test_a_request_whose_response_no_handler_takes_is_refused_before_anybody_answers():
+    class Deaf(Review):
+        asks: Any = ("why?", str)
+
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.request_info(*self.asks, request_id="R")
+
+    for request, response_type in (("why?", str), (Question("why?"), int), (Question("why?"), str | int)):
+        node = Deaf("deaf")
+        node.asks = (request, response_type)
+        workflow = WorkflowBuilder(start_executor=node).build()
+        with pytest.raises(MissingResponseHandlerError, match="@response_handler") as caught:
+            await workflow.run("x")
+        found = caught.value
+        assert (found.executor_id, found.request_type, found.response_type) == ("deaf", type(request), response_type)
+        assert isinstance(found, TypeError)
+        assert open_ids(workflow) == []
+
+
+@pytest.mark.parametrize("response_type", [object, Any, str | Ans, list[str]])
+async def test_a_request_is_accepted_where_handlers_take_every_member_of_its_response_type(response_type):
+    class Hears(Executor):
         @handler
         async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.request_info(text, int, request_id="R")
+            await ctx.request_info({"text": text}, response_type)
 
-    workflow = WorkflowBuilder(start_executor=Deaf("deaf")).build()
-    with caplog.at_level(logging.WARNING, logger="agentbench"):
-        result = await workflow.run("x")
-    assert "Executor 'deaf' requests int with str but has no @response_handler" in caplog.text
-    assert result.final_state is IDLE_PENDING
-    result = await workflow.run(responses={"R": 5})
-    assert [e.type for e in result] == ["superstep_started", "warning", "superstep_completed"]
-    assert result.warnings == [
-        "Executor 'deaf' got a response (int) that no handler took: it has no @response_handler for it."
-    ]
-    assert result.final_state is IDLE
-    assert open_ids(workflow) == []
+        @response_handler
+        async def on_words(self, asked: dict[str, str], answer: str, ctx: WorkflowContext) -> None:
+            """Takes a text."""
+
+        @response_handler
+        async def on_others(self, asked: dict[str, str], answer: Ans | list[str], ctx: WorkflowContext) -> None:
+            """Takes the others."""
+
+    assert (await WorkflowBuilder(start_executor=Hears("hears")).build().run("x")).final_state is IDLE_PENDING
 
 
 # ---- answering -----------------------------------------------------------------------------------
@@ -339,6 +361,10 @@ async def test_a_failed_superstep_leaves_no_request():
         async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
             await ctx.request_info(text, str, request_id="R")
             raise KeyError("k")
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+            """Takes any answer."""
 
     workflow = WorkflowBuilder(start_executor=AsksAndFails("a")).build()
     with pytest.raises(KeyError):

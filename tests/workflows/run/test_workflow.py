@@ -20,7 +20,7 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup, SingleEdgeGroup
@@ -305,6 +305,10 @@ async def test_reset_drops_everything_but_the_fields_of_executors():
             ctx.set_state("n", ctx.get_state("n", 0) + 1)
             await ctx.request_info(text, str)
             await ctx.yield_output(ctx.get_state("n"))
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
+            """Takes any answer."""
 
     executor = Remembers("r")
     workflow = WorkflowBuilder(start_executor=executor).build()
