@@ -354,8 +354,8 @@ class MissingResponseHandlerError(WorkflowException, TypeError):
         request, response = _type_name(request_type), _type_name(response_type)
         super().__init__(
             f"Executor {executor_id!r} requests {response} with {request}, but has no @response_handler that takes "
-            f"both, so the response would be lost. Add one to its class: `@response_handler async def on_response(self, "
-            f"request: {request}, response: {response}, ctx: WorkflowContext) -> None`."
+            f"both, so the response would be lost. Add one to its class: `@response_handler async def on_response("
+            f"self, request: {request}, response: {response}, ctx: WorkflowContext) -> None`."
         )
 
 
