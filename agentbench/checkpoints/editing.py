@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
+from agentbench._signatures.typed_dicts import readable_by_pydantic
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.checkpoints.paths import Place, find_place, replace_at
@@ -183,7 +184,7 @@ def _fitting(path: str, value: Any, place: Place) -> Any:
     from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
     try:
-        adapter = TypeAdapter(wanted)
+        adapter = TypeAdapter(readable_by_pydantic(wanted))
     except PydanticUserError as error:
         if isinstance(value, type(place.value)):
             return value

@@ -98,7 +98,7 @@ class Response(Record, Generic[ValueT]):
             ValueError: The text is no JSON, or does not fit the model (pydantic's `ValidationError`).
         """
         if self._value is _NO_VALUE:
-            self._value = _parse_value(self.text, self.response_format)
+            self._value = self._read_value()
         return self._value  # type: ignore[no-any-return]
 
     @value.setter
@@ -109,6 +109,27 @@ class Response(Record, Generic[ValueT]):
     def given_value(self) -> ValueT | None:
         """The value that was passed to the constructor or assigned, not read from the text."""
         return self._value if self._value_is_given else None
+
+    def _read_value(self) -> Any:
+        """Return the value of the last answer that has the requested form: a model may speak before it calls a tool."""
+        form, whole = self.response_format, self.text
+        if form is None or not whole:
+            return None
+        if not isinstance(form, Mapping) and not (isinstance(form, type) and hasattr(form, "model_validate_json")):
+            _log.warning(
+                "response_format is %r; expected a pydantic model class or a JSON schema. The value is None.", form
+            )
+            return None
+        answers = [text for message in self.messages if message.role == "assistant" and (text := message.text)]
+        problem: ValueError | None = None
+        for text in [*reversed(answers), whole]:
+            try:
+                return _parse_value(text, form)
+            except ValueError as error:  # noqa: PERF203 - the next one may have it
+                problem = problem or error
+        assert problem is not None
+        problem.add_note(_HINT)
+        raise problem
 
     def try_value(self, default: ValueT | None = None) -> ValueT | None:
         """Return the answer in the form of `response_format`, or `default` where the text does not fit."""
@@ -314,22 +335,10 @@ def _as_message(item: Any) -> Message:
 
 
 def _parse_value(text: str, response_format: Any) -> Any:
-    """Return the text as an instance of the model or as the value of its JSON; `None` without a format or text."""
-    if response_format is None or not text:
-        return None
-    try:
-        if isinstance(response_format, type) and hasattr(response_format, "model_validate_json"):
-            return response_format.model_validate_json(text)
-        if isinstance(response_format, Mapping):
-            return json.loads(text)
-    except ValueError as error:
-        if hasattr(error, "add_note"):  # since Python 3.11
-            error.add_note(_HINT)
-        raise
-    _log.warning(
-        "response_format is %r; expected a pydantic model class or a JSON schema. The value is None.", response_format
-    )
-    return None
+    """Return the text as an instance of the model or as the value of its JSON."""
+    if isinstance(response_format, Mapping):
+        return json.loads(text)
+    return response_format.model_validate_json(text)
 
 
 register_frozen(ChatResponse)

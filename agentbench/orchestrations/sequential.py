@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from agentbench.messages.message import Message
-from agentbench.orchestrations.agent_executor import AgentExecutor
-from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
-from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions, reassigned
-from agentbench.workflows.builder.nodes import as_executor
+from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions
+from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder
+from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -59,52 +57,30 @@ def build_sequential(
         )
         raise TypeError(msg)
 
-    def node(participant: Any) -> Any:
-        if as_executor(participant) is participant:
-            return participant
-        if options is not None:
-            return AgentHostExecutor(participant, options)
-        make = ReassigningAgentExecutor if reassign_other_agents_as_users else AgentExecutor
-        return make(participant, context_mode="last_agent" if chain_only_agent_responses else "full")
-
-    nodes = [node(one) for one in _each_once(participants)]
-    builder = WorkflowBuilder(name=name, start_executor=nodes[0], checkpoint_storage=checkpoint_storage)
-    for source, target in pairwise(nodes):
+    if options is None:
+        return SequentialBuilder(
+            participants=_each_once(participants),
+            checkpoint_storage=checkpoint_storage,
+            chain_only_agent_responses=chain_only_agent_responses,
+            output_from=output_from,
+            intermediate_output_from=intermediate_output_from,
+            reassign_other_agents_as_users=reassign_other_agents_as_users,
+            name=name,
+        ).build()
+    chain = Participants(_each_once(participants), lambda agent: AgentHostExecutor(agent, options))
+    builder = WorkflowBuilder(name=name, start_executor=chain.nodes[0], checkpoint_storage=checkpoint_storage)
+    for source, target in pairwise(chain.nodes):
         builder.add_edge(source, target)
-    if output_from is None and intermediate_output_from is None and options is None:
-        output_from = nodes[-1]
-    if output_from is not None:
-        builder.output_from(*_entries(output_from))
-    if intermediate_output_from is not None:
-        builder.intermediate_output_from(*_entries(intermediate_output_from))
+    if output_from is not None or intermediate_output_from is not None:
+        chosen = chain.designate(output_from, intermediate_output_from)
+        builder.output_from(*chosen["output_from"]).intermediate_output_from(*chosen["intermediate_output_from"])
     return builder.build()
 
 
 def _each_once(participants: Sequence[Any]) -> Sequence[Any]:
     if len(participants) == 1 and isinstance(participants[0], Iterable):
-        participants = tuple(participants[0])
-    if not participants:
-        msg = "build_sequential() needs at least one participant: build_sequential(writer, reviewer)."
-        raise ValueError(msg)
-    if len({id(one) for one in participants}) < len(participants):
-        msg = "A participant is there twice. For two turns of one agent make two nodes: AgentExecutor(agent, id=...)."
-        raise ValueError(msg)
+        return tuple(participants[0])
     return participants
-
-
-def _entries(designation: Any) -> Sequence[Any]:
-    return designation if isinstance(designation, (list, tuple)) else (designation,)
-
-
-class ReassigningAgentExecutor(AgentExecutor):
-    """An agent node whose agent sees answers of others as messages of the user."""
-
-    signature_key: ClassVar[str | None] = AgentExecutor.signature_key
-
-    async def _call_agent(
-        self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
-    ) -> AgentReply:
-        return await super()._call_agent(reassigned(messages, self), ctx, on_update)
 
 
 class AgentWorkflowBuilder:
@@ -119,7 +95,5 @@ class AgentWorkflowBuilder:
     @staticmethod
     def build_concurrent(*participants: Any, aggregator: Any = None, **options: Any) -> Workflow:
         """Return a workflow in which all answer at once; `options` are those of `ConcurrentBuilder`."""
-        from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder  # noqa: PLC0415 - on demand
-
         builder = ConcurrentBuilder(participants=_each_once(participants), **options)
         return (builder if aggregator is None else builder.with_aggregator(aggregator)).build()

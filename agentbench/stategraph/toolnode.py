@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentbench._copying import isolate
+from agentbench._signatures.typed_dicts import readable_by_pydantic
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -182,7 +183,10 @@ class _Tool:
         parameters = inspect.signature(tool).parameters
         self.injected = [name for name in parameters if name in _INJECTED]
         fields: dict[str, Any] = {
-            name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
+            name: (
+                readable_by_pydantic(hints.get(name, Any)),
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
             for name, parameter in parameters.items()
             if name not in _INJECTED
         }

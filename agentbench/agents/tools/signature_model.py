@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Annotated, Any, NamedTuple, NoReturn, Optional
 
 from agentbench._signatures.forms import TypeLike, origin_of, type_name
+from agentbench._signatures.typed_dicts import readable_by_pydantic
 from agentbench.agents.tools.signature import NO_VALUE, ToolParameter, ToolSignature
 
 _TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)
@@ -75,7 +76,10 @@ def _field(parameter: ToolParameter, annotation: TypeLike, *, renamed: bool) -> 
     from pydantic import Field
     from pydantic.fields import FieldInfo
 
-    type_ = _type_of_default(parameter.default) if annotation is NO_VALUE else _with_description(annotation)
+    if annotation is NO_VALUE:
+        type_ = _type_of_default(parameter.default)
+    else:
+        type_ = _with_description(readable_by_pydantic(annotation))
     if renamed:
         title = parameter.name.strip("_").replace("_", " ").title()
         type_ = Annotated[type_, Field(alias=parameter.name, title=title)]
@@ -129,7 +133,7 @@ def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoRe
         if annotation is NO_VALUE:
             continue
         try:
-            TypeAdapter(annotation).json_schema()
+            TypeAdapter(readable_by_pydantic(annotation)).json_schema()
         except Exception:  # noqa: BLE001 - as above
             message = (
                 f"Parameter {parameter.name!r} of tool {tool_name!r} has the type {type_name(annotation)}, which has "

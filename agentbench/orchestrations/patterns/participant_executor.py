@@ -13,6 +13,7 @@ from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorResponse, AgentNodeContext
 from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
+from agentbench.orchestrations.host_executor import reassigned
 from agentbench.orchestrations.patterns.participants import yield_response
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.approval import TextAnswer
@@ -68,18 +69,29 @@ class ParticipantExecutor(AgentExecutor):
         agent: The agent.
         reviewed: Whether a person is asked about each answer. Until one is approved it is an intermediate output.
         collects_errors: Whether a failure of the agent is passed on as an answer with its error.
+        reassigns: Whether the agent sees the answers of other agents as messages of the user.
         **settings: As of `AgentExecutor`.
     """
 
     signature_key: ClassVar[str | None] = AgentExecutor.signature_key
 
-    def __init__(self, agent: Any, *, reviewed: bool = False, collects_errors: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        agent: Any,
+        *,
+        reviewed: bool = False,
+        collects_errors: bool = False,
+        reassigns: bool = False,
+        **settings: Any,
+    ) -> None:
         super().__init__(agent, **settings)
-        self.reviewed, self.collects_errors = reviewed, collects_errors
+        self.reviewed, self.collects_errors, self.reassigns = reviewed, collects_errors, reassigns
 
     async def _call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
+        if self.reassigns:
+            messages = reassigned(messages, self)
         try:
             return await super()._call_agent(messages, ctx, on_update)
         except Exception as error:

@@ -104,12 +104,15 @@ class Participants:
     def _chosen(self, keyword: str, given: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
         if given is None:
             return []
-        if isinstance(given, str):
+        if isinstance(given, str) and given not in self.ids:
             if given not in words:
                 msg = f"{keyword} is {given!r}; expected {' or '.join(map(repr, words))}, or a list of participants."
                 raise ValueError(msg)
             return [*self.nodes] if given == "all" else others
-        nodes = [self.find(each, keyword) for each in (given if isinstance(given, Iterable) else [given])]
+        nodes = [
+            self.find(each, keyword)
+            for each in (given if not isinstance(given, str) and isinstance(given, Iterable) else [given])
+        ]
         if len({*map(id, nodes)}) < len(nodes):
             msg = f"{keyword} names a participant twice."
             raise ValueError(msg)

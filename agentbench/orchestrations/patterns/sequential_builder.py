@@ -55,6 +55,8 @@ class SequentialBuilder(PatternBuilder):
         output_from: Participants, or their ids, whose answers are outputs; or `"all"`. By default the last one.
         intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
         name: Of the workflow.
+        reassign_other_agents_as_users: Agents see the answers of others as messages of the user. Some servers, such as
+            llama.cpp and vLLM, refuse a conversation that ends with several assistant messages; these need it.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
@@ -74,16 +76,20 @@ class SequentialBuilder(PatternBuilder):
         output_from: Any = None,
         intermediate_output_from: Any = None,
         name: str | None = None,
+        reassign_other_agents_as_users: bool = False,
     ) -> None:
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         self._given = list(participants)
         self._mode: Any = "last_agent" if chain_only_agent_responses else "full"
+        self._reassigns = reassign_other_agents_as_users
         self._participants()  # what is wrong with them is said here
 
     def _participants(self) -> Participants:
         return Participants(
             self._given,
-            lambda agent: ParticipantExecutor(agent, context_mode=self._mode, reviewed=self._is_reviewed(agent)),
+            lambda agent: ParticipantExecutor(
+                agent, context_mode=self._mode, reviewed=self._is_reviewed(agent), reassigns=self._reassigns
+            ),
         )
 
     def build(self) -> Workflow:

@@ -136,7 +136,8 @@ class Connection:
             yield
         except answer_errors() as error:
             cause = None if isinstance(error, ReportedFailureError) else error
-            raise translate_error(error, url=self.url, secrets=self._secrets(body, transport)) from cause
+            secrets = self._secrets(body, transport)
+            raise translate_error(error, url=self.url, secrets=secrets, sent=body) from cause
 
     def _secrets(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> re.Pattern[str] | None:
         """Return what finds the values of the headers that were sent, in the request and by tools of the service."""

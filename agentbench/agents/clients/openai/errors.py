@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from agentbench._clock import runtime_defaults
@@ -64,6 +65,12 @@ _REQUEST = _Kind(
     "Check model, messages and options.",
     ("BadRequestError", "NotFoundError", "ConflictError", "UnprocessableEntityError", "UnicodeEncodeError"),
     ("invalid_request_error", "invalid_prompt", "not_found_error"),
+)
+_TURNS = _REQUEST._replace(
+    mend=(
+        "The request has several assistant messages in a row, which some servers refuse. In a sequential workflow pass "
+        "reassign_other_agents_as_users=True: each agent then sees the answers of the others as messages of the user."
+    )
 )
 _RESPONSE = _Kind(
     ChatClientInvalidResponseException,
@@ -125,8 +132,10 @@ def answer_errors() -> tuple[type[Exception], ...]:
     return *own, *transport, ReportedFailureError, *broken
 
 
-def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | None = None) -> ChatClientException:
-    """Return our error for a failure; secrets that the service has repeated are masked."""
+def translate_error(
+    error: Exception, *, url: str, secrets: re.Pattern[str] | None = None, sent: Mapping[str, Any] | None = None
+) -> ChatClientException:
+    """Return our error for a failure of the request `sent`; secrets that the service has repeated are masked."""
     if secrets is not None:
         _mask_error(error, secrets)
     body, status = field(error, "body"), number(error, "status_code")
@@ -139,10 +148,17 @@ def translate_error(error: Exception, *, url: str, secrets: re.Pattern[str] | No
     else:
         unknown = _OTHER if status is not None else _kind_of_code(body)
         kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), unknown)
+    if status == 400 and kind is _REQUEST and _repeats_assistant(sent or {}):
+        kind = _TURNS
     inner = None if isinstance(error, ReportedFailureError) else error
     translated = _make_error(kind, detail, body, status=status, url=url, inner=inner)
     translated.retry_after = _retry_after(field(field(error, "response"), "headers"))
     return translated
+
+
+def _repeats_assistant(sent: Mapping[str, Any]) -> bool:
+    roles = [field(item, "role") for item in sent.get("messages") or sent.get("input") or ()]
+    return ("assistant", "assistant") in pairwise(roles)
 
 
 def _kind_of_code(body: Any) -> _Kind:

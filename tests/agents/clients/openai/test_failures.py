@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentbench import Message
 from agentbench.exceptions import (
     AgentContentFilterException,
     AgentInvalidAuthException,
@@ -62,6 +63,15 @@ async def test_each_status_has_its_error(
     assert server.url in str(found)
     assert isinstance(found.inner_exception, openai.APIStatusError)
     assert found.__cause__ is found.inner_exception
+
+
+async def test_a_refusal_of_assistant_messages_in_a_row_names_the_option_for_it(server: OpenAIServer) -> None:
+    server.answer(reply(wire.error("Cannot have 2 or more assistant messages at the end of the list."), 400))
+    conversation = [Message("user", ["x"]), Message("assistant", ["a"]), Message("assistant", ["b"])]
+    async with OpenAIChatClient("m", base_url=server.url) as client:
+        with pytest.raises(REQUEST) as caught:
+            await client.get_response(conversation)
+    assert "reassign_other_agents_as_users=True" in str(caught.value)
 
 
 async def test_the_error_of_a_rate_limit_has_the_time_to_wait(server: OpenAIServer) -> None:

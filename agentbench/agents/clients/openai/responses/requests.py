@@ -204,15 +204,15 @@ def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wir
     if all("text" in part for part in parts):
         joined = "\n".join(part["text"] for part in parts)
         if joined or role not in INSTRUCTING_ROLES:
-            yield {"role": role, "content": joined}
+            yield {"type": "message", "role": role, "content": joined}
         return
     if role == "assistant":
         # A model's own message can only hold text; its images are sent as the user's.
         images = [part for part in parts if "text" not in part]
         yield from _message_item(message, [content for content in contents if content.type == "text"])
-        yield {"role": "user", "content": images}
+        yield {"type": "message", "role": "user", "content": images}
         return
-    yield {"role": role, "content": parts}
+    yield {"type": "message", "role": role, "content": parts}
 
 
 def _part(content: Content) -> Wire | None:

@@ -26,14 +26,15 @@ MCP_CALL = Content.from_function_call("r", "look", arguments="{}", additional_pr
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        (Message("system", ["a", "b"]), [{"role": "system", "content": "a\nb"}]),
+        (Message("system", ["a", "b"]), [{"type": "message", "role": "system", "content": "a\nb"}]),
         (Message("system", [""]), []),
-        (Message("user", ["a", "b"]), [{"role": "user", "content": "a\nb"}]),
-        (Message("assistant", ["a"], author_name="x"), [{"role": "assistant", "content": "a"}]),
+        (Message("user", ["a", "b"]), [{"type": "message", "role": "user", "content": "a\nb"}]),
+        (Message("assistant", ["a"], author_name="x"), [{"type": "message", "role": "assistant", "content": "a"}]),
         (
             Message("user", ["a", PNG]),
             [
                 {
+                    "type": "message",
                     "role": "user",
                     "content": [
                         {"type": "input_text", "text": "a"},
@@ -45,7 +46,7 @@ MCP_CALL = Content.from_function_call("r", "look", arguments="{}", additional_pr
         (
             Message("assistant", ["so", CALL]),
             [
-                {"role": "assistant", "content": "so"},
+                {"type": "message", "role": "assistant", "content": "so"},
                 {"type": "function_call", "call_id": "c", "name": "add", "arguments": '{"x": 1}'},
             ],
         ),
@@ -75,7 +76,7 @@ MCP_CALL = Content.from_function_call("r", "look", arguments="{}", additional_pr
                     "summary": [{"type": "summary_text", "text": "hm"}],
                     "encrypted_content": "xyz",
                 },
-                {"role": "assistant", "content": "a"},
+                {"type": "message", "role": "assistant", "content": "a"},
             ],
         ),
         (Message("assistant", [Content.from_text_reasoning(id="rs", text="hm")]), []),
@@ -99,8 +100,12 @@ MCP_CALL = Content.from_function_call("r", "look", arguments="{}", additional_pr
         (
             Message("assistant", ["look", PNG]),
             [
-                {"role": "assistant", "content": "look"},
-                {"role": "user", "content": [{"type": "input_image", "image_url": PNG_URI, "detail": "auto"}]},
+                {"type": "message", "role": "assistant", "content": "look"},
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_image", "image_url": PNG_URI, "detail": "auto"}],
+                },
             ],
         ),
     ],
@@ -131,7 +136,7 @@ def test_a_message_is_sent_as(message: Message, expected: list[dict[str, Any]]) 
     ],
 )
 def test_a_part_is_sent_as(content: Content, part: dict[str, Any]) -> None:
-    assert response_input([Message("user", [content])]) == [{"role": "user", "content": [part]}]
+    assert response_input([Message("user", [content])]) == [{"type": "message", "role": "user", "content": [part]}]
 
 
 @pytest.mark.parametrize(

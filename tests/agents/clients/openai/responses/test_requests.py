@@ -57,7 +57,7 @@ async def test_a_question_is_sent_and_answered(server: OpenAIServer, cls: Any) -
     assert server.bodies[0] == {
         "model": "m",
         "instructions": "Be brief.",
-        "input": [{"role": "user", "content": "Hello"}],
+        "input": [{"type": "message", "role": "user", "content": "Hello"}],
         "max_output_tokens": 9,
     }
 
@@ -67,7 +67,7 @@ async def test_instructions_may_be_a_message_of_a_chosen_role(server: OpenAIServ
     async with client_of(server, instruction_role="developer") as client:
         await client.get_response("Hello", options={"instructions": "Be brief."})
     assert "instructions" not in server.bodies[0]
-    assert server.bodies[0]["input"][0] == {"role": "developer", "content": "Be brief."}
+    assert server.bodies[0]["input"][0] == {"type": "message", "role": "developer", "content": "Be brief."}
 
 
 async def test_the_service_stores_the_conversation_of_a_session(server: OpenAIServer) -> None:
@@ -80,7 +80,7 @@ async def test_the_service_stores_the_conversation_of_a_session(server: OpenAISe
         await agent.run("two", session=session)
     assert session.service_session_id == "resp_2"
     assert server.bodies[1]["previous_response_id"] == "resp_1"
-    assert server.bodies[1]["input"] == [{"role": "user", "content": "two"}]
+    assert server.bodies[1]["input"] == [{"type": "message", "role": "user", "content": "two"}]
 
 
 async def test_a_conversation_that_is_not_stored_is_sent_whole(server: OpenAIServer) -> None:
