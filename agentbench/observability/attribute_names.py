@@ -66,7 +66,7 @@ class OtelAttr(str, Enum):
     # metrics
     LLM_TOKEN_USAGE = "gen_ai.client.token.usage"
     LLM_OPERATION_DURATION = "gen_ai.client.operation.duration"
-    T_UNIT = "tokens"
+    T_UNIT = "{token}"
     T_TYPE = "gen_ai.token.type"
     T_TYPE_INPUT = "input"
     T_TYPE_OUTPUT = "output"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from agentbench._secrets import without_secrets
 from agentbench.messages.options import as_list
@@ -22,6 +22,7 @@ _REQUEST = {
     "frequency_penalty": OtelAttr.FREQUENCY_PENALTY,
     "presence_penalty": OtelAttr.PRESENCE_PENALTY,
 }
+_PORTS: Final = {"http": 80, "https": 443}
 _METRIC_KEYS: Final = (
     *(OtelAttr.OPERATION, OtelAttr.PROVIDER_NAME, OtelAttr.REQUEST_MODEL, OtelAttr.RESPONSE_MODEL),
     *(OtelAttr.TOOL_NAME, OtelAttr.ADDRESS, OtelAttr.PORT, OtelAttr.ERROR_TYPE),
@@ -103,7 +104,7 @@ def response_attributes(response: Any) -> Attributes:
     return {
         OtelAttr.RESPONSE_ID: _text(getattr(response, "response_id", None)),
         OtelAttr.RESPONSE_MODEL: _text(getattr(response, "model", None)),
-        OtelAttr.FINISH_REASONS: json.dumps([str(finish)]) if finish else None,
+        OtelAttr.FINISH_REASONS: (str(finish),) if finish else None,
         **usage_attributes(getattr(response, "usage_details", None)),
     }
 
@@ -141,17 +142,16 @@ def tool_definitions(tools: Any) -> str | None:
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:
-    """Address and port of a client's service, without what is before the `@`: that may be a password."""
+    """Return host and port of a client's service."""
     address = getattr(client, "service_url", None)
     url = str(address()) if callable(address) else None
     if not url or "://" not in url:
-        return url or None, None
+        return None, None
     try:
         parts = urlsplit(url)
-        port = parts.port
+        return parts.hostname, parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         return None, None
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), port
 
 
 def _text(value: object) -> str | None:

@@ -17,7 +17,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context.context import Context
 from opentelemetry.metrics import Histogram
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, SpanKind
 
 from agentbench.agents.telemetry.attributes import (
     Attributes,
@@ -134,7 +134,9 @@ class SpanAround(ABC):
         if self._span is None:
             title, attributes = self._first()
             self.attributes = without_none(attributes)
-            self._span = get_tracer().start_span(title, attributes=self.attributes)
+            # A model with an address is called over a network.
+            kind = SpanKind.CLIENT if OtelAttr.ADDRESS in self.attributes else SpanKind.INTERNAL
+            self._span = get_tracer().start_span(title, kind=kind, attributes=self.attributes)
             self._started_at = time.perf_counter()
         token = otel_context.attach(self._context(self._span))
         try:

@@ -28,10 +28,11 @@ def test_the_conversation_is_the_services_then_the_options_then_the_sessions(
 @pytest.mark.parametrize(
     ("url", "address", "port"),
     [
-        ("https://api.example.com:8443/v1", "https://api.example.com:8443/v1", 8443),
-        ("https://api.example.com/v1", "https://api.example.com/v1", None),
-        (f"https://user:{KEY}@example.com/v1?key={KEY}#x", "https://example.com/v1", None),
-        ("Unknown", "Unknown", None),
+        ("https://api.example.com:8443/v1", "api.example.com", 8443),
+        ("https://api.example.com/v1", "api.example.com", 443),
+        (f"https://user:{KEY}@example.com/v1?key={KEY}#x", "example.com", 443),
+        ("http://127.0.0.1/v1", "127.0.0.1", 80),
+        ("Unknown", None, None),
         ("http://host:notaport/", None, None),
         ("", None, None),
     ],
