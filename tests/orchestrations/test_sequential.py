@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agentbench import (
@@ -52,7 +54,7 @@ async def test_the_builder_and_the_function_make_the_same_workflow():
     def participants() -> list[object]:
         return [agent("a"), agent("b")]
 
-    settings = {"name": "two", "reassign_other_agents_as_users": True, "output_from": "a"}
+    settings: dict[str, Any] = {"name": "two", "reassign_other_agents_as_users": True, "output_from": "a"}
     one, other = (
         build_sequential(participants(), **settings),
         SequentialBuilder(participants=participants(), **settings).build(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Sequence
 from functools import cached_property, partial
@@ -282,7 +283,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         return f"{type(self).__name__}({f'model={model!r}' if isinstance(model, str) else ''})"
 
 
-# Name of an option -> least and greatest value; 0 for none.
+# Name of an option -> least and greatest value; 0 for a whole number without a greatest one.
 _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2.0, 2.0),
     "presence_penalty": (-2.0, 2.0),
@@ -313,10 +314,10 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if value is None:
             continue
         expected = f"Expected a number from {least:g} to {most:g}." if most else "Expected a whole number above 0."
-        if isinstance(value, bool) or not hasattr(value, "__float__"):
+        if isinstance(value, bool) or not hasattr(value, "__float__" if most else "__index__"):
             message = f"The option {name} is {describe(value)}. {expected}"
             raise TypeError(message)
-        if value < least or (most and value > most):
+        if not least <= value <= (most or math.inf):  # NaN is in no range
             message = f"The option {name} is {value!r}. {expected}"
             raise ValueError(message)
         if most:

@@ -132,19 +132,23 @@ class HandoffBuilder:
         prompts: Mapping[str, str] | None = None,
         turn_limits: Mapping[str, int] | None = None,
     ) -> Self:
-        """Let agents go on without the user.
+        """Let agents continue without the user.
 
         Args:
             agents: The agents, or their ids; by default all.
-            prompts: What they are told, by id.
-            turn_limits: How often, by id, before the user is asked; by default 50 times.
+            prompts: The message that an agent gets in place of the user's, by id.
+            turn_limits: How many such messages it gets, by id, before the user is asked; by default 50.
 
         Raises:
-            ValueError: One is no participant.
+            ValueError: An agent is not a participant, or a prompt or limit is for an agent without autonomous mode.
         """
-        for name in {**(prompts or {}), **(turn_limits or {})}:
-            self._id_of(name)
-        for agent_id in self._agents if agents is None else map(self._id_of, agents):
+        chosen = [*self._agents] if agents is None else [self._id_of(each) for each in agents]
+        for keyword, names in (("prompts", prompts or {}), ("turn_limits", turn_limits or {})):
+            for name in names:
+                if self._id_of(name) not in chosen:
+                    msg = f"{keyword} names {name!r}, which has no autonomous mode. Add it to agents=, or remove it."
+                    raise ValueError(msg)
+        for agent_id in chosen:
             self._autonomous[agent_id] = {
                 "autonomous_mode": True,
                 "autonomous_mode_prompt": (prompts or {}).get(agent_id),

@@ -29,7 +29,7 @@ class Participants:
         ValueError: There are none, or one of them or one id is there twice.
     """
 
-    def __init__(self, given: Sequence[Any], make: Callable[[Any], AgentExecutor]) -> None:
+    def __init__(self, given: Sequence[Any], make: Callable[[Any], Executor]) -> None:
         self.given = list(given)
         self.nodes: list[Executor] = [_node(each, make) for each in self.given]
         ids = [node.id for node in self.nodes]
@@ -119,7 +119,7 @@ class Participants:
         return nodes
 
 
-def _node(participant: Any, make: Callable[[Any], AgentExecutor]) -> Executor:
+def _node(participant: Any, make: Callable[[Any], Executor]) -> Executor:
     if isinstance(participant, Executor):
         return participant
     node = as_executor(participant)

@@ -208,7 +208,7 @@ def _log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> N
     sources = set()
     for edge in edges:
         sources.add(edge.source_id)
-        if edge.source_id == edge.target_id:
+        if edge.source_id == edge.target_id and edge.condition is None:
             logger.warning(
                 "Executor %r has an edge to itself. Give the edge a condition that ends the loop at some point.",
                 edge.source_id,

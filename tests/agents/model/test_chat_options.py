@@ -18,8 +18,15 @@ async def test_a_number_has_to_be_in_its_range(name: str, low: int, high: int) -
     for wrong, error in ((low - 0.1, ValueError), (high + 0.1, ValueError), (True, TypeError)):
         with pytest.raises(error, match=rf"option {name} is .*\. Expected a number from"):
             await validate_chat_options({name: wrong})
-    with pytest.raises(ValueError, match="max_tokens"):
-        await validate_chat_options({"max_tokens": 0})
+    for name in ("temperature", "top_p", "presence_penalty"):
+        with pytest.raises(ValueError, match=name):
+            await validate_chat_options({name: float("nan")})
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)])
+async def test_the_number_of_tokens_is_whole_and_above_zero(wrong: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"max_tokens is .*\. Expected a whole number above 0"):
+        await validate_chat_options({"max_tokens": wrong})
 
 
 async def test_tools_are_made_of_functions_and_the_callers_options_are_not_changed() -> None:

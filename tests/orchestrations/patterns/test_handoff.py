@@ -234,6 +234,10 @@ def test_what_makes_no_handoff(caplog):
         team(a, b).add_handoff(a, [a])
     with pytest.raises(ValueError, match="is no participant"):
         team(a, b).with_autonomous_mode(turn_limits={"zoe": 1})
+    with pytest.raises(ValueError, match="prompts names 'b'"):
+        team(a, b).with_autonomous_mode(agents=[a], prompts={"b": "And?"})
+    with pytest.raises(ValueError, match="turn_limits names 'b'"):
+        team(a, b).with_autonomous_mode(agents=[a], turn_limits={"b": 1})
     clash = agent("c", tools=[tool(lambda: 1, name="handoff_to_b", description="d")])
     with pytest.raises(ValueError, match="has a tool 'handoff_to_b'"):
         team(clash, b).build()

@@ -189,6 +189,12 @@ def test_an_edge_to_itself_is_legal_and_warned_about(caplog):
     assert "'a' has an edge to itself" in caplog.text
 
 
+def test_an_edge_to_itself_that_has_a_condition_is_not_warned_about(caplog):
+    with caplog.at_level(logging.WARNING):
+        validate([SingleEdgeGroup("a", "a", lambda message: True)], node("a"))
+    assert not caplog.text
+
+
 def test_designated_executors_may_be_passed_as_objects():
     first = node("a", yields=str)
     WorkflowGraphValidator().validate_workflow([], {"a": first}, first, [first])

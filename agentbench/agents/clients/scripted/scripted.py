@@ -236,6 +236,7 @@ class ScriptedChatClient(AnsweringChatClient):
             self._position = 0
             self._ids.reset()
             self.calls.clear()
+            self._copies = PerMessage(copy.deepcopy)
 
     def assert_exhausted(self) -> None:
         """Raise an `AssertionError` that lists the entries which were not played, if there are any."""

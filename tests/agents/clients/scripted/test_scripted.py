@@ -169,6 +169,16 @@ async def test_reset_begins_again() -> None:
     assert await client.get_response("go", options={"tools": [neg]}) == first
 
 
+async def test_reset_frees_the_messages_of_earlier_calls() -> None:
+    client = ScriptedChatClient(["a"])
+    conversation = [Message("user", ["x"])]
+    await client.get_response(conversation)
+    seen = client.calls[0].messages[0]
+    client.reset()
+    await client.get_response(conversation)
+    assert client.calls[0].messages[0] is not seen
+
+
 def test_what_was_not_played_is_listed() -> None:
     client = ScriptedChatClient(["a" * 99, *"bcdefg"])
     with pytest.raises(
