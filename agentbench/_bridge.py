@@ -18,9 +18,10 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as WaitTimeoutError
+from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
 from agentbench.exceptions import NestedLoopError, NoBlockingError
@@ -31,6 +32,7 @@ LoopName = Literal["asyncio", "uvloop"]
 _SLICE_S = 0.1  # a wait without end cannot be interrupted on Windows
 _CANCEL_GRACE_S = 0.5  # how long an interrupted caller waits for the clean-up of cancelled work
 _CLOSE_LIMIT_S = 2.0
+_CHECK_S = 0.5  # how often work on another loop is checked for a wait that cannot end
 
 
 class _Caller(threading.local):
@@ -40,6 +42,8 @@ class _Caller(threading.local):
 _caller = _Caller()
 #: All work that has not ended: loops hold their tasks weakly.
 _open: set[EngineFuture[Any]] = set()
+#: For the running work, and the work around it: the loops whose threads wait for it.
+_blocked_loops: ContextVar[tuple[set[asyncio.AbstractEventLoop], ...]] = ContextVar("agentbench_blocked", default=())
 
 
 class EngineFuture(Future[T]):
@@ -52,6 +56,7 @@ class EngineFuture(Future[T]):
             raise TypeError(message)
         super().__init__()
         self.cancelling = False
+        self.blocked_loops: set[asyncio.AbstractEventLoop] = set()
         self._loop = loop
         self._work = work
         self._task: asyncio.Task[T] | None = None
@@ -61,8 +66,10 @@ class EngineFuture(Future[T]):
         if _caller.futures is not None:
             _caller.futures.add(self)
         _open.add(self)
+        context = contextvars.copy_context()
+        context.run(_blocked_loops.set, (*filter(None, _blocked_loops.get()), self.blocked_loops))
         try:
-            self._loop.call_soon_threadsafe(self._begin, context=contextvars.copy_context())
+            self._loop.call_soon_threadsafe(self._begin, context=context)
         except RuntimeError:  # the loop is closed
             _open.discard(self)
             _discard(self._work)
@@ -302,6 +309,9 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
     """Wait for submitted work and return its result. An interrupt or `timeout` seconds cancel the work `name`."""
     __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
+    loop = running_loop()
+    if loop is not None:
+        future.blocked_loops.add(loop)
     try:
         while not future.done():
             left = min(_SLICE_S, end - time.monotonic())
@@ -315,7 +325,78 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
         if isinstance(error, KeyboardInterrupt):
             error.__traceback__ = None
         raise error
+    finally:
+        future.blocked_loops.clear()
     return future.result()
+
+
+# --- objects that are bound to a loop --------------------------------------------------------------------------------
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop, if there is one."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def home_loop() -> asyncio.AbstractEventLoop:
+    """Return the loop for objects that are bound to a loop, whoever opens them: the engine's if Python has threads.
+
+    Raises:
+        RuntimeError: Python has no threads, and no loop runs.
+    """
+    return engine_thread().loop if threads_available() else asyncio.get_running_loop()
+
+
+async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Await work on a loop, from any loop. A caller that is cancelled waits until the work has ended.
+
+    Raises:
+        NestedLoopError: The loop does not run, or its thread waits for the caller.
+        Exception: Any error of the work.
+    """
+    if loop is asyncio.get_running_loop():
+        return await work
+    name = _name_of(work)
+    try:
+        _require_progress(loop, name)
+    except NestedLoopError:
+        work.close()
+        raise
+    future = submit(work, loop=loop)
+    outcome = asyncio.wrap_future(future)
+    cancelled: asyncio.CancelledError | None = None
+    while not outcome.done():
+        try:
+            await asyncio.wait((outcome,), timeout=_CHECK_S)
+            if not outcome.done():
+                _require_progress(loop, name)
+        except asyncio.CancelledError as error:
+            future.cancel()
+            cancelled = error
+        except NestedLoopError:
+            future.cancel()
+            raise
+    if cancelled is not None:
+        raise cancelled
+    return outcome.result()
+
+
+def _require_progress(loop: asyncio.AbstractEventLoop, name: str) -> None:
+    if any(loop in loops for loops in _blocked_loops.get()):
+        raise NestedLoopError(name, "it needs an event loop whose thread waits for this very call")
+    if not loop.is_running():
+        raise NestedLoopError(name, "it needs an event loop that does not run")
+
+
+def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], object]) -> None:
+    """Call a function on a loop; at once if that is this one, is closed, or is `None`."""
+    if loop is None or loop.is_closed() or loop is running_loop():
+        function()
+    else:
+        loop.call_soon_threadsafe(function)
 
 
 def cut_to_user(error: BaseException) -> None:

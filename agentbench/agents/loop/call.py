@@ -16,7 +16,7 @@ from agentbench.agents.middleware.contexts import (
     InnerApprovals,
 )
 from agentbench.agents.middleware.pipeline import run_pipeline
-from agentbench.exceptions import ToolExecutionException, UserInputRequiredException
+from agentbench.exceptions import NestedLoopError, ToolExecutionException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.observability import is_tracing
 
@@ -100,6 +100,8 @@ class Calling:
                 return _outcome_of_requests(content, error.contents)
             result = Content.from_function_result(call_id or "", result=_NO_QUESTION, exception=type(error).__name__)
             return Outcome(content.name or "", result, failed=True)
+        except NestedLoopError:  # a mistake in the program, which the model cannot do anything about
+            raise
         except Exception as error:  # noqa: BLE001 - the model reads in the result what a tool raised
             return self.failure(content, _FAILED, error)
         result = context.result

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from typing import Any
+
+from agentbench._bridge import await_on
 
 Open = Callable[[AsyncExitStack], Awaitable[Any]]
 """Opens a session, and leaves on the stack what has to be closed."""
@@ -27,7 +30,7 @@ class Connection:
     """An open session with a server, and the event loop in which it lives.
 
     Attributes:
-        session: The `ClientSession`.
+        session: The `ClientSession`, for use on any event loop.
         loop: Its event loop.
     """
 
@@ -68,7 +71,7 @@ class Connection:
         opening.set(self)
         try:
             async with AsyncExitStack() as stack:
-                self.session = await open_session(stack)
+                self.session = SessionOnLoop(await open_session(stack), self.loop)
                 self._opened.set_result(None)
                 await self._end
         except BaseException as error:  # noqa: BLE001 - raised by who waits for it
@@ -89,22 +92,23 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection and wait until it is; from any event loop."""
-        if self._task is None or self._task.done() or not self.loop.is_running():
-            return  # a loop that stands still, or is gone, cannot close anything
-        if self.loop is asyncio.get_running_loop():
-            self.end()
-            await asyncio.wait([self._task])
-        else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.close(), self.loop))
+        if self._task is not None and not self._task.done() and self.loop.is_running():
+            await await_on(self.loop, self._close(self._task))
+
+    async def _close(self, task: asyncio.Task[None]) -> None:
+        self.end()
+        await asyncio.wait([task])
 
     async def run(self, function: Callable[[], Awaitable[Any]]) -> Any:
-        """Await a request in the event loop of the connection.
+        """Await a request on the event loop of the connection, from any event loop.
 
         Raises:
             ConnectionLostError: The connection ended before there was an answer.
+            NestedLoopError: The thread of that event loop waits for this request.
         """
-        if self.loop is not asyncio.get_running_loop():
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.run(function), self.loop))
+        return await await_on(self.loop, self._run(function))
+
+    async def _run(self, function: Callable[[], Awaitable[Any]]) -> Any:
         request = asyncio.ensure_future(function())
         try:
             await asyncio.wait((request, self._end), return_when=asyncio.FIRST_COMPLETED)
@@ -113,6 +117,23 @@ class Connection:
         finally:
             request.cancel()
         raise ConnectionLostError
+
+
+class SessionOnLoop:
+    """A session that can be used on any event loop: its coroutines run on the one on which it lives."""
+
+    def __init__(self, session: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._session, self.loop = session, loop
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # for isinstance
+        return type(self._session)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._session, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+        return lambda *args, **kwargs: await_on(self.loop, found(*args, **kwargs))
 
 
 class WatchedStream:

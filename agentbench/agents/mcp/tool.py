@@ -11,8 +11,16 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentbench._bridge import await_on, home_loop, running_loop
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.mcp.connection import Connection, ConnectionLostError, WatchedStream, first_cause, opening
+from agentbench.agents.mcp.connection import (
+    Connection,
+    ConnectionLostError,
+    SessionOnLoop,
+    WatchedStream,
+    first_cause,
+    opening,
+)
 from agentbench.agents.mcp.contents import contents_of, prompt_text
 from agentbench.agents.mcp.listing import NEVER_SENT, Kind, Listed, function_of
 from agentbench.agents.mcp.naming import (
@@ -35,7 +43,7 @@ from agentbench.agents.mcp.package import (
 )
 from agentbench.agents.mcp.sampling import answer_sampling
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.exceptions import MissingExtraError, ToolException, ToolExecutionException
+from agentbench.exceptions import MissingExtraError, NestedLoopError, ToolException, ToolExecutionException
 from agentbench.messages.content.content import Content
 from agentbench.observability import is_tracing
 
@@ -95,6 +103,7 @@ class MCPTool(Displayable):
         self.request_timeout, self.client = request_timeout, client
         self.additional_properties = additional_properties
         self._given_session = session
+        self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
         self._connection: Connection | None = None
         self._capabilities: dict[str, Any] = {}
         self._lists: dict[Kind, dict[str, Listed]] = {"tools": {}, "prompts": {}}
@@ -123,7 +132,7 @@ class MCPTool(Displayable):
 
     @property
     def session(self) -> Any:
-        """The `ClientSession`; None when not connected."""
+        """The `ClientSession`, for use on any event loop; None when not connected."""
         return None if self._connection is None else self._connection.session
 
     async def connect(self, *, reset: bool = False) -> None:
@@ -136,6 +145,9 @@ class MCPTool(Displayable):
             ToolExecutionException: The server cannot be reached, or does not speak the protocol.
             MissingExtraError: A package of the extra `mcp` is missing.
         """
+        await await_on(self._loop(), self._connect(reset=reset))
+
+    async def _connect(self, *, reset: bool) -> None:
         async with self._lock():
             if self._is_reachable() and not reset:
                 return
@@ -151,6 +163,9 @@ class MCPTool(Displayable):
 
     async def close(self) -> None:
         """Close the connection, if there is one. A later call of a function opens it again."""
+        await await_on(self._loop(), self._close())
+
+    async def _close(self) -> None:
         async with self._lock():
             await self._shut()
 
@@ -160,6 +175,13 @@ class MCPTool(Displayable):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop on which the connection lives: that of the session that was passed, else the engine's."""
+        if self._given_session is None:
+            return home_loop()
+        self._loop_of_session = self._loop_of_session or asyncio.get_running_loop()
+        return self._loop_of_session
 
     def _lock(self) -> asyncio.Lock:
         return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
@@ -239,7 +261,10 @@ class MCPTool(Displayable):
     async def _reload(self, kind: Kind) -> None:
         if not self.is_connected:
             await self.connect()
-            return
+        else:
+            await await_on(self._loop(), self._reload_here(kind))
+
+    async def _reload_here(self, kind: Kind) -> None:
         if self._has_ping:
             try:
                 await self._in_session(lambda session: session.send_ping())
@@ -412,9 +437,9 @@ class MCPTool(Displayable):
                 if not is_connection_lost(error) or (was_sent and not may_repeat):
                     raise
                 logger.info("The connection to the MCP server %s was lost; it is opened again.", self.name)
-                await self._reopen(connection)
+                await await_on(self._loop(), self._reopen(connection))
                 return await self._in_session(send, runtime)
-        except (ToolException, MissingExtraError):
+        except (ToolException, MissingExtraError, NestedLoopError):
             raise
         except Exception as error:
             if isinstance(error, protocol_error()) and not is_connection_lost(error):

@@ -22,6 +22,10 @@ _LONGEST_ADDRESS = 200
 class MCPStdioTool(MCPTool):
     """A server as a child process. An agent connects it when it first runs, and closes it with itself.
 
+    The connection lives on the engine's event loop, so it can be opened with `await` in one cell and used through
+    `run_sync` or a stepper in another. Parsers run on the caller's event loop; what the server begins runs on the
+    engine's: `client`, and the callbacks of subclasses.
+
     Args:
         name: Its name, in errors and logs.
         command: The program.
@@ -39,7 +43,8 @@ class MCPStdioTool(MCPTool):
             - `parse_tool_results`: Makes text or contents of a `CallToolResult`.
             - `parse_prompt_results`: Makes text of a `GetPromptResult`.
             - `request_timeout`: Seconds that an answer may take; by default any time.
-            - `session`: A `ClientSession` that is open; then nothing is started.
+            - `session`: A `ClientSession` that is open; then nothing is started. It stays on the event loop that runs
+              when the tool is made.
             - `client`: The chat client that answers the server when it asks a model; without one it may not ask.
             - `additional_properties`: Anything that the application wants to store with it.
 
@@ -116,7 +121,8 @@ class MCPStreamableHTTPTool(MCPTool):
         name: Its name, in errors and logs.
         url: Its address.
         terminate_on_close: Whether the server is told when the connection closes; by default it is.
-        http_client: An HTTP client of the package that `mcp` uses, with headers or credentials for each request.
+        http_client: An HTTP client of the package that `mcp` uses, with headers or credentials for each request. It is
+            used on the engine's event loop, so it must not have been used on another one.
         header_provider: Called in each call of a tool with the keyword arguments of the run; the headers that it
             returns are added to the requests of that call.
         **kwargs: What every transport takes, see `MCPStdioTool`.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, get_args
 
+from agentbench._bridge import call_on
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._extras import require
 from agentbench.checkpoints.access import head_of, load_checkpoint
@@ -23,7 +24,6 @@ from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.run.execution import Execution, RunInput
-from agentbench.workflows.run.stream import call_on
 from agentbench.workflows.run.workflow import Workflow
 
 _DEFAULTS: Mapping[str, Any] = {

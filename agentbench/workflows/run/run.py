@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from agentbench._bridge import await_on, call_on
 from agentbench._clock import runtime_defaults
 from agentbench._display import drawn_by
 from agentbench.checkpoints.access import load_checkpoint
@@ -29,7 +30,7 @@ from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, chec
 from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.status import RunStatus
-from agentbench.workflows.run.stream import LiveSteps, await_on, call_on
+from agentbench.workflows.run.stream import LiveSteps
 
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow
@@ -322,7 +323,10 @@ class WorkflowRun(RunStatus):
     async def cancel(self) -> None:
         """Break off the current superstep and release the instance."""
         self._execution.run.stop_requested = True
-        await await_on(self._loop, self._steps.cancel())
+        if self._loop is not None and self._loop.is_running():
+            await await_on(self._loop, self._steps.cancel())
+        else:
+            self._steps.abandon()
         self._notify_listeners()
         self._inbox.clear()
         self._responses = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from agentbench.exceptions import WorkflowRunnerException
@@ -98,29 +98,6 @@ class LiveSteps:
             task.add_done_callback(_retrieve_outcome)
             task.cancel()
         self._execution.break_off()
-
-
-def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]) -> None:
-    """Call a function on a loop; at once where that is this one, is closed, or is none."""
-    if loop is None or loop.is_closed() or loop is _running_loop():
-        function()
-    else:
-        loop.call_soon_threadsafe(function)
-
-
-async def await_on(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, None]) -> None:
-    """Await work on a loop; here where that is this one, does not run, or is none."""
-    if loop is None or loop is _running_loop() or not loop.is_running():
-        await work
-    else:
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _retrieve_outcome(task: asyncio.Task[bool] | None) -> None:

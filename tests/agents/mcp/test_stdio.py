@@ -18,9 +18,11 @@ from agentbench import (
     MCPStdioTool,
     Message,
     MissingExtraError,
+    NestedLoopError,
     ScriptedChatClient,
     ToolException,
     ToolExecutionException,
+    run_sync,
 )
 from agentbench.testing import Call
 from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, text, until
@@ -230,7 +232,8 @@ async def test_what_only_reads_is_repeated_when_the_connection_is_lost():
             for name, given in (("add", {"a": 1}), ("sleep", {"seconds": 60}))
         )
         await asyncio.sleep(0)
-        server._connection.end()  # type: ignore[union-attr]
+        connection: Any = server._connection
+        connection.loop.call_soon_threadsafe(connection.end)
         assert text(await add) == "2"
         with pytest.raises(ToolExecutionException, match="closed the connection"):
             await sleep
@@ -262,25 +265,44 @@ async def test_connecting_and_closing_in_different_tasks():
     assert not server.is_connected
 
 
-def test_it_serves_one_event_loop_after_another():
+def test_one_connection_serves_all_event_loops_and_sync_callers():
     server = adder()
-    agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"] * 2), tools=server)
+    agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"] * 5), tools=server)
+    asyncio.run(server.connect())
+    session = server.session
     for _ in range(2):
         assert asyncio.run(agent.run("1 + 1?")).text == "2"
-        assert not server.is_connected  # its event loop is gone
+
+    async def cell() -> str:
+        return run_sync(agent.run("1 + 1?"), timeout=30).text  # this blocks the loop in which it was called
+
+    async def opened_in_a_cell() -> str:
+        await server.connect(reset=True)
+        return await cell()
+
+    assert asyncio.run(cell()) == "2"
+    assert server.session is session
+    assert asyncio.run(opened_in_a_cell()) == "2"
+    assert run_sync(agent.run("1 + 1?")).text == "2"
+    asyncio.run(server.close())
+    assert not server.is_connected
 
 
-def test_an_event_loop_that_stands_still_is_not_waited_for():
-    server, still = adder(), asyncio.new_event_loop()
-    still.run_until_complete(server.connect())
-    assert server.is_connected
-    assert text(asyncio.run(asyncio.wait_for(server.call_tool("add", a=1), 30))) == "2"  # by a connection of its own
-    still.run_until_complete(asyncio.sleep(0))
-    for task in (tasks := asyncio.all_tasks(still)):  # all at once, as `asyncio.run` does at its end
-        task.cancel()
-    still.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-    still.run_until_complete(still.shutdown_asyncgens())
-    still.close()
+def test_a_session_of_a_blocked_event_loop_is_a_named_error():
+    from mcp.client.session import ClientSession
+
+    async def cell() -> None:
+        async with adder().get_mcp_client() as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            borrowed = MCPStdioTool("borrowed", "unused", session=session)
+            agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"] * 2), tools=borrowed)
+            for _ in range(2):
+                with pytest.raises(NestedLoopError, match="waits for this very call"):
+                    run_sync(agent.run("1 + 1?"), timeout=30)
+                await borrowed.connect()
+            assert (await agent.run("1 + 1?")).text == "2"
+
+    asyncio.run(cell())
 
 
 async def test_calls_from_another_event_loop_reach_it():
