@@ -13,7 +13,7 @@ from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_node import call_agent
 from agentbench.stategraph.interrupts import ask_all, current_questions
-from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 
@@ -31,7 +31,7 @@ class AgentTask:
         self.agent = agent
         self.__doc__ = agent.description
 
-    async def __call__(self, state: AgentState, ctx: WorkflowContext[Any, Any]) -> list[Message]:
+    async def __call__(self, state: Any, fields: StateFields, ctx: WorkflowContext[Any, Any]) -> list[Message]:
         """Return the messages of the agent's answer; a task that goes on after a question calls no model twice."""
         done = current_questions().done
         said: list[Message] = done.get("said", [])
@@ -40,7 +40,7 @@ class AgentTask:
         while True:
             if requests:
                 said = [*said, _message_of_answers(requests)]
-            reply = await call_agent(self.agent, [*state.context, *said], ctx, {}, on_update)
+            reply = await call_agent(self.agent, [*fields.messages_in(state), *said], ctx, {}, on_update)
             _note_usage(reply.response)
             said = [*resolved_inputs(said, reply.response), *reply.response.messages]
             done["said"], done["requests"] = said, reply.requests

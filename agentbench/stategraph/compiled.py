@@ -23,12 +23,12 @@ from agentbench.exceptions import (
     WorkflowCheckpointException,
     WorkflowConvergenceException,
 )
-from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result, state_of
+from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
-from agentbench.stategraph.state import StateT
+from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
 from agentbench.stategraph.threads.history import StateHistory
 from agentbench.stategraph.threads.thread_call import ThreadCall, read_config, read_thread, thread_config
@@ -101,6 +101,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         Raises:
             ValueError: There is nothing to go on with, or an answer is missing.
             GraphError: The graph failed; its thread stays at the last good state, and `None` tries again.
+            Exception: A node failed, and the state is not an `AgentState`: the error of the node, with a note.
             ThreadBusyError: Another call runs on this thread.
         """
         call, execution = await self._begin(input_data, config, is_watched=False)
@@ -270,7 +271,8 @@ class CompiledGraph(Displayable, Generic[StateT]):
             message = f"Another run went on with thread {thread_id!r} meanwhile, so this one cannot be saved."
             raise ThreadBusyError(message, thread_id=thread_id) from error
         except WorkflowCheckpointException as error:
-            error.snapshot = state_of(self.plan, call.record.values, call.record.meta)
+            record = call.record
+            error.snapshot = self.plan.fields.shown(record.values, ExecutionState(**record.meta))
             raise
         finally:
             call.release(self._running)

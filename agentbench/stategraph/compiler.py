@@ -148,7 +148,7 @@ def _refuse(message: str, code: str, node: str | None = None) -> None:
 
 def _workflow(plan: GraphPlan) -> Workflow:
     """Return the workflow of the engine. Its edges are for drawings and the signature: the hook routes."""
-    executors: dict[str, Executor] = {START: InputExecutor(START)}
+    executors: dict[str, Executor] = {START: InputExecutor(START, plan.fields)}
     executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
     executors[END] = Marker(END)
     groups: list[EdgeGroup] = []

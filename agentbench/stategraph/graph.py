@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
-from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.merging.state_fields import is_state_class, state_fields
 from agentbench.stategraph.nested import task_function
-from agentbench.stategraph.running.node import NodeFunction
+from agentbench.stategraph.running.node import NodeFunction, annotations_of
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
 from agentbench.stategraph.state import END, START, AgentState, StateT
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from pydantic import BaseModel
     from typing_extensions import Self
 
     from agentbench.stategraph.compiled import CompiledGraph
+
+AgentStateT = TypeVar("AgentStateT", bound=AgentState)
 
 
 class StateGraph(Generic[StateT]):
@@ -27,8 +31,15 @@ class StateGraph(Generic[StateT]):
     All methods that add something return the graph, so calls can be chained. `compile` makes what runs; a later change
     of the graph does not affect it.
 
+    The class of the state decides how the graph is called. With an `AgentState`, results hold messages and an error of
+    a node is raised as a `NodeError`. With any other class, results and snapshots are dictionaries of the fields that
+    have a value, and an error of a node is raised as it is, with a note. A field has a value once something was written
+    to it; a field with a reducer begins with the empty value of its type. Nodes get a `TypedDict` state as a
+    dictionary, another state as an instance; a node that is annotated with another state class gets that instead.
+
     Args:
-        state: The class of the state, or an instance whose values a new thread begins with; by default `AgentState`.
+        state: The class of the state: an `AgentState`, another pydantic model, a dataclass or a `TypedDict`. Or an
+            instance, whose values a new thread begins with. By default `AgentState`.
         name: Name of the graph; threads in a storage are found by it. By default the name of the class.
 
     Raises:
@@ -40,19 +51,44 @@ class StateGraph(Generic[StateT]):
         ...     n: int = 0
         >>> graph = StateGraph(Count).add_node("up", lambda state: {"n": state.n + 1})
         >>> app = graph.set_entry_point("up").compile()
-        >>> app.invoke({"n": 1}, {"thread_id": "t"}, "full")["state"].n
+        >>> app.invoke({"n": 1}, {"thread_id": "t"}).state.n
         2
+
+        >>> class Counted(TypedDict):
+        ...     n: int
+        ...     log: Annotated[list[str], operator.add]
+        >>> graph = StateGraph(Counted).add_node("up", lambda state: {"n": state["n"] + 1, "log": ["up"]})
+        >>> graph.set_entry_point("up").compile().invoke({"n": 1}, {"thread_id": "t"})
+        {'n': 2, 'log': ['up']}
     """
 
-    def __init__(self, state: type[StateT] | StateT | None = None, *, name: str | None = None) -> None:
-        cls = AgentState if state is None else state if isinstance(state, type) else type(state)
-        if not issubclass(cls, AgentState):
-            message = f"state is {state!r}; expected a subclass of AgentState, or an instance of one."
+    @overload
+    def __init__(self: StateGraph[AgentState], state: None = None, *, name: str | None = None) -> None: ...
+    @overload
+    def __init__(
+        self: StateGraph[AgentStateT], state: type[AgentStateT] | AgentStateT, *, name: str | None = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: StateGraph[dict[str, Any]],
+        state: type[BaseModel | DataclassInstance] | BaseModel | DataclassInstance,
+        *,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(self, state: type[StateT], *, name: str | None = None) -> None: ...
+    def __init__(self, state: Any = None, *, name: str | None = None) -> None:
+        cls: Any = AgentState if state is None else state if isinstance(state, type) else type(state)
+        if not is_state_class(cls):
+            message = (
+                f"state is {state!r}; expected a subclass of AgentState, another pydantic model, a dataclass or a "
+                "TypedDict, or an instance of one of these classes."
+            )
             raise TypeError(message)
-        self.state_class: type[AgentState] = cls
+        self.state_class = cls
         self.name = name
-        self.template = state if isinstance(state, AgentState) else None
-        self.fields = StateFields(cls)
+        self.template = None if state is None or state is cls else state
+        self.fields = state_fields(cls)
         self.nodes: dict[str, NodeSpec] = {}
         self.edges: dict[str, list[str]] = {}
         self.conditions: dict[str, list[Condition]] = {}
@@ -100,9 +136,8 @@ class StateGraph(Generic[StateT]):
         if name in self.nodes and not replace:
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
             raise GraphError(message, "GRAPH_009", node=name)
-        NodeFunction(
-            name, func, self.state_class
-        )  # raises what is wrong with its parameters here, not at the first run
+        # Raises what is wrong with its parameters here, not at the first run.
+        self.fields = self.fields.with_view(NodeFunction(name, func, self.fields).view)
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
         goto = _declared_targets(func)
         if goto is None and not _names_command(func):
@@ -154,12 +189,17 @@ class StateGraph(Generic[StateT]):
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
         try:
-            takes_config = len(inspect.signature(condition).parameters) - _n_defaults(condition) > 1
+            parameters = [*inspect.signature(condition).parameters]
+            takes_config = len(parameters) - _n_defaults(condition) > 1
         except (TypeError, ValueError):
-            takes_config = False
+            parameters, takes_config = [], False
+        view = self.fields.view_of(annotations_of(condition).get(parameters[0]) if parameters else None)
+        self.fields = self.fields.with_view(view)
         name = getattr(condition, "__name__", type(condition).__name__)
         targets = tuple(path_map.values()) if path_map is not None else _declared_targets(condition)
-        self.conditions.setdefault(from_node, []).append(Condition(condition, name, takes_config, path_map, targets))
+        self.conditions.setdefault(from_node, []).append(
+            Condition(condition, name, takes_config, view, path_map, targets)
+        )
         return self
 
     def set_entry_point(self, name: str) -> Self:

@@ -13,11 +13,11 @@ from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, ask_all, current_questions
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected, updates_between
 from agentbench.stategraph.reducers import Overwrite
 from agentbench.stategraph.results import GraphResult, graph_result
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
-from agentbench.stategraph.state import AgentState
 from agentbench.stategraph.threads.thread_call import read_config
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
@@ -77,15 +77,18 @@ class WorkflowTask:
         self._runs = target
         self.may_ask = any(each.is_request_response_capable for each in target.executors.values())
 
-    async def __call__(self, state: AgentState, config: dict[str, Any], ctx: WorkflowContext[Any, Any]) -> Any:
+    async def __call__(
+        self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]
+    ) -> Any:
         """Run the workflow, or go on with it, and return what it yielded."""
-        outputs = await self._run(self._input(state), self._runs.clone().graph, RunOptions(), ctx)
+        outputs = await self._run(self._input(state, fields), self._runs.clone().graph, RunOptions(), ctx)
         return Collected(outputs)
 
-    def _input(self, state: AgentState) -> Any:
+    def _input(self, state: Any, fields: StateFields) -> Any:
         """Return the first form of the state that the start takes."""
-        context = [*state.context]
-        forms = (state, context, context[-1] if context else None, context[-1].text if context else "", dict(state))
+        context = [*fields.messages_in(state)]
+        values = dict(state) if fields.is_agent_state else fields.read(state)
+        forms = (state, context, context[-1] if context else None, context[-1].text if context else "", values)
         start = self._runs.get_start_executor()
         for form in forms:
             if start.can_handle(WorkflowMessage(form, "graph")):
@@ -149,12 +152,15 @@ class GraphTask(WorkflowTask):
         #: Whether nodes inside return commands, which may name nodes of the graph around.
         self.returns_commands = any(node.goto is None for node in graph.plan.nodes.values())
 
-    async def __call__(self, state: AgentState, config: dict[str, Any], ctx: WorkflowContext[Any, Any]) -> Any:
+    async def __call__(
+        self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]
+    ) -> Any:
         """Run the graph, or go on with it, and return what it changed."""
         plan, done = self.graph.plan, current_questions().done
         outer = ctx.options
         assert isinstance(outer, GraphOptions)
-        given = {name: getattr(state, name) for name in plan.fields.by_name if name in state.__class__.model_fields}
+        shared = [name for name in plan.fields.names if name in fields.names]
+        given = fields.read(state, shared)
         record = CallRecord(is_watched=outer.record.is_watched)
         options = GraphOptions(
             max_iterations=outer.config["recursion_limit"],
@@ -163,7 +169,7 @@ class GraphTask(WorkflowTask):
             record=record,
             is_nested=True,
         )
-        overwritten = {"state": {name: Overwrite(value) for name, value in given.items()}}
+        overwritten = Command(update={name: Overwrite(value) for name, value in given.items()})
         try:
             outputs = await self._run(overwritten, self._runs.graph, options, ctx)
         except WorkflowConvergenceException as error:
@@ -173,7 +179,7 @@ class GraphTask(WorkflowTask):
             ) from error
         finally:
             done["goto"] = [*done.get("goto", ()), *record.parent_goto]
-        update = updates_between(given, {name: outputs[-1][name] for name in given})
+        update = updates_between(given, {name: outputs[-1][name] for name in shared if name in outputs[-1]})
         return Command(update=update, goto=done["goto"] or None)
 
     async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
@@ -254,7 +260,7 @@ class GraphAnswers(GraphExecutor):
     def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
         given = [*map(id, message)] if isinstance(message, list) else [id(message)]
         result = super()._output(data, options, message)
-        return [each for each in result["messages"] if id(each) not in given]
+        return [each for each in result.messages if id(each) not in given]
 
 
 def graph_agent(graph: CompiledGraph[Any], name: str, **settings: Any) -> Any:

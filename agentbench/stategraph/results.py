@@ -8,9 +8,10 @@ from typing import Any, Generic
 
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.messages.message import Message
+from agentbench.stategraph.interrupts import Interrupt
 from agentbench.stategraph.running.calls import CallRecord
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus, StateT
+from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 
 class ResponseGranularity(str, Enum):
@@ -25,11 +26,13 @@ class ResponseGranularity(str, Enum):
 class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     """What a call of a graph returns: a dictionary, with further facts as attributes.
 
-    Its keys are `messages` (those that this call added to the conversation) and `token_usage`; with `PARTIAL` also
-    `context` and `summary`; with `FULL` also `state`.
+    With an `AgentState` its keys are `messages` and `token_usage`; with `PARTIAL` also `context` and `summary`; with
+    `FULL` also `state`. With any other class of states its keys are the fields that have a value, and
+    `"__interrupt__"` for the questions that nodes ask, if there are any.
 
     Attributes:
-        state: The state after the call.
+        state: The state after the call, or the dictionary of its fields.
+        messages: The messages that this call added to the conversation.
         status: What became of it.
         interrupts: The open questions and breakpoints.
         thread_id: The thread.
@@ -47,6 +50,7 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     """
 
     state: StateT
+    messages: list[Message]
     status: ExecutionStatus
     interrupts: list[Any]
     thread_id: str | int | None
@@ -76,25 +80,33 @@ def graph_result(
     checkpoint_id: str | None,
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
-    state = state_of(plan, record.values, record.meta)
-    messages = record.messages
+    fields, messages, meta = plan.fields, record.messages, ExecutionState(**record.meta)
+    state = fields.shown(fields.public(record.values), meta)
     level = ResponseGranularity(granularity)
-    result: GraphResult[Any] = GraphResult(messages=messages, token_usage=token_usage(messages))
-    if level is not ResponseGranularity.LOW:
-        result |= {"context": state.context, "summary": state.context_summary}
-    if level is ResponseGranularity.FULL:
-        result["state"] = state
-    meta = state.execution_meta
-    result.state, result.status, result.step = state, meta.status, meta.step
+    result: GraphResult[Any]
+    if fields.is_agent_state:
+        result = GraphResult(messages=messages, token_usage=token_usage(messages))
+        if level is not ResponseGranularity.LOW:
+            result |= {"context": state.context, "summary": state.context_summary}
+        if level is ResponseGranularity.FULL:
+            result["state"] = state
+    else:
+        result = GraphResult(state)
+        if asked := [each for each in interrupts if isinstance(each, Interrupt)]:
+            result["__interrupt__"] = asked
+    result.state, result.status, result.step, result.messages = state, meta.status, meta.step, messages
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
     result.interrupts, result.warnings, result.changed = interrupts, record.warnings, record.changed
     result.tasks, result.events = record.tasks, events
     return result
 
 
-def state_of(plan: GraphPlan, values: Mapping[str, Any], meta: Mapping[str, Any]) -> AgentState:
-    """Return values as a state of the graph's class, without validating them again."""
-    return plan.fields.cls.model_construct(**{**values, "execution_meta": ExecutionState(**meta)})
+def messages_of(state: Any) -> list[Message]:
+    """Return the conversation in a state, or in a dictionary of its fields."""
+    if not isinstance(state, Mapping):
+        return state.context  # type: ignore[no-any-return]
+    lists = (value for value in state.values() if isinstance(value, list) and value)
+    return next((each for each in lists if all(isinstance(item, Message) for item in each)), [])
 
 
 def token_usage(messages: list[Message]) -> dict[str, int]:

@@ -14,11 +14,10 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
-from agentbench.stategraph.results import state_of
 from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
-from agentbench.stategraph.state import ExecutionStatus, StateT
+from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class StateSnapshot(Displayable, Generic[StateT]):
     """A thread at a checkpoint. Its values are copies: changing them changes nothing else.
 
     Args:
-        values: The state, as the class of the graph.
+        values: The state: an `AgentState`, or the dictionary of the fields that have a value.
         next: The nodes that run next.
         config: Names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: Names the checkpoint before it.
@@ -83,7 +82,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     info = CheckpointInfo.of(checkpoint)
     stored: Mapping[str, Any] = isolate(_public(checkpoint.state))
     meta = checkpoint.state[META]
-    values = {name: value for name, value in stored.items() if name in plan.fields.by_name}
+    values = isolate(plan.values_in(checkpoint.state))
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
     due = [
         (message.target_id or message.source_id, message.data)
@@ -102,7 +101,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     following = [node for node, _ in due] + [each.writes.node for each in pending if each.interrupts]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
-        values=state_of(plan, values, meta),
+        values=plan.fields.shown(values, ExecutionState(**meta)),
         next=tuple(dict.fromkeys(following)),
         config=config_of(thread_id, info.checkpoint_id),
         parent_config=(info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id)) or None,
@@ -116,7 +115,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
             each.activation.task_id: isolate(each.writes.writes) for each in pending if not each.interrupts
         },
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
-        invalid=_misfit(plan, values),
+        invalid=plan.fields.misfit(values),
     )
 
 
@@ -139,11 +138,3 @@ def _public(state: Mapping[str, Any]) -> dict[str, Any]:
 def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:
     """Return the configuration that names a checkpoint of a thread."""
     return {"thread_id": thread_id, "checkpoint_id": checkpoint_id}
-
-
-def _misfit(plan: GraphPlan, values: Mapping[str, Any]) -> ValidationError | None:
-    try:
-        plan.fields.cls.model_validate(dict(values))
-    except ValidationError as error:
-        return error
-    return None

@@ -15,11 +15,11 @@ from agentbench.stategraph.reducers import add_messages
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    StateT = TypeVar("StateT", bound="AgentState", default="AgentState")
+    StateT = TypeVar("StateT", default="AgentState")
 else:
     from typing import TypeVar
 
-    StateT = TypeVar("StateT", bound="AgentState")
+    StateT = TypeVar("StateT")
 
 START = "__start__"
 END = "__end__"

@@ -9,10 +9,10 @@ from typing import Any
 
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
-from agentbench.stategraph.results import ResponseGranularity, state_of
+from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.calls import CallRecord, StateChanges
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.state import ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 
@@ -32,7 +32,7 @@ class StreamChunk:
     Args:
         event: Its kind, which tells which of the next three it has.
         message: A message, or a piece of one (`message.delta`).
-        state: The state after a superstep.
+        state: The state after a superstep, or the dictionary of its fields.
         data: What happened, as a dictionary with a `status`.
         thread_id: The thread.
         run_id: The run.
@@ -46,7 +46,7 @@ class StreamChunk:
 
     event: StreamEvent
     message: Message | None = None
-    state: AgentState | None = None
+    state: Any = None
     data: dict[str, Any] | None = None
     thread_id: str | int | None = None
     run_id: str | None = None
@@ -104,7 +104,9 @@ class Chunks:
     def _state(self, changes: StateChanges) -> Iterator[StreamChunk]:
         yield from self._messages(changes.messages, None)
         if self.level is not ResponseGranularity.LOW:
-            yield self._chunk(StreamEvent.STATE, state=state_of(self.plan, changes.values_after, changes.meta))
+            fields, values = self.plan.fields, changes.values_after
+            state = fields.shown(fields.public(values), ExecutionState(**changes.meta))
+            yield self._chunk(StreamEvent.STATE, state=state)
         if self.level is ResponseGranularity.FULL:
             writers = {name: change["writers"] for name, change in changes.items()}
             yield self._chunk(StreamEvent.UPDATES, data={"status": "state_updated", "writers": writers})

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -19,9 +18,8 @@ from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, interrupt
-from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected
-from agentbench.stategraph.state import AgentState
 
 _INJECTED = ("state", "config", "tool_call_id", "emit", "runtime", "store")
 _HANDOFF = "transfer_to_"
@@ -100,12 +98,15 @@ class ToolNode:
     def __repr__(self) -> str:
         return f"ToolNode({', '.join(self.tools)})"
 
-    async def __call__(self, state: AgentState, config: dict[str, Any], runtime: Any, emit: Any, store: Any) -> Any:
+    async def __call__(
+        self, state: Any, fields: StateFields, config: dict[str, Any], runtime: Any, emit: Any, store: Any
+    ) -> Any:
         """Run the calls of the last message, and return their results in the order of the calls."""
-        if not state.context:
+        messages = fields.messages_in(state)
+        if not messages:
             message = f"Node {config['node']!r} found no message. Let a model answer before it."
             raise NodeError(message, "NODE_003", node=config["node"])
-        asking = state.context[-1]
+        asking = messages[-1]
         calls = [content for content in asking.contents if content.type == "function_call"]
         if not calls:
             message = (
@@ -117,9 +118,9 @@ class ToolNode:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
             raise error
-        return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, state))
+        return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, fields))
 
-    async def _end_of(self, call: Content, asking: Message, state: AgentState, gets: Mapping[str, Any]) -> EndedCall:
+    async def _end_of(self, call: Content, asking: Message, state: Any, gets: Mapping[str, Any]) -> EndedCall:
         """Return how a call ended: now, or in an earlier attempt at this task."""
         questions = QUESTIONS.get()
         assert questions is not None
@@ -130,7 +131,7 @@ class ToolNode:
         ended: EndedCall = done[key]
         return ended
 
-    async def _call(self, call: Content, state: AgentState, gets: Mapping[str, Any]) -> EndedCall:
+    async def _call(self, call: Content, state: Any, gets: Mapping[str, Any]) -> EndedCall:
         name, call_id = call.name or "", call.call_id or ""
         if name.startswith(_HANDOFF):
             target = name.removeprefix(_HANDOFF)
@@ -248,9 +249,9 @@ def _failure(call_id: str, problem: str) -> EndedCall:
     )
 
 
-def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], state: AgentState) -> list[Any]:
+def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: StateFields) -> list[Any]:
     """Return the updates of the state that calls lead to, in their order; the results come first."""
-    reducers = _fields(state.__class__).by_name
+    reducers = fields.by_name
     first: dict[str, tuple[str, Any]] = {}
     for each, call in zip(ended, calls, strict=True):
         for name, value in (each.state or {}).items():
@@ -271,8 +272,3 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], state: AgentS
 def _is_question(error: BaseException) -> bool:
     """Errors come before questions: a node that failed asks nothing."""
     return isinstance(error, GraphInterrupt)
-
-
-@lru_cache(maxsize=64)
-def _fields(cls: type[AgentState]) -> StateFields:
-    return StateFields(cls)

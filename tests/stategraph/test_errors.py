@@ -135,7 +135,6 @@ def mutate(state: Notes) -> None:
 
 BAD = [
     ({"tpoic": 1}, InvalidUpdateError, "Did you mean 'topic'", "tpoic"),
-    ({"messages": []}, InvalidUpdateError, "context", "messages"),
     ({"execution_meta": {}}, InvalidUpdateError, "graph itself", "execution_meta"),
     ({"count": "many"}, StateValidationError, "count", "count"),
     ({"picked": ["bad"]}, ReducerError, "not that", "picked"),

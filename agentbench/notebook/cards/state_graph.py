@@ -13,7 +13,7 @@ from agentbench.notebook.plots.lineage import lineage
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview, mask_secrets
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
-from agentbench.stategraph.results import GraphResult
+from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
 from agentbench.stategraph.threads.history import StateHistory
@@ -33,7 +33,7 @@ def graph_bundle(app: Any) -> Bundle:
 
 def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
     """What a call returned: its status, how to go on, the new messages, the fields that it changed."""
-    used = result["token_usage"]["total_tokens"]
+    used = token_usage(result.messages)["total_tokens"]
     facts = [f"thread {result.thread_id}", count_text(result.step, "superstep")]
     facts += [f"{used:,} tokens"] if used else []
     tables = [
@@ -41,7 +41,7 @@ def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
         _fields("Changed", result.state, result.changed, result.changed),
         Table("Warnings", ("warning",), [(warning,) for warning in result.warnings]),
     ]
-    return _bundle("GraphResult", result.status, facts, tables, result["messages"])
+    return _bundle("GraphResult", result.status, facts, tables, result.messages)
 
 
 def state_bundle(state: AgentState) -> Bundle:
@@ -67,7 +67,7 @@ def snapshot_bundle(snapshot: StateSnapshot[Any]) -> Bundle:
         Table("Not fields any more", ("name", "value"), [*_rows(snapshot.extra.items())]),
         Table("Does not fit the state class", ("problem",), [(snapshot.invalid,)] if snapshot.invalid else []),
     ]
-    return _bundle("StateSnapshot", snapshot.status, facts, tables, snapshot.values.context)
+    return _bundle("StateSnapshot", snapshot.status, facts, tables, messages_of(snapshot.values))
 
 
 def history_bundle(history: StateHistory) -> Bundle:
@@ -113,11 +113,15 @@ def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, An
 
 
 def _fields(
-    title: str, state: AgentState, only: Collection[str] | None = None, writers: Mapping[str, Any] | None = None
+    title: str, state: Any, only: Collection[str] | None = None, writers: Mapping[str, Any] | None = None
 ) -> Table:
     """Return the fields of a state as a table; where the writers of fields are known, with them."""
-    names = [name for name in type(state).model_fields if name not in ("context", "execution_meta")]
-    found = [(name, state.__dict__.get(name)) for name in names if only is None or name in only]
+    conversation = messages_of(state)
+    found = [
+        (name, value)
+        for name, value in (state if isinstance(state, Mapping) else state.__dict__).items()
+        if value is not conversation and name != "execution_meta" and (only is None or name in only)
+    ]
     if only is None:
         found = [(name, value) for name, value in found if name != "context_summary" or value is not None]
     if writers is None:

@@ -7,7 +7,7 @@ from typing import Any
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.text.redact import mask_secrets
-from agentbench.stategraph.results import GraphResult, token_usage
+from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.threads.history import StateHistory
 
@@ -44,6 +44,8 @@ def result_frame(result: GraphResult[Any]) -> Any:
 
 
 def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[str]) -> dict[str, Any]:
+    values: Any = snapshot.values
+    stored = values if isinstance(values, Mapping) else values.__dict__
     found, duration_s = snapshot.metadata, snapshot.metadata.get("duration_s")
     return {
         "checkpoint_id": snapshot.config["checkpoint_id"],
@@ -55,10 +57,10 @@ def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[
         "writers": list(found.get("writers", ())),
         "next": list(snapshot.next),
         "changed": list(found.get("changed", ())),
-        "tokens": token_usage(snapshot.values.context)["total_tokens"],
+        "tokens": token_usage(messages_of(values))["total_tokens"],
         "duration_ms": None if duration_s is None else duration_s * 1000,
         "thread_id": str(thread_id),
-        **{name: mask_secrets(getattr(snapshot.values, name, None), key=name) for name in fields},
+        **{name: mask_secrets(stored.get(name), key=name) for name in fields},
     }
 
 

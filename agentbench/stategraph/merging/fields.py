@@ -1,22 +1,24 @@
-"""What a state class declares: its fields, their reducers, and how their values are validated."""
+"""A field of a state: its reducer, and how its values are validated."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections import abc
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from annotated_types import BaseMetadata, GroupedMetadata
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, InstanceOf, PydanticUserError, TypeAdapter
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined, SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, core_schema
+from typing_extensions import is_typeddict
 
-from agentbench._copying import isolate
-from agentbench.exceptions import GraphError, StateValidationError
+from agentbench.exceptions import GraphError
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.reducers import (
     Reducer,
@@ -27,21 +29,35 @@ from agentbench.stategraph.reducers import (
     replace_value,
     upsert_messages,
 )
-from agentbench.stategraph.state import AgentState, ExecutionState
 
 # They change neither argument, so the value that they merge into need not be copied.
 _PURE = (operator.add, add_messages, append_items, replace_messages, replace_value, upsert_messages)
 # What they return begins with the items of the left list, as they are.
 _APPENDING = (operator.add, add_messages, append_items)
+#: What makes a field the conversation of a state.
+MESSAGE_REDUCERS = (add_messages, replace_messages, upsert_messages)
+_CONCRETE: Mapping[Any, type] = {
+    abc.Sequence: list, abc.MutableSequence: list, abc.Collection: list, abc.Iterable: list, abc.Set: set,
+    abc.MutableSet: set, abc.Mapping: dict, abc.MutableMapping: dict,
+}  # fmt: skip
+
+ABSENT: Any = object()
+"""Stands for the value of a field that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateField:
-    """A field of a state class; `items` validates the new items of a list to which they are only appended."""
+    """A field of a state class.
+
+    `validate` returns a value as its validators make it, given the values of the other fields; `items` validates the
+    new items of a list to which they are only appended; `empty` makes the first value of a field with a reducer.
+    """
 
     name: str
     reducer: Callable[[Any, Any], Any] | None
     items: SchemaValidator | None
+    validate: Callable[[Any, Mapping[str, Any]], Any]
+    empty: Callable[[], Any]
 
     def merge(self, left: Any, right: Any) -> Any:
         """Return the reducer's result; the value that it gets as `left` is not the committed one, unless it is pure."""
@@ -67,74 +83,65 @@ class StateField:
         return self.items is not None and self.reducer in _APPENDING
 
 
-class StateFields:
-    """The fields of a state class, read once when a `StateGraph` is made.
+def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateField]:
+    """Return fields of a pydantic model, with the validators that it has for each.
 
     Raises:
         GraphError: `GRAPH_008`, a field cannot be declared like this.
     """
+    core, definitions = _fields_schema(cls)
+    # Of the fields without the model around them: validators of the model run once, when all fields are merged.
+    validator = SchemaValidator(_with(core, definitions))
+    whole = {name for each in cls.__pydantic_decorators__.field_validators.values() for name in each.info.fields}
 
-    def __init__(self, cls: type[AgentState]) -> None:
-        self.cls = cls
-        core, definitions = _fields_schema(cls)
-        # Of the fields without the model around them: validators of the model run once, when all fields are merged.
-        self._validator = SchemaValidator(_with(core, definitions))
-        validators = cls.__pydantic_decorators__
-        whole = {name for each in validators.field_validators.values() for name in each.info.fields}
-        self._after = [each.func for each in validators.model_validators.values() if each.info.mode == "after"]
-        self.by_name = {
-            name: StateField(
-                name, _reducer(cls, name, info),
-                None if name in whole or "*" in whole else _items_validator(core["fields"][name], definitions),
-            )
-            for name, info in cls.model_fields.items()
-            if name != "execution_meta"
-        }  # fmt: skip
-        if cls.model_fields["execution_meta"].annotation is not ExecutionState:
-            raise _declared_wrongly("execution_meta", f"{cls.__name__} must leave it as it is: the graph writes it.")
-        for name in cls.model_fields:
-            if callable(getattr(AgentState, name, None)):
-                raise _declared_wrongly(
-                    name, f"AgentState has a method of that name. Rename the field of {cls.__name__}."
-                )
-
-    def initial(self, template: AgentState | None) -> dict[str, Any]:
-        """Return the values of a new thread: those of the template, else the defaults of the class."""
-        if template is not None:
-            return {name: isolate(getattr(template, name)) for name in self.by_name}
-        values: dict[str, Any] = {}
-        for name in self.by_name:
-            default = self.cls.model_fields[name].get_default(call_default_factory=True, validated_data=values)
-            if default is not PydanticUndefined:
-                values[name] = default
-        return values
-
-    def require_all(self, values: Mapping[str, Any]) -> None:
-        """Raise `StateValidationError` if a field without a default has no value."""
-        for name in self.by_name:
-            if name not in values:
-                message = (
-                    f"Field {name!r} of {self.cls.__name__} has no value and no default. Supply it with the input: "
-                    f"app.invoke({{'state': {{{name!r}: ...}}}}, config), or give it a default."
-                )
-                raise StateValidationError(message, field=name)
-
-    def validate(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
-        """Return a value as the field's validators make it; `pydantic.ValidationError` if it does not fit."""
-        found: Any = self._validator.validate_assignment(dict(values), name, value)
+    def validate(name: str, value: Any, values: Mapping[str, Any]) -> Any:
+        found: Any = validator.validate_assignment(dict(values), name, value)
         return found[0][name]
 
-    def check(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the validators of the model that come after those of the fields, and return what they leave."""
-        if not self._after:
-            return values
-        candidate: Any = self.cls.model_construct(**values)
-        for validate in self._after:
-            candidate = validate(candidate)
-        return {name: candidate.__dict__[name] for name in values}
+    return {
+        name: StateField(
+            name, _reducer(name, cls.model_fields[name]),
+            None if name in whole or "*" in whole else _items_validator(core["fields"][name]["schema"], definitions),
+            partial(validate, name), partial(_empty, cls.model_fields[name].annotation),
+        )
+        for name in names
+    }  # fmt: skip
 
 
-def _fields_schema(cls: type[AgentState]) -> tuple[Any, list[Any]]:
+def annotated_field(name: str, annotation: Any) -> StateField:
+    """Return a field that an annotation declares, without a model; see `model_fields`."""
+    info = FieldInfo.from_annotation(annotation)
+    adapter = _adapter(annotation)
+    schema: Any = adapter.core_schema
+    definitions = schema.get("definitions", []) if schema["type"] == "definitions" else []
+    return StateField(
+        name, _reducer(name, info), _items_validator(schema["schema"] if definitions else schema, definitions),
+        lambda value, values: adapter.validate_python(value), partial(_empty, info.annotation),
+    )  # fmt: skip
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:  # some types have a configuration of their own
+        pass
+    try:
+        return TypeAdapter(annotation)
+    except PydanticUserError:  # pydantic has no validators of what is in it
+        kind: Any = get_origin(annotation) or annotation
+        return TypeAdapter(dict if is_typeddict(kind) else InstanceOf[kind] if isinstance(kind, type) else Any)
+
+
+def _empty(annotation: Any) -> Any:
+    """Return the value that the type of an annotation makes without arguments, or `ABSENT` if it makes none."""
+    kind: Any = get_origin(annotation) or annotation
+    try:
+        return _CONCRETE.get(kind, kind)()
+    except Exception:  # noqa: BLE001 - types are code of the user
+        return ABSENT
+
+
+def _fields_schema(cls: type[BaseModel]) -> tuple[Any, list[Any]]:
     """Return pydantic's schema of the fields of a class, and the definitions that it refers to."""
     schema: Any = cls.__pydantic_core_schema__
     definitions: list[Any] = []
@@ -151,9 +158,8 @@ def _with(schema: Any, definitions: list[Any]) -> Any:
     return core_schema.definitions_schema(schema, definitions) if definitions else schema
 
 
-def _items_validator(field: Any, definitions: list[Any]) -> SchemaValidator | None:
+def _items_validator(schema: Any, definitions: list[Any]) -> SchemaValidator | None:
     """Return the validator of a plain list's items; `None` where something concerns the list as a whole."""
-    schema = field["schema"]
     if schema["type"] == "default":
         schema = schema["schema"]
     if schema["type"] != "list" or set(schema) - {"type", "items_schema", "metadata"}:
@@ -163,22 +169,22 @@ def _items_validator(field: Any, definitions: list[Any]) -> SchemaValidator | No
     )
 
 
-def _reducer(cls: type[AgentState], name: str, info: FieldInfo) -> Callable[[Any, Any], Any] | None:
+def _reducer(name: str, info: FieldInfo) -> Callable[[Any, Any], Any] | None:
     found = [each for each in info.metadata if _is_reducer(each)]
     if len(found) > 1:
-        raise _declared_wrongly(name, f"it has {len(found)} reducers. Name one: Annotated[list[str], operator.add].")
+        raise declared_wrongly(name, f"it has {len(found)} reducers. Name one: Annotated[list[str], operator.add].")
     if not found:
         _refuse_hidden_reducer(name, info.annotation)
         return None
     reducer = found[0]
     function = reducer.fn if isinstance(reducer, Reducer) else reducer
     if function is remove_tool_messages:
-        raise _declared_wrongly(
+        raise declared_wrongly(
             name,
             "remove_tool_messages is no reducer. Call it in a node: {'context': Overwrite(remove_tool_messages(...))}.",
         )
     if inspect.iscoroutinefunction(function):
-        raise _declared_wrongly(name, f"its reducer {function.__name__} is async. Make it a plain function.")
+        raise declared_wrongly(name, f"its reducer {function.__name__} is async. Make it a plain function.")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # functions written in C may have none
@@ -187,7 +193,7 @@ def _reducer(cls: type[AgentState], name: str, info: FieldInfo) -> Callable[[Any
         signature.bind(None, None)
     except TypeError:
         shown = getattr(function, "__name__", repr(function))
-        raise _declared_wrongly(
+        raise declared_wrongly(
             name, f"its reducer {shown}{signature} must take two values: the old and the new."
         ) from None
     return function
@@ -205,13 +211,11 @@ def _refuse_hidden_reducer(name: str, annotation: Any) -> None:
         return
     for member in get_args(annotation):
         if get_origin(member) is Annotated and any(map(_is_reducer, member.__metadata__)):
-            raise _declared_wrongly(
+            raise declared_wrongly(
                 name, "its reducer is inside a union. Write Annotated[list | None, reducer] around it."
             )
 
 
-def _declared_wrongly(name: str, problem: str) -> GraphError:
+def declared_wrongly(name: str, problem: str) -> GraphError:
+    """Return the error for a field that cannot be declared like this."""
     return GraphError(f"Field {name!r} cannot be used: {problem}", "GRAPH_008", {"field": name}, field=name)
-
-
-__all__ = ["StateField", "StateFields", "ValidationError"]

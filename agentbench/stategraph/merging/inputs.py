@@ -9,17 +9,19 @@ from agentbench.exceptions import InvalidUpdateError
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.merging.fields import StateFields
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, Write, read_return
 from agentbench.stategraph.reducers import Overwrite, add_messages
 from agentbench.stategraph.state import START, AgentState
 
 
-def read_input(data: Any, fields: StateFields, context: list[Message]) -> tuple[TaskWrites, list[Message]]:
-    """Return an input as writes of `START`, and the messages in it; `context` is the conversation so far.
+def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tuple[TaskWrites, list[Message]]:
+    """Return an input as writes of `START`, and the messages in it; `current` has the values so far.
+
+    `messages`, `state` and `resume` are words of the input where the state has no field of that name.
 
     Raises:
-        InvalidUpdateError: A key is neither a field nor `messages` nor `state`.
+        InvalidUpdateError: A key is neither a field nor one of those words, or there is no field for messages.
     """
     writes: list[Write] = []
     messages: Any = None
@@ -28,27 +30,30 @@ def read_input(data: Any, fields: StateFields, context: list[Message]) -> tuple[
     if isinstance(data, Command):
         found = read_return(data, fields, START)
         writes, goto = [*found.writes], found.goto
-    elif isinstance(data, AgentState):
-        values = data
     elif isinstance(data, Mapping):
         others = {**data}
-        messages, values = others.pop("messages", None), others.pop("state", None)
-        others.pop("resume", None)
+        messages, values, _ = (_word(others, word, fields) for word in ("messages", "state", "resume"))
         writes += read_return(others, fields, START).writes
+    elif fields.is_instance(data) or isinstance(data, AgentState):
+        values = data
     else:
         messages = data
-    if isinstance(values, AgentState):
-        if not isinstance(values, fields.cls):
-            message = (
-                f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
-            )
-            raise InvalidUpdateError(message, node=START)
-        values = {name: getattr(values, name) for name in values.model_fields_set if name != "execution_meta"}
-        messages = values.pop("context", messages)
-    if values:
-        writes += read_return(values, fields, START).writes
-    added = [message.stamp() for message in normalize_messages(messages)] if messages is not None else []
-    if added:
+    if fields.is_instance(values):
+        values = fields.values_of(values)
+        messages = values.pop(fields.conversation, messages)
+    elif isinstance(values, AgentState):
+        message = f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
+        raise InvalidUpdateError(message, node=START)
+    writes += read_return(values or None, fields, START).writes
+    added = [message.stamp() for message in normalize_messages(messages)]
+    if added and fields.is_agent_state:
         # A new turn never erases the conversation, whichever reducer the field has.
-        writes.append(("context", Overwrite(add_messages(context, added))))
+        writes.append(("context", Overwrite(add_messages(current.get("context", []), added))))
+    else:
+        writes += read_return(added, fields, START).writes
     return TaskWrites(START, START, writes, goto), added
+
+
+def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:
+    """Take what stands under a word out of an input, unless it is a field of that name and not the conversation."""
+    return data.pop(word, None) if word not in fields.by_name or word == fields.conversation else None

@@ -21,9 +21,10 @@ from agentbench.exceptions import (
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
-from agentbench.stategraph.merging.fields import StateField, StateFields
+from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
-from agentbench.stategraph.state import START, AgentState
+from agentbench.stategraph.state import START
 
 Write = tuple[str, Any]
 """A field's name and its update, which may be an `Overwrite`."""
@@ -85,20 +86,17 @@ class Collected(tuple[Any, ...]):
 def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any] | None) -> list[Write]:
     if value is None:
         return []
-    if isinstance(value, str):
-        return [("context", [Message.text_message(value, "assistant")])]
-    if isinstance(value, (Message, RemoveMessage)):
+    if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
     if isinstance(value, Mapping):
         return [(_known_field(name, fields, node), _stamped(update)) for name, update in value.items()]
-    if isinstance(value, (list, tuple)):
-        messages = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
-        if all(isinstance(each, (Message, RemoveMessage)) for each in messages):
-            return [("context", _stamped(messages))] if messages else []
-    elif isinstance(value, fields.cls):
+    if fields.is_instance(value):
         return _state_writes(value, fields, copied)
-    elif isinstance(added := getattr(value, "messages", None), list):  # the response of an agent
-        return [("context", _stamped(added))]
+    added: Any = getattr(value, "messages", None)  # the response of an agent
+    if isinstance(value, (list, tuple)):
+        added = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
+    if isinstance(added, list) and all(isinstance(each, (Message, RemoveMessage)) for each in added):
+        return [(_known_field("messages", fields, node), _stamped(added))] if added else []
     message = (
         f"Node {node!r} returned {shortened(value)}, of type {type(value).__name__}. Expected a dict of fields, "
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
@@ -109,10 +107,10 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
 def _known_field(name: Any, fields: StateFields, node: str) -> str:
     if name in fields.by_name:
         return str(name)
+    if name == "messages" and fields.conversation is not None:
+        return fields.conversation
     if name == "execution_meta":
         problem = "writes 'execution_meta', which the graph itself writes. Leave it out"
-    elif name == "messages":
-        problem = "writes 'messages', but the field of the conversation is 'context'"
     else:
         close = get_close_matches(str(name), fields.by_name, n=1)
         hint = f". Did you mean {close[0]!r}? It has" if close else ". It has"
@@ -131,8 +129,10 @@ def _stamped(update: Any) -> Any:
     return update
 
 
-def _state_writes(state: AgentState, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
-    """Return the differences between the state that a node returned and the one that it got."""
+def _state_writes(state: Any, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
+    """Return the fields of a state that a node returned; of an `AgentState`, those that it got otherwise."""
+    if not fields.is_agent_state:
+        return [(name, _stamped(value)) for name, value in fields.values_of(state).items()]
     after = {name: value for name, value in state.__dict__.items() if name in fields.by_name}
     return [*updates_between(copied or {}, after).items()]
 
@@ -212,7 +212,10 @@ def _merge_field(
     for task, update in plain:
         left = values.get(name)
         try:
-            reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
+            if name not in values and not fields.is_agent_state and state_field.reducer not in MESSAGE_REDUCERS:
+                reduced = update  # the first value of a field that began without one
+            else:
+                reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
         except Exception as error:
             message = (
                 f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "

@@ -23,13 +23,13 @@ from agentbench.exceptions import (
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.inputs import read_input
-from agentbench.stategraph.merging.node_state import node_state
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions, StateChanges
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
-from agentbench.stategraph.state import END, START, AgentState, ExecutionState
+from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.delivery import DeliveryView
 from agentbench.workflows.graph.boundary import (
@@ -129,9 +129,10 @@ class _Call:
         self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
         try:
-            writes, messages = read_input(data, fields, self.values.get("context", []))
+            writes, messages = read_input(data, fields, self.values)
             merged = merge(fields, self.values, [writes])
-            fields.require_all(merged.values)
+            if fields.is_agent_state:
+                fields.require_all(merged.values)
         except GraphError as error:
             return self._fail(error, [], "input")
         self.record.messages += messages
@@ -166,7 +167,7 @@ class _Call:
             errors = [_node_error(each, self.meta) for each in failed]
             if isinstance(errors[0], NodeError):
                 errors[0].errors = errors[1:]
-            return self._fail(errors[0], again)
+            return self._fail(errors[0], again, raised=self._as_raised(failed))
         if len(finished) < len(results):
             return self._ask(results, finished)
         for result in finished:
@@ -194,8 +195,11 @@ class _Call:
                 message = f"Node {task.node!r} goes to {task.parent_goto} of the graph around, and there is none."
                 raise GraphError(message, "GRAPH_ROUTING_001", node=task.node)
             self.record.parent_goto += task.parent_goto
-        state = _read_only(plan, merged.values, meta)
-        routed = await route(plan, tasks, self.waiting, state, self.config, meta["step"] + 1)
+
+        def state_for(view: StateFields) -> Any:  # a condition's changes of it change nothing else
+            return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
+
+        routed = await route(plan, tasks, self.waiting, state_for, self.config, meta["step"] + 1)
         self._warn(routed.warnings)
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier
@@ -207,7 +211,7 @@ class _Call:
         metadata = {"changed": merged.writers}
         if not frontier:
             meta["status"] = "completed"
-            return self._outcome(source, outputs=[(END, merged.values)], metadata=metadata)
+            return self._outcome(source, outputs=[(END, plan.fields.public(merged.values))], metadata=metadata)
         if self.view.stop_requested:
             self._note_stop(frontier[0][0])
             return self._outcome("stop", messages=frontier, metadata=metadata)
@@ -229,7 +233,8 @@ class _Call:
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
         """Return the messages that the nodes added to the conversation."""
-        before, after = self.values.get("context") or [], merged.values.get("context") or []
+        name = self.plan.fields.conversation or ""
+        before, after = self.values.get(name) or [], merged.values.get(name) or []
         if source != "step" or after is before:
             return []
         if after[: len(before)] == before:
@@ -323,7 +328,7 @@ class _Call:
                 resume[question.task_id] = {**resume.get(question.task_id, {}), question.key: answer}
         self.updates = {RESUME: resume}
         if update is not None:
-            writes, messages = read_input(update, self.plan.fields, self.values.get("context", []))
+            writes, messages = read_input(update, self.plan.fields, self.values)
             self._take(merge(self.plan.fields, self.values, [writes]).values)
             self.record.messages += messages
         if any(request_id in self.view.pending_requests for request_id in asked):
@@ -343,11 +348,31 @@ class _Call:
 
     # ---- the end of a boundary ---------------------------------------------------------------------------------------
 
-    def _fail(self, error: BaseException, again: Frontier, source: str = "error") -> BoundaryOutcome:
-        """Keep the state as it was and the results of the tasks that ended well; `again` runs at a retry."""
+    def _fail(
+        self, error: BaseException, again: Frontier, source: str = "error", raised: BaseException | None = None
+    ) -> BoundaryOutcome:
+        """Keep the state as it was and the results of the tasks that ended well; `again` runs at a retry.
+
+        The call raises `raised`, by default the error itself.
+        """
         self.meta.update(status="error", error_message=str(error))
         self.updates = {PENDING: self.pending}
-        return self._outcome(source, messages=again, error=error)
+        return self._outcome(source, messages=again, error=error if raised is None else raised)
+
+    def _as_raised(self, failed: Sequence[DeliveryView]) -> BaseException | None:
+        """Return the error of a node as it is, with a note, where the state class asks for that."""
+        error, node = failed[0].error, failed[0].executor_id
+        if self.plan.fields.is_agent_state or error is None or isinstance(error, (GraphError, ExecutorTimeoutError)):
+            return None
+        thread_id = self.config.get("thread_id")
+        note = f"Node {node!r} of graph {self.plan.name!r} failed on thread {thread_id!r}."
+        if self.plan.saves and not self.is_nested:
+            note += f" app.invoke(None, {{'thread_id': {thread_id!r}}}) runs it again."
+        others = [f"Node {each.executor_id!r} failed too: {each.error!r}" for each in failed[1:]]
+        for line in (note, *others):
+            if line not in getattr(error, "__notes__", ()):
+                error.add_note(line)
+        return error
 
     def _warn(self, texts: Sequence[str]) -> None:
         self.record.warnings += texts
@@ -378,13 +403,6 @@ def _results(deliveries: Sequence[DeliveryView]) -> list[TaskResult]:
     return [each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded]
 
 
-def _read_only(plan: GraphPlan, values: Mapping[str, Any], meta: Mapping[str, Any]) -> AgentState:
-    """Return the state for conditions: their changes of it change nothing else."""
-    return node_state(
-        plan.fields.cls, lambda name: ExecutionState(**meta) if name == "execution_meta" else isolate(values[name])
-    )
-
-
 def _names(of_call: Any, of_graph: frozenset[str]) -> frozenset[str]:
     if of_call is None:
         return of_graph
@@ -401,6 +419,7 @@ def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseExceptio
     error, node = delivery.error, delivery.executor_id
     assert error is not None
     if isinstance(error, GraphError):
+        error.node = error.node or node
         return error
     facts: dict[str, Any] = {"node": node, "task_id": delivery.data.task_id, "step": meta["step"] + 1}
     context = {"node_name": node, "error_type": type(error).__name__}

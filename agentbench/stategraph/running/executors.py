@@ -9,13 +9,15 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import is_typeddict
+
 from agentbench._copying import isolate, register_frozen
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions
-from agentbench.stategraph.merging.node_state import fields_read, node_state
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, read_return
 from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.node import NodeFunction, Runtime, collect, collect_generator
@@ -25,7 +27,7 @@ from agentbench.stategraph.state import AgentState, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import HandlerSpec, handler
 
 # Keys of shared state beside those of the fields.
 META, PENDING, WAITING, RESUME, DONE = (f"_graph::{name}" for name in ("meta", "pending", "joins", "resume", "done"))
@@ -55,6 +57,20 @@ class InputExecutor(Executor):
 
     signature_key = "GraphInput"
 
+    def __init__(self, id: str, fields: StateFields) -> None:  # noqa: A002 - as of executors
+        super().__init__(id)
+        self.fields = fields
+
+    @property
+    def input_types(self) -> list[Any]:
+        """The forms of an input; instances of the state class are one."""
+        own = [] if self.fields.is_agent_state or is_typeddict(self.fields.cls) else [self.fields.cls]
+        return [*super().input_types, *own]
+
+    def find_handler(self, data: Any) -> HandlerSpec | None:
+        """Return the handler of an input in any of its forms."""
+        return self._handlers.specs[0] if self.fields.is_instance(data) else super().find_handler(data)
+
     @handler
     async def take(
         self,
@@ -83,7 +99,7 @@ class NodeExecutor(Executor):
         super().__init__(spec.name, timeout=spec.timeout, retries=spec.retries or None)
         self.spec = spec
         self.plan = plan
-        self.function = NodeFunction(spec.name, spec.target, plan.fields.cls)
+        self.function = NodeFunction(spec.name, spec.target, plan.fields)
         #: What drawings show inside the node.
         self.workflow = getattr(spec.target, "workflow", None)
 
@@ -150,22 +166,24 @@ def _kept(activation: Activation, ctx: Any) -> TaskResult | None:
 class _Task:
     """One activation of a node while it runs: what its parameters get, and what becomes of its result."""
 
-    __slots__ = ("activation", "ctx", "gets", "node", "questions", "state", "values")
+    __slots__ = ("activation", "ctx", "gets", "node", "questions", "sent", "state", "values")
 
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
         self.values: Mapping[str, Any] = node.plan.values_in(ctx._run.state.committed)  # noqa: SLF001 - as below
-        if activation.arg is not None:
+        #: What `Send` gives to the node in place of the state.
+        self.sent = None if node.plan.fields.is_agent_state else activation.arg
+        if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
         done = self._options.record.done
         if activation.task_id not in done:
             done[activation.task_id] = {**(ctx.get_state(DONE) or {}).get(activation.task_id, {})}
         self.questions = TaskQuestions(node.id, activation.task_id, answers, done[activation.task_id])
-        self.state: AgentState | None = None
+        self.state: Any = None
         self.gets: Mapping[str, Callable[[], Any]] = {
             "state": self._state, "config": self._config, "runtime": self._runtime, "emit": lambda: self._emit,
-            "store": lambda: self._options.store, "ctx": lambda: self.ctx,
+            "store": lambda: self._options.store, "ctx": lambda: self.ctx, "fields": lambda: self.node.function.view,
         }  # fmt: skip
 
     @property
@@ -173,18 +191,17 @@ class _Task:
         options = self.ctx.options
         return options if isinstance(options, GraphOptions) else GraphOptions()
 
-    def _state(self) -> AgentState:
-        plan = self.node.plan
-        copy = deepcopy if plan.debug else isolate if plan.isolation == "deep" else _shallow
+    def _state(self) -> Any:
+        plan, ctx = self.node.plan, self.ctx
+        copied = deepcopy if plan.debug else isolate if plan.isolation == "deep" else _shallow
+        if self.sent is not None:
+            return copied(self.sent)
 
-        def read_field(name: str) -> Any:
-            if name == "execution_meta":
-                return ExecutionState(**{**self.ctx.get_state(META), "current_node": self.node.id})
-            return copy(self.values[name])
+        def meta() -> ExecutionState:
+            return ExecutionState(**{**ctx.get_state(META), "current_node": self.node.id})
 
-        ctx = self.ctx
-        self.state = node_state(plan.fields.cls, read_field, lambda: ctx.stop_requested)
-        if plan.debug:
+        self.state = self.node.function.view.view(self.values, copied, meta, lambda: ctx.stop_requested)
+        if plan.debug and plan.fields.is_agent_state:
             _ = self.state.__dict__  # copies all fields now
         return self.state
 
@@ -226,13 +243,14 @@ class _Task:
         return TaskResult(self.activation, writes, (), warnings)
 
     def _unreturned_changes(self, value: Any, writes: TaskWrites) -> tuple[str, ...]:
-        if self.state is None or isinstance(value, AgentState):
+        view = self.node.function.view
+        if self.state is None or view.is_instance(value) or value is self.state:
             return ()
         written = {name for name, _ in writes.writes}
         return tuple(
             f"Node {self.node.id!r} changed {name!r} of its copy of the state, and did not return it, so it stays as "
             f"it was. Write: return {{{name!r}: ...}}."
-            for name, mine in fields_read(self.state).items()
+            for name, mine in view.touched(self.state).items()
             if name in self.values and name not in written and not are_equal(mine, self.values[name])
         )
 

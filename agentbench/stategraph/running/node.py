@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
+from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
 from agentbench.stategraph.merging.updates import Collected
-from agentbench.stategraph.state import AgentState
 from agentbench.workflows.executors.context import WorkflowContext
 
 
@@ -48,18 +48,21 @@ class Runtime:
 
 
 class NodeFunction:
-    """A callable as a node: its parameters, matched once by name, then by annotation.
+    """A callable as a node: its parameters, matched once by name, then by annotation; `view` makes the state it gets.
 
     Raises:
         GraphError: `GRAPH_007`, a required parameter that no node gets.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], state_class: type[AgentState]) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], fields: StateFields) -> None:
         self.function = function
         called = function if inspect.isroutine(function) or isinstance(function, type) else function.__call__  # type: ignore[operator]
         called = getattr(function, "func", called)  # of a partial
         self.is_async = inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
-        self.parameters = _match_parameters(name, function, called, state_class)
+        hints = annotations_of(called)
+        self.parameters = _match_parameters(name, function, hints, fields)
+        states = [parameter for parameter, kind in self.parameters.items() if kind == "state"]
+        self.view = fields.view_of(hints.get(states[0].removeprefix("*"))) if states else fields
         # Most nodes take the state alone, by position: they are called without a dictionary of arguments.
         self.takes_state_alone = [*self.parameters.values()] == ["state"]
 
@@ -76,24 +79,28 @@ class NodeFunction:
 _KINDS = ("state", "config", "runtime", "emit", "store", "ctx")
 
 
+def annotations_of(function: Any) -> dict[str, Any]:
+    """Return the annotations of a function; none where they cannot be read."""
+    try:
+        return get_type_hints(function)
+    except Exception:  # noqa: BLE001 - annotations are code of the user, and names alone are often enough
+        return {}
+
+
 def _match_parameters(
-    node: str, function: Callable[..., Any], called: Any, state_class: type[AgentState]
+    node: str, function: Callable[..., Any], hints: Mapping[str, Any], fields: StateFields
 ) -> dict[str, str]:
     """Return the kind of what each parameter gets, by its name."""
     try:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):  # functions written in C may have none
         return {"state": "state"}
-    try:
-        hints = get_type_hints(called)
-    except Exception:  # noqa: BLE001 - annotations are code of the user, and names alone are often enough
-        hints = {}
     found: dict[str, str] = {}
     others = []
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        kind = parameter.name if parameter.name in _KINDS else _kind_of(hints.get(parameter.name), state_class)
+        kind = parameter.name if parameter.name in _KINDS else _kind_of(hints.get(parameter.name), fields)
         key = f"*{parameter.name}" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
         if kind is not None:
             found[key] = kind
@@ -111,12 +118,14 @@ def _match_parameters(
     return found
 
 
-def _kind_of(hint: Any, state_class: type[AgentState]) -> str | None:
+def _kind_of(hint: Any, fields: StateFields) -> str | None:
     if not isinstance(hint, type):
         return "ctx" if getattr(hint, "__origin__", None) is WorkflowContext else None
-    if issubclass(state_class, hint) and issubclass(hint, AgentState):
+    if hint in fields.cls.__mro__ and is_state_class(hint):
         return "state"
-    return "runtime" if hint is Runtime else "ctx" if issubclass(hint, WorkflowContext) else None
+    if hint is StateFields:
+        return "fields"
+    return "runtime" if hint is Runtime else "ctx" if WorkflowContext in hint.__mro__ else None
 
 
 async def collect(result: Any, emit: Callable[[Any], None]) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentbench.exceptions import GraphError
-from agentbench.stategraph.merging.fields import StateFields
-from agentbench.stategraph.state import AgentState
+from agentbench.stategraph.merging.state_fields import StateFields
 
 Isolation = Literal["deep", "shallow"]
 Durability = Literal["step", "task", "exit"]
@@ -33,11 +32,15 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Condition:
-    """Conditional edges: the function, what its results stand for, and all targets if they are known."""
+    """Conditional edges: the function, what its results stand for, and all targets if they are known.
+
+    `view` makes the state that it gets.
+    """
 
     function: Callable[..., Any]
     name: str
     takes_config: bool
+    view: StateFields
     path_map: Mapping[Any, str] | None = None
     targets: tuple[str, ...] | None = None
 
@@ -62,7 +65,7 @@ class GraphPlan:
 
     name: str
     fields: StateFields
-    template: AgentState | None
+    template: Any
     nodes: Mapping[str, NodeSpec]
     edges: Mapping[str, tuple[str, ...]]
     conditions: Mapping[str, tuple[Condition, ...]]

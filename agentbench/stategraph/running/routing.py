@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, NoReturn
@@ -14,9 +14,10 @@ from agentbench._copying import register_frozen
 from agentbench._display import shortened
 from agentbench.exceptions import GraphError, StateValidationError
 from agentbench.stategraph.command import Send
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, read_return
 from agentbench.stategraph.running.plan import Condition, GraphPlan
-from agentbench.stategraph.state import END, AgentState
+from agentbench.stategraph.state import END
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Activation:
 
 
 register_frozen(Activation)
+
+StateMaker = Callable[[StateFields], Any]
 
 
 @dataclass(slots=True)
@@ -56,7 +59,7 @@ async def route(
     plan: GraphPlan,
     tasks: Sequence[TaskWrites],
     waiting: Waiting,
-    state: AgentState,
+    state_for: StateMaker,
     config: Mapping[str, Any],
     step: int,
 ) -> Routed:
@@ -66,7 +69,7 @@ async def route(
         plan: The graph.
         tasks: The finished tasks.
         waiting: What waits since earlier supersteps.
-        state: The state after the superstep, for conditions.
+        state_for: Makes the state after the superstep that a condition gets.
         config: The configuration of the call, for conditions.
         step: Number of the next superstep, for the ids of its tasks.
 
@@ -77,11 +80,11 @@ async def route(
     arrived = {key: [*sources] for key, sources in waiting.joins.items()}
     deferred = {node: [*via] for node, via in waiting.deferred.items()}
     for position, task in enumerate(tasks):
-        targets = [*task.goto] if task.goto is not None else await _targets(plan, task.node, arrived, state, config)
+        targets = [*task.goto] if task.goto is not None else await _targets(plan, task.node, arrived, state_for, config)
         for place, target in enumerate(targets):
             if target == END:
                 continue
-            send = Send(target.node, _sent_fields(plan, target, task.node)) if isinstance(target, Send) else None
+            send = _with_fields(plan, target, task.node) if isinstance(target, Send) else None
             node = plan.nodes.get(target if send is None else send.node)  # type: ignore[arg-type]
             if node is None:
                 _refuse_target(plan, target, task.node)
@@ -101,14 +104,16 @@ async def route(
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _unfinished(plan, arrived))
 
 
-def _sent_fields(plan: GraphPlan, send: Send, sender: str) -> dict[str, Any]:
-    """Return the fields that a `Send` gives to its task, validated."""
+def _with_fields(plan: GraphPlan, send: Send, sender: str) -> Send:
+    """Return a `Send` with validated fields of an `AgentState`; with other classes its task gets exactly `arg`."""
     arg = send.arg
-    if isinstance(arg, AgentState):
-        arg = {name: getattr(arg, name) for name in arg.model_fields_set if name != "execution_meta"}
+    if not plan.fields.is_agent_state:
+        return send
+    if plan.fields.is_instance(arg):
+        arg = plan.fields.values_of(arg)
     writes = read_return(arg or {}, plan.fields, sender).writes
     try:
-        return {name: plan.fields.validate(name, value, {}) for name, value in writes}
+        return Send(send.node, {name: plan.fields.validate(name, value, {}) for name, value in writes})
     except ValidationError as error:
         field, problem = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
         message = f"Node {sender!r} sends {send.node!r} a value that does not fit {str(field)!r}: {problem}."
@@ -147,12 +152,12 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
 
 
 async def _targets(
-    plan: GraphPlan, node: str, arrived: dict[str, list[str]], state: AgentState, config: Mapping[str, Any]
+    plan: GraphPlan, node: str, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
 ) -> list[str | Send]:
     """Return where the edges of a node lead now, and note that it has reached its joins."""
     targets: list[str | Send] = [*plan.edges.get(node, ())]
     for condition in plan.conditions.get(node, ()):
-        targets += await _follow(plan, condition, node, state, config)
+        targets += await _follow(plan, condition, node, state_for(condition.view), config)
     for join in plan.joins:
         if node in join.sources:
             reached = arrived.setdefault(join.key, [])
@@ -165,7 +170,7 @@ async def _targets(
 
 
 async def _follow(
-    plan: GraphPlan, condition: Condition, node: str, state: AgentState, config: Mapping[str, Any]
+    plan: GraphPlan, condition: Condition, node: str, state: Any, config: Mapping[str, Any]
 ) -> list[str | Send]:
     """Return the targets that a condition chooses."""
     try:

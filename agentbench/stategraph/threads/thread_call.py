@@ -147,17 +147,17 @@ async def read_thread(
         GraphMismatchError: The thread belongs to another graph.
     """
     config, storage = call.config, threads.storage_or_none
-    has_input = data is not None and data != {}
+    has_input = data is not None and (data != {} or not threads.plan.fields.is_agent_state)
     checkpoint = None if storage is None else await _checkpoint(threads, call, workflow, is_replay=not has_input)
     if checkpoint is None:
-        if not has_input or _is_answer(data):
+        if not has_input or _is_answer(data, threads):
             message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
             raise ValueError(message)
         return RunInput(message=data, storage=storage), None
     questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
     asked = {key: question for key, question in questions.items() if isinstance(question, Interrupt)}
     pauses = [key for key, question in questions.items() if isinstance(question, Breakpoint)]
-    if _is_answer(data):
+    if _is_answer(data, threads):
         answers = _answers(data, asked, config["thread_id"])
         if isinstance(data, Command) and (data.update is not None or data.state is not None):
             update = Command(update=data.update, state=data.state)
@@ -203,15 +203,15 @@ async def _add_input(
     threads: Threads, call: ThreadCall, checkpoint: WorkflowCheckpoint, data: Any
 ) -> WorkflowCheckpoint:
     """Save an input beside what the thread has to go on with."""
-    writes, messages = read_input(data, threads.plan.fields, checkpoint.state.get("context", []))
+    writes, messages = read_input(data, threads.plan.fields, checkpoint.state)
     call.record.messages += messages
     return await threads.save_update(checkpoint, writes, call.config["thread_id"])
 
 
-def _is_answer(data: Any) -> bool:
+def _is_answer(data: Any, threads: Threads) -> bool:
     if isinstance(data, Command):
         return data.resume is not None
-    return isinstance(data, Mapping) and "resume" in data
+    return isinstance(data, Mapping) and "resume" in data and "resume" not in threads.plan.fields.by_name
 
 
 def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
+from agentbench._copying import isolate
 from agentbench.checkpoints.access import (
     delete_chain,
     head_of,
@@ -21,7 +22,7 @@ from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
-from agentbench.stategraph.merging.node_state import node_state
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
@@ -79,7 +80,9 @@ class Threads:
         """Return a thread at its newest checkpoint, or at the one that the configuration names."""
         checkpoint = await self.load(config)
         if checkpoint is None:
-            values = self.plan.fields.cls.model_construct(**self.plan.fields.initial(self.plan.template))
+            values, fields = {}, self.plan.fields
+            if fields.is_agent_state:
+                values = fields.cls.model_construct(**fields.initial(self.plan.template))
             return StateSnapshot(values, config={"thread_id": config["thread_id"]})
         return snapshot_of(self.plan, checkpoint, config["thread_id"])
 
@@ -146,11 +149,11 @@ class Threads:
         if as_node is not None:
             waiting: Waiting = checkpoint.state.get(WAITING) or Waiting()
             tasks = [] if as_node == END else [replace(writes, node=as_node)]
-            view = node_state(
-                self.plan.fields.cls,
-                lambda name: ExecutionState(**meta) if name == "execution_meta" else merged.values[name],
-            )
-            routed = await route(self.plan, tasks, waiting, view, {"thread_id": thread_id}, meta["step"] + 1)
+
+            def state_for(view: StateFields) -> Any:
+                return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
+
+            routed = await route(self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1)
             messages = _queued(routed.frontier)
             state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
         info = await fork_checkpoint(

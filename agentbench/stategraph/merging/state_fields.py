@@ -1,0 +1,341 @@
+"""What the rest of a graph needs of a state: its fields, and how nodes, conditions and results show their values."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, TypeGuard, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
+from typing_extensions import NotRequired, ReadOnly, Required, is_typeddict
+
+from agentbench._copying import isolate
+from agentbench.exceptions import StateValidationError
+from agentbench.messages.message import Message
+from agentbench.stategraph.merging.fields import (
+    ABSENT,
+    MESSAGE_REDUCERS,
+    StateField,
+    annotated_field,
+    declared_wrongly,
+    model_fields,
+)
+from agentbench.stategraph.merging.node_state import fields_read, node_state
+from agentbench.stategraph.state import AgentState, ExecutionState
+
+Copy = Callable[[Any], Any]
+Meta = Callable[[], ExecutionState]
+
+
+class StateFields(ABC):
+    """The fields of a state class, read once when a `StateGraph` is made.
+
+    Attributes:
+        cls: The class.
+        names: The fields that it declares.
+        by_name: Those, and the ones that only views of nodes declare.
+        conversation: The field that holds the messages, if there is one.
+        required: The fields that an instance cannot be made without.
+        views: The fields of other classes that nodes are annotated with.
+
+    Raises:
+        GraphError: `GRAPH_008`, a field cannot be declared like this.
+    """
+
+    #: Whether calls of the graph follow the rules of `AgentState`: their results, inputs, errors and `Send`.
+    is_agent_state: ClassVar[bool] = False
+
+    def __init__(self, cls: Any, declared: Mapping[str, StateField], required: Iterable[str] = ()) -> None:
+        self.cls = cls
+        self.names = tuple(declared)
+        self.required = tuple(required)
+        self.by_name: Mapping[str, StateField] = declared
+        talks = (name for name, field in declared.items() if field.reducer in MESSAGE_REDUCERS)
+        self.conversation: str | None = next(talks, None)
+        self.views: Mapping[Any, StateFields] = {}
+
+    # ---- views -------------------------------------------------------------------------------------------------------
+
+    def view_of(self, annotation: Any) -> StateFields:
+        """Return the fields of a state class that a node or condition is annotated with, else these."""
+        known = self.views.get(annotation, self)
+        if annotation in (self.cls, BaseModel) or known is not self or not is_state_class(annotation):
+            return known
+        view = state_fields(annotation)
+        return self if view.is_agent_state else view
+
+    def with_view(self, view: StateFields) -> StateFields:
+        """Return these fields and those of a view, which nodes may write too.
+
+        Raises:
+            GraphError: `GRAPH_008`, the view names another reducer for a field.
+        """
+        if view is self or view.cls in self.views:
+            return self
+        for name, field in view.by_name.items():
+            known = self.by_name.get(name, field)
+            if field.reducer is not None and field.reducer != known.reducer:
+                problem = f"{view.cls.__name__} names another reducer for it than {self.cls.__name__}. Name one."
+                raise declared_wrongly(name, problem)
+        more = copy.copy(self)
+        more.by_name, more.views = {**view.by_name, **self.by_name}, {**self.views, view.cls: view}
+        return more
+
+    @abstractmethod
+    def view(
+        self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
+    ) -> Any:
+        """Return what a node or a condition gets.
+
+        Args:
+            values: The committed values, which stay as they are.
+            copied: Copies a value.
+            meta: Makes the facts of the execution.
+            stop_probe: Whether a stop was requested.
+
+        Raises:
+            StateValidationError: A field without a default has no value.
+        """
+
+    def read(self, state: Any, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return the values of fields in what a node got, as far as it has them; by default of all fields."""
+        names = self.names if names is None else names
+        if isinstance(state, Mapping):
+            return {name: state[name] for name in names if name in state}
+        return {name: getattr(state, name) for name in names if hasattr(state, name)}
+
+    def messages_in(self, state: Any) -> list[Message]:
+        """Return the conversation in what a node got."""
+        return [] if self.conversation is None else self.read(state, [self.conversation]).get(self.conversation) or []
+
+    def touched(self, state: Any) -> dict[str, Any]:
+        """Return the values in what a node got that it may have changed."""
+        return self.read(state)
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def initial(self, template: Any) -> dict[str, Any]:
+        """Return the values of a new thread: those of the template; a field with a reducer has one in any case."""
+        values = {
+            name: value
+            for name, field in self.by_name.items()
+            if field.reducer is not None and (value := field.empty()) is not ABSENT
+        }
+        return values if template is None else {**values, **isolate(self.values_of(template))}
+
+    def require_all(self, values: Mapping[str, Any]) -> None:
+        """Raise `StateValidationError` if a field without a default has no value."""
+        for name in self.required:
+            if name not in values:
+                message = (
+                    f"Field {name!r} of {self.cls.__name__} has no value and no default. Supply it with the input: "
+                    f"app.invoke({{{name!r}: ...}}, config), or give it a default."
+                )
+                raise StateValidationError(message, field=name)
+
+    def is_instance(self, value: object) -> bool:
+        """Whether this is a state of the class, and not a dictionary of fields."""
+        return isinstance(value, self.cls)
+
+    def values_of(self, state: Any) -> dict[str, Any]:
+        """Return what an instance of the class writes."""
+        return self.read(state)
+
+    def shown(self, values: Mapping[str, Any], meta: ExecutionState) -> Any:
+        """Return values as results, snapshots and streams show them, without validating them again."""
+        return dict(values)
+
+    def public(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the fields that the class itself declares."""
+        return {name: values[name] for name in self.names if name in values}
+
+    def validate(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
+        """Return a value as the field's validators make it; `pydantic.ValidationError` if it does not fit."""
+        return self.by_name[name].validate(value, values)
+
+    def check(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run the validators that come after those of the fields, and return what they leave."""
+        return values
+
+    def misfit(self, values: Mapping[str, Any]) -> ValidationError | None:
+        """Return why stored values do not fit the class."""
+        for name, value in values.items():
+            try:
+                self.validate(name, value, values)
+            except ValidationError as error:  # noqa: PERF203 - the first one is told
+                return error
+        return None
+
+
+class TypedDictFields(StateFields):
+    """The fields of a `TypedDict`. A node gets a dictionary of those that have a value."""
+
+    def __init__(self, cls: Any) -> None:
+        hints = _hints(cls)
+        super().__init__(cls, {name: annotated_field(name, _unqualified(hint)) for name, hint in hints.items()})
+
+    def view(
+        self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
+    ) -> dict[str, Any]:
+        """Return a dictionary."""
+        return {name: copied(values[name]) for name in self.names if name in values}
+
+    def is_instance(self, value: object) -> bool:
+        """Whether it is an instance: never, since a `TypedDict` makes plain dictionaries."""
+        return False
+
+
+class DataclassFields(StateFields):
+    """The fields of a dataclass. A node gets an instance, in which fields without a value have their defaults."""
+
+    def __init__(self, cls: Any) -> None:
+        hints = _hints(cls)
+        declared = dataclasses.fields(cls)
+        self._later = frozenset(field.name for field in declared if not field.init)
+        required = [
+            field.name
+            for field in declared
+            if field.init and field.default is field.default_factory is dataclasses.MISSING
+        ]
+        by_name = {field.name: annotated_field(field.name, hints[field.name]) for field in declared}
+        super().__init__(cls, by_name, required)
+
+    def view(
+        self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
+    ) -> Any:
+        """Return an instance."""
+        self.require_all(values)
+        given = {name: copied(values[name]) for name in self.names if name in values}
+        state = self.cls(**{name: value for name, value in given.items() if name not in self._later})
+        for name in self._later & given.keys():
+            object.__setattr__(state, name, given[name])
+        return state
+
+
+class ModelFields(StateFields):
+    """The fields of a pydantic model. A node gets an instance, in which fields without a value have their defaults."""
+
+    def __init__(self, cls: Any, names: Iterable[str] | None = None) -> None:
+        names = [*(cls.model_fields if names is None else names)]
+        required = [name for name in names if cls.model_fields[name].is_required()]
+        super().__init__(cls, model_fields(cls, names), required)
+        validators = cls.__pydantic_decorators__.model_validators.values()
+        self._after = [each.func for each in validators if each.info.mode == "after"]
+
+    def view(
+        self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
+    ) -> Any:
+        """Return an instance."""
+        self.require_all(values)
+        return self.cls.model_construct(**{name: copied(values[name]) for name in self.names if name in values})
+
+    def check(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run the validators of the model, once all fields without defaults have a value."""
+        if not self._after or not all(name in values for name in self.required):
+            return values
+        candidate: Any = self.cls.model_construct(**self.public(values))
+        for validate in self._after:
+            candidate = validate(candidate)
+        return {**values, **{name: candidate.__dict__[name] for name in self.names if name in values}}
+
+
+class AgentStateFields(ModelFields):
+    """The fields of an `AgentState`, of which a node gets a copy that reads each field when it is first asked for."""
+
+    is_agent_state = True
+
+    def __init__(self, cls: type[AgentState]) -> None:
+        super().__init__(cls, [name for name in cls.model_fields if name != "execution_meta"])
+        self.conversation = "context"
+        if cls.model_fields["execution_meta"].annotation is not ExecutionState:
+            raise declared_wrongly("execution_meta", f"{cls.__name__} must leave it as it is: the graph writes it.")
+        for name in cls.model_fields:
+            if callable(getattr(AgentState, name, None)):
+                raise declared_wrongly(
+                    name, f"AgentState has a method of that name. Rename the field of {cls.__name__}."
+                )
+
+    def view_of(self, annotation: Any) -> StateFields:
+        """Return these fields: each node gets all of them."""
+        return self
+
+    def view(
+        self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
+    ) -> AgentState:
+        """Return an instance."""
+        return node_state(
+            self.cls, lambda name: meta() if name == "execution_meta" else copied(values[name]), stop_probe
+        )
+
+    def touched(self, state: AgentState) -> dict[str, Any]:
+        """Return the fields that were read or set so far."""
+        return fields_read(state)
+
+    def initial(self, template: AgentState | None) -> dict[str, Any]:
+        """Return the values of a new thread: those of the template, else the defaults of the class."""
+        if template is not None:
+            return {name: isolate(getattr(template, name)) for name in self.names}
+        values: dict[str, Any] = {}
+        for name in self.names:
+            default = self.cls.model_fields[name].get_default(call_default_factory=True, validated_data=values)
+            if default is not PydanticUndefined:
+                values[name] = default
+        return values
+
+    def values_of(self, state: AgentState) -> dict[str, Any]:
+        """Return the fields that were set."""
+        return {name: getattr(state, name) for name in state.model_fields_set if name != "execution_meta"}
+
+    def shown(self, values: Mapping[str, Any], meta: ExecutionState) -> AgentState:
+        """Return an instance."""
+        state: AgentState = self.cls.model_construct(**{**values, "execution_meta": meta})
+        return state
+
+    def misfit(self, values: Mapping[str, Any]) -> ValidationError | None:
+        """Return why stored values do not fit the class; all fields without defaults must be there."""
+        try:
+            self.cls.model_validate(dict(values))
+        except ValidationError as error:
+            return error
+        return None
+
+
+def is_state_class(cls: Any) -> TypeGuard[type]:
+    """Whether a class can declare a state: an `AgentState`, another pydantic model, a dataclass or a `TypedDict`."""
+    return is_typeddict(cls) or (
+        isinstance(cls, type) and (dataclasses.is_dataclass(cls) or issubclass(cls, BaseModel))
+    )
+
+
+def state_fields(cls: Any) -> StateFields:
+    """Return the fields of a state class.
+
+    Raises:
+        GraphError: `GRAPH_008`, a field cannot be declared like this.
+    """
+    if is_typeddict(cls):
+        return TypedDictFields(cls)
+    if not issubclass(cls, BaseModel):
+        return DataclassFields(cls)
+    return AgentStateFields(cls) if issubclass(cls, AgentState) else ModelFields(cls)
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls, include_extras=True)
+    except NameError as error:
+        problem = f"the annotations of {cls.__name__} cannot be read: {error}. Define that name in the same module."
+        raise declared_wrongly(str(error.name), problem) from error
+
+
+def _unqualified(hint: Any) -> Any:
+    """Return the annotation of a key without `Required`, `NotRequired` and `ReadOnly`."""
+    origin = get_origin(hint)
+    if origin in (Required, NotRequired, ReadOnly):
+        return _unqualified(get_args(hint)[0])
+    if origin is Annotated:
+        return Annotated[(_unqualified(hint.__origin__), *hint.__metadata__)]
+    return hint
