@@ -99,6 +99,7 @@ def check_text(text: str) -> None:
 
 def check_bundle(bundle: dict[str, Any]) -> None:
     for mime, form in bundle.items():
+        assert type(form) is str  # some hosts write a subclass of str as an object
         {"text/plain": check_text, "text/html": check_html, "image/svg+xml": check_svg}[mime](form)
 
 

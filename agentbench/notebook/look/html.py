@@ -22,7 +22,10 @@ _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 
 
 class Markup(str):
-    """HTML that is finished. Plain strings are not, and are escaped where they meet it."""
+    """HTML that is finished. Plain strings are not, and are escaped where they meet it.
+
+    Bundles hold a `str` of it: hosts such as marimo write a subclass of `str` as an object.
+    """
 
     __slots__ = ()
 
@@ -129,7 +132,7 @@ class Page:
         if self.facts:
             facts = (esc_cell(each, _TITLE_LIMIT) if shorten(each) else esc(esc_line(each)) for each in self.facts)
             head.append(element("span", Markup(" · ".join(facts))))
-        return element(
+        page = element(
             "div",
             element("style", Markup(read_static("views.css"))),
             element("p", *head, class_="ab_head"),
@@ -137,6 +140,7 @@ class Page:
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",
         )
+        return str(page)
 
     def _sign(self) -> Markup | None:
         """The state's sign as a shape: many fonts lack it as a character."""

@@ -89,7 +89,7 @@ class Widget:
     def draw(self, state: ProgressState) -> None:
         """Display how far it is."""
         with TRAIT_LOCK:
-            self._bars.value = progress_html(state, self._name)
+            self._bars.value = str(progress_html(state, self._name))
             if state.elapsed_s >= self._next_status_s:
                 self._next_status_s = state.elapsed_s + _LINE_EVERY_S
                 self._status.value = element("span", state.words(), role="status", class_="abp-quiet")

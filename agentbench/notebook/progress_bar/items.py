@@ -47,7 +47,10 @@ def item_progress(name: str, total: int) -> Iterator[Callable[[], None]]:
             return
         drawn_at = now
         if in_kernel():
-            views = {"text/plain": last_words(), "text/html": items_html(name, done, total, duration_text(now - began))}
+            views = {
+                "text/plain": last_words(),
+                "text/html": str(items_html(name, done, total, duration_text(now - began))),
+            }
             if display is None:
                 display = show_in_cell(views, raw=True, display_id=True)
             else:

@@ -94,7 +94,7 @@ class Transcript(Displayable):
         """The conversation as HTML."""
         turns, above = self._latest_turns()
         facts = self._fact_line or ("" if turns else "(no messages)")
-        return conversation_html(turns, above=above, facts=facts, render=self.render)
+        return str(conversation_html(turns, above=above, facts=facts, render=self.render))
 
     @property
     def forms(self) -> tuple[Form, ...]:
