@@ -1,17 +1,81 @@
-"""What an agent in a workflow was given and said."""
+"""What agents in a workflow were given and said, and the conversation of a whole run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.notebook.history.run_history import ExecutorCall
+from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
+from agentbench.notebook.text.redact import line_preview, mask_secrets
 
-__all__ = ["conversation_of", "tool_calls_in"]
+__all__ = ["conversation_in_run", "conversation_of", "tool_calls_in"]
+
+
+def conversation_in_run(run: RunHistory) -> list[Message]:
+    """Return who said what in a run, in order: the input, agents, questions to people and their answers, outputs."""
+    talk = _Talk()
+    asked: set[str] = set()
+    for step in run.supersteps:
+        for call in step.all_calls.values():
+            if step is run.supersteps[0] or call.executor in asked:  # the input, or an answer
+                for received in call.messages:
+                    talk.add(list(_messages_in(received)) or [_message("user", received)])
+            talk.add_results(call.results)
+            asked.update(call.executor for _ in call.requests)
+            talk.said += [
+                _message("assistant", event.data, call.executor)
+                for event in call.requests
+                if not hasattr(event.data, "agent_response")  # a draft was said already
+            ]
+        for event in step.outputs:
+            if isinstance(event.data, AgentResponse):
+                talk.add(event.data.messages)
+            elif not isinstance(event.data, AgentResponseUpdate):
+                talk.said.append(_message("assistant", event.data, event.executor_id))
+    return talk.said
+
+
+class _Talk:
+    """Messages in the order in which they were said; executors pass on whole conversations."""
+
+    def __init__(self) -> None:
+        self.said: list[Message] = []
+        self._counts: Counter[object] = Counter()
+
+    def add(self, conversation: Iterable[Message], *, is_new: bool = False) -> None:
+        """Add what is new in a conversation. The same words twice in one conversation were said twice."""
+        counts: Counter[object] = Counter()
+        for message in conversation:
+            key = (message.role, message.author_name, str([content.to_dict() for content in message.contents]))
+            counts[key] += 1
+            if is_new or counts[key] > self._counts[key]:
+                self._counts[key] += 1
+                self.said.append(message)
+
+    def add_results(self, results: Iterable[Any]) -> None:
+        """Add the answers among what an executor sent and yielded, and what an agent was told before its answer."""
+        results = list(results)
+        for result in results:
+            if hasattr(result, "agent_response"):
+                answer = result.agent_response.messages
+                self.add(message for message in result.conversation if message not in answer)
+                self.add(answer, is_new=True)
+            elif isinstance(result, AgentResponse):
+                self.add(result.messages)
+        if updates := [result for result in results if isinstance(result, AgentResponseUpdate)]:
+            self.add(AgentResponse.from_updates(updates).messages)
+
+
+def _message(role: str, value: Any, author: str | None = None) -> Message:
+    """Return a value that is not a message as one."""
+    content = value if isinstance(value, (str, Content)) else line_preview(mask_secrets(value))
+    return Message(role, [content], author_name=author)
 
 
 def conversation_of(call: ExecutorCall) -> list[Message]:
@@ -39,5 +103,8 @@ def tool_calls_in(call: ExecutorCall) -> int:
 def _messages_in(received: Any) -> Iterator[Message]:
     if hasattr(received, "agent_response"):
         yield from received.conversation
+    elif isinstance(received, list):
+        for each in received:
+            yield from _messages_in(each)
     elif isinstance(messages := getattr(received, "messages", received), (str, Message, list)):
         yield from normalize_messages(messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from agentbench._display import Displayable
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.display import conversation_html, conversation_lines
 from agentbench.notebook.cards.conversation.model import Turn, pending_requests, turns_of
+from agentbench.notebook.history.agent_turns import conversation_in_run
+from agentbench.notebook.history.sources import read_runs
 from agentbench.notebook.look.prose import Render, require_rendering
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
@@ -39,7 +42,7 @@ def transcript(
 
     Args:
         conversation: Messages, or an object with `messages` (a response), or a session whose history is stored in its
-            state.
+            state; or a run of a workflow, its result or its stepper: who said what, in order.
         render: How the texts of models are rendered: `plain`, or `markdown` with a small, safe subset of Markdown.
             Texts of users are always plain.
         limit: At most so many turns, the latest ones.
@@ -175,15 +178,19 @@ def _messages_of(conversation: Any) -> Iterable[Message]:
         return [conversation]
     found = getattr(conversation, "messages", None)
     state = getattr(conversation, "state", None)
-    if found is None and isinstance(state, Mapping):  # a session, with the messages of its history provider
+    if found is None and hasattr(conversation, "session_id") and isinstance(state, Mapping):
+        # The messages of the history provider of a session.
         stored = (each.get("messages") for each in state.values() if isinstance(each, Mapping))
         found = next((each for each in stored if isinstance(each, Sequence)), ())
     if found is None:
         found = conversation
     if isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(m, Message) for m in found):
         return found
+    with suppress(TypeError):
+        if runs := read_runs(conversation):
+            return [message for run in runs for message in conversation_in_run(run)]
     message = (
-        f"transcript() cannot read a {type(conversation).__name__}. Expected messages, a response, or a session whose "
-        "history is stored in its state."
+        f"transcript() cannot read a {type(conversation).__name__}. Expected messages, a response, a session whose "
+        "history is stored in its state, or a run of a workflow."
     )
     raise TypeError(message)
