@@ -511,6 +511,12 @@ _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in na
 __all__ = sorted([*_MODULE_OF, *_ALIASES])
 
 
+if (
+    _sys.modules.get("IPython") is not None
+):  # as in a notebook: errors are shown without the library's frames from the first cell on
+    _importlib.import_module("agentbench._user_code").shorten_in_notebooks()
+
+
 def __getattr__(name: str) -> object:
     original = _ALIASES.get(name, name)
     if original in _MODULE_OF:

@@ -399,14 +399,6 @@ def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], objec
         loop.call_soon_threadsafe(function)
 
 
-def cut_to_user(error: BaseException) -> None:
-    """Cut the frames of the library off an interrupt, down to the first one of the user's."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("agentbench."):
-        trace = trace.tb_next
-    error.__traceback__ = trace
-
-
 @atexit.register
 def _close_at_exit() -> None:
     if _engine is not None:

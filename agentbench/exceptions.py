@@ -531,7 +531,11 @@ class EdgeDuplicationError(WorkflowValidationError):
 
 
 class TypeCompatibilityError(WorkflowValidationError):
-    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`."""
+    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`.
+
+    Attributes:
+        redefined: What to run again, where the types differ only because the cell of a class was run again.
+    """
 
     def __init__(
         self,
@@ -539,11 +543,14 @@ class TypeCompatibilityError(WorkflowValidationError):
         target_executor_id: str,
         source_types: Sequence[Any],
         target_types: Sequence[Any],
+        redefined: str | None = None,
     ) -> None:
         self.source_executor_id, self.target_executor_id = source_executor_id, target_executor_id
         self.source_types, self.target_types = list(source_types), list(target_types)
+        self.redefined = redefined
         super().__init__(
-            f"Executor {source_executor_id!r} sends {_type_names(self.source_types)}, but {target_executor_id!r} "
+            redefined
+            or f"Executor {source_executor_id!r} sends {_type_names(self.source_types)}, but {target_executor_id!r} "
             f"takes {_type_names(self.target_types)}. At least one type has to fit: change a handler's annotation, "
             "or put an executor between the two that converts.",
             ValidationTypeEnum.TYPE_COMPATIBILITY,
@@ -566,6 +573,18 @@ def _type_name(each: Any) -> str:
     if isinstance(each, type) and get_origin(each) is None:
         return each.__name__
     return re.sub(r"(?:[\w<>]+\.)+(?=\w)", "", str(each))  # without the modules
+
+
+class WorkflowWarning(UserWarning):
+    """A run went well, but probably not as it was meant: a message was dropped, or earlier state was carried over.
+
+    Example:
+        import warnings
+
+        from agentbench.exceptions import WorkflowWarning
+
+        warnings.filterwarnings("ignore", category=WorkflowWarning)  # `result.warnings` still has them
+    """
 
 
 # --------------------------------------------------------------------------------------------------------- state graphs

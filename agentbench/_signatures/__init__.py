@@ -1,6 +1,7 @@
 """Input and output types of a callable, and the rules for matching values with types."""
 
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
+from agentbench._signatures.equivalence import describe_redefinition, python_number, types_in, warn_of_redefinition
 from agentbench._signatures.forms import flatten_union, type_name, type_of
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
 from agentbench._signatures.matching import (
@@ -22,11 +23,13 @@ __all__ = [
     "check_for",
     "coerce_answer",
     "decided_by_class",
+    "describe_redefinition",
     "find_loaded_type",
     "find_misfits",
     "flatten_union",
     "is_instance_of",
     "is_type_compatible",
+    "python_number",
     "read_function",
     "read_handler",
     "read_response_handler",
@@ -35,4 +38,6 @@ __all__ = [
     "type_name",
     "type_of",
     "type_to_dict",
+    "types_in",
+    "warn_of_redefinition",
 ]

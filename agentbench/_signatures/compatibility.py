@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args
 
+from agentbench._signatures.equivalence import stands_for
 from agentbench._signatures.forms import (
     TypeLike,
     fields_of,
@@ -26,7 +27,8 @@ from agentbench._signatures.matching import is_instance_of
 def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
     """Return whether values declared as `source` may be passed where `target` is declared.
 
-    Arguments are covariant. `Any` and missing arguments are trusted: messages are checked again at run time.
+    Arguments are covariant. An `int` may be passed as a `float`, and what else `is_instance_of` takes as another class.
+    `Any` and missing arguments are trusted: messages are checked again at run time.
     """
     return _judge(source, target, trusting=True)
 
@@ -137,7 +139,7 @@ class _Comparison:
         if is_static_protocol(target):
             return True
         try:
-            return issubclass(source, target)
+            return issubclass(source, target) or (self._trusting and stands_for(source, (target,)))
         except TypeError:  # protocols with data members and other things that only values can be compared with
             return self._trusting
 

@@ -193,8 +193,13 @@ def type_name(type_: TypeLike) -> str:
 
 
 def type_of(value: object) -> str:
-    """Return the name of a value's type, of a list with those of its items: `list[str | int]`."""
-    name = type(value).__name__
+    """Return the name of a value's type, of a list with those of its items: `list[str | int]`.
+
+    Types of numpy and pandas have the name of their package: `numpy.bool` is not `bool`.
+    """
+    cls = type(value)
+    package = cls.__module__.partition(".")[0]
+    name = f"{package}.{cls.__name__}" if package in ("numpy", "pandas") else cls.__name__
     if not isinstance(value, list) or not value:
         return name
     return f"{name}[{' | '.join(dict.fromkeys(map(type_of, value)))}]"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args
 
+from agentbench._signatures.equivalence import NUMBERS, stands_for
 from agentbench._signatures.forms import (
     TypeLike,
     fields_of,
@@ -38,7 +39,8 @@ Check = Callable[[object], bool]
 def is_instance_of(value: object, type_: TypeLike) -> bool:
     """Return whether a value fits a type, contents of lists, sets, tuples and dicts included.
 
-    `bool` fits `int`, `int` does not fit `float`. What cannot be decided at run time accepts every value.
+    `int` fits `float`, as type checkers have it, and what `stands_for` names fits, such as scalars of numpy. What
+    cannot be decided at run time accepts every value.
     """
     try:
         check = _compile(type_)
@@ -47,12 +49,15 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     return check(value)
 
 
-def check_for(type_: TypeLike) -> Check:
-    """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`."""
+def check_for(type_: TypeLike, *, exact: bool = False) -> Check:
+    """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`.
+
+    With `exact` by `isinstance` alone: no other class stands for those of the type.
+    """
     try:
-        return _compile(type_)
+        return _compile(type_, exact) if exact else _compile(type_)
     except TypeError:  # unhashable, such as Literal[[1]]
-        return _compile.__wrapped__(type_)
+        return _compile.__wrapped__(type_, exact)
 
 
 def decided_by_class(type_: TypeLike) -> bool:
@@ -79,17 +84,17 @@ def _decide(type_: TypeLike) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _compile(type_: TypeLike) -> Check:
+def _compile(type_: TypeLike, exact: bool = False) -> Check:
     if is_alias(type_):  # may refer to itself, so its value is compiled on first use
-        return lambda value: is_instance_of(value, unwrap(type_))
+        return lambda value: check_for(unwrap(type_), exact=exact)(value)
     form = unwrap(type_)
     origin, args = origin_of(form), type_arguments(form)
     if origin is None:
-        return _check_leaf(form)
+        return _check_leaf(form, exact)
     if args is None:
-        return _check_leaf(origin)
+        return _check_leaf(origin, exact)
     make = _BY_ORIGIN.get(origin)
-    return _check_leaf(origin) if make is None else make(origin, args)
+    return _check_leaf(origin, exact) if make is None else make(origin, args, exact)
 
 
 def _accept(_: object) -> bool:
@@ -100,44 +105,46 @@ def _reject(_: object) -> bool:
     return False
 
 
-def _check_leaf(form: TypeLike) -> Check:
+def _check_leaf(form: TypeLike, exact: bool) -> Check:
     if is_any(form):
         return _accept
     if is_never(form):
         return _reject
     if isinstance(form, TypeVar):
         if form.__constraints__:
-            return _check_any(None, form.__constraints__)
-        return _accept if form.__bound__ is None else check_for(form.__bound__)
+            return _check_any(None, form.__constraints__, exact)
+        return _accept if form.__bound__ is None else check_for(form.__bound__, exact=exact)
     if is_typed_dict(form):
-        return _check_typed_dict(form)
+        return _check_typed_dict(form, exact)
     if not isinstance(form, type):
-        return _check_class(str) if special_name(form) == "LiteralString" else _accept
-    return _accept if is_static_protocol(form) else _check_class(form)
+        return _check_class((str,), exact) if special_name(form) == "LiteralString" else _accept
+    return _accept if is_static_protocol(form) else _check_class((form,), exact)
 
 
-def _check_class(cls: type | tuple[type, ...]) -> Check:
-    return lambda value: isinstance(value, cls)
+def _check_class(classes: tuple[type, ...], exact: bool) -> Check:
+    if exact:
+        return lambda value: isinstance(value, classes)
+    return lambda value: isinstance(value, classes) or stands_for(type(value), classes)
 
 
-def _check_typed_dict(form: TypeLike) -> Check:
+def _check_typed_dict(form: TypeLike, exact: bool) -> Check:
     required, fields = required_keys_of(form), fields_of(form)
 
     def check(value: object) -> bool:
         if not isinstance(value, Mapping) or not required <= value.keys():
             return False
         # Looked up on use, for a typed dict may contain itself.
-        return all(is_instance_of(value[name], hint) for name, hint in fields.items() if name in value)
+        return all(check_for(hint, exact=exact)(value[name]) for name, hint in fields.items() if name in value)
 
     return check
 
 
-def _check_any(_: TypeLike, members: tuple[TypeLike, ...]) -> Check:
+def _check_any(_: TypeLike, members: tuple[TypeLike, ...], exact: bool) -> Check:
     union = union_of(members)
     classes = _deciding_classes(union)
     if classes is not None:
-        return _check_class(classes)
-    checks = tuple(check_for(member) for member in members)
+        return _check_class(classes, exact)
+    checks = tuple(check_for(member, exact=exact) for member in members)
     return lambda value: any(check(value) for check in checks)
 
 
@@ -147,7 +154,7 @@ def _deciding_classes(type_: TypeLike) -> tuple[type, ...] | None:
     return None if any(map(is_any, members)) or not decided_by_class(type_) else members
 
 
-def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
+def _check_literal(_: TypeLike, allowed: tuple[object, ...], exact: bool) -> Check:
     def same(value: object, choice: object) -> bool:
         is_of_class = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool)
         return is_of_class and value == choice  # True equals 1, but Literal[1] does not mean True
@@ -155,15 +162,15 @@ def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
     return lambda value: any(same(value, choice) for choice in allowed)
 
 
-def _check_elements(origin: type, args: tuple[TypeLike, ...]) -> Check:
-    every = _check_every(args[0])
+def _check_elements(origin: type, args: tuple[TypeLike, ...], exact: bool) -> Check:
+    every = _check_every(args[0], exact)
     return lambda value: isinstance(value, origin) and every(cast("Iterable[object]", value))
 
 
-def _check_entries(origin: type, args: tuple[TypeLike, ...]) -> Check:
+def _check_entries(origin: type, args: tuple[TypeLike, ...], exact: bool) -> Check:
     if len(args) != 2:
-        return _check_class(origin)
-    every_key, every_value = map(_check_every, args)
+        return _check_class((origin,), exact)
+    every_key, every_value = (_check_every(arg, exact) for arg in args)
 
     def check(value: object) -> bool:
         return isinstance(value, dict) and every_key(value) and every_value(value.values())
@@ -171,13 +178,13 @@ def _check_entries(origin: type, args: tuple[TypeLike, ...]) -> Check:
     return check
 
 
-def _check_items(_: TypeLike, args: tuple[TypeLike, ...]) -> Check:
+def _check_items(_: TypeLike, args: tuple[TypeLike, ...], exact: bool) -> Check:
     if any(map(_is_unpacked, args)):
-        return _check_class(tuple)
+        return _check_class((tuple,), exact)
     if len(args) == 2 and args[1] is Ellipsis:
-        every = _check_every(args[0])
+        every = _check_every(args[0], exact)
         return lambda value: isinstance(value, tuple) and every(value)
-    checks = tuple(check_for(arg) for arg in args)
+    checks = tuple(check_for(arg, exact=exact) for arg in args)
 
     def check(value: object) -> bool:
         if not isinstance(value, tuple) or len(value) != len(checks):
@@ -191,24 +198,24 @@ def _is_unpacked(arg: TypeLike) -> bool:
     return bool(getattr(arg, "__unpacked__", False)) or special_name(origin_of(arg)) == "Unpack"
 
 
-def _check_every(type_: TypeLike) -> Callable[[Iterable[object]], bool]:
+def _check_every(type_: TypeLike, exact: bool) -> Callable[[Iterable[object]], bool]:
     """Return a check of all items of a container; items of exactly the right class cost next to nothing."""
-    check = check_for(type_)
+    check = check_for(type_, exact=exact)
     if check is _accept:
         return _accept
     classes = _deciding_classes(type_)
     if classes is None:
         return lambda items: all(map(check, items))
 
-    exactly = frozenset(classes)
+    listed = frozenset(classes)
 
     def every(items: Iterable[object]) -> bool:
-        return exactly.issuperset(map(type, items)) or all(map(check, items))
+        return listed.issuperset(map(type, items)) or all(map(check, items))
 
     return every
 
 
-_BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = {
+_BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...], bool], Check]] = {
     Union: _check_any,
     UnionType: _check_any,
     Literal: _check_literal,
@@ -222,14 +229,15 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
 def coerce_answer(value: object, type_: TypeLike) -> object:
     """Convert an answer from outside to the requested type, where that is safe; else it comes back unchanged.
 
-    `int` becomes `float`, a `dict` a dataclass or a model, a text what a class makes of it (`_from_text_`), such as a
-    message, or a list of one. Of a union the first member that fits wins.
+    `int` becomes `float`, a scalar of numpy the number that it stands for, a `dict` a dataclass or a model, a text what
+    a class makes of it (`_from_text_`), such as a message, or a list of one. Of a union the first member that fits
+    wins.
     """
-    if is_instance_of(value, type_):
+    if check_for(type_, exact=True)(value):
         return value
     for member in flatten_union(type_):
         converted = _convert(value, member)
-        if is_instance_of(converted, member):
+        if check_for(member, exact=True)(converted):
             return converted
     return value
 
@@ -237,8 +245,8 @@ def coerce_answer(value: object, type_: TypeLike) -> object:
 def _convert(value: object, member: TypeLike) -> object:
     form = unwrap(member)
     target = origin_of(form) or form
-    if target is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if target in NUMBERS and stands_for(type(value), (target,)):
+        return target(value)
     if isinstance(value, str) and value.strip() and (make := text_reader(member)) is not None:
         return make(value)
     if not isinstance(value, dict) or not isinstance(target, type):

@@ -1,3 +1,5 @@
+import pytest
+
 from agentbench.notebook.history.overlay import read_states
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
@@ -17,6 +19,7 @@ async def test_an_executor_that_asks_waits_until_it_works_again():
     assert read_states(run.events)["review"] == "done"
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_run_that_can_go_on_marks_who_is_next_and_the_way_there():
     workflow = graphs.chain(["a", "b", "c"])
     run = workflow.start("x")
@@ -27,6 +30,7 @@ async def test_a_run_that_can_go_on_marks_who_is_next_and_the_way_there():
     assert read_states(run) == {"a": "done", "b": "done", "c": "done"}
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_what_waits_in_an_instance_is_no_news_of_a_run_before():
     workflow = graphs.chain(["a", "b", "c"])
     before = workflow.start("x")

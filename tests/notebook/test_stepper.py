@@ -368,6 +368,7 @@ def test_supersteps_have_the_engines_numbers_everywhere() -> None:
     assert list(panel.frames().checkpoints()["superstep"]) == [1, 1, 2, 3]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 def test_a_failure_of_the_first_executor_is_retried_from_the_input() -> None:
     write = Write()
     write.fail = ValueError("no paper")

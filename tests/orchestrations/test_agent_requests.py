@@ -167,6 +167,7 @@ async def test_an_agent_may_raise_its_requests():
     assert asked(clerk)[0][-1] == "done"
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_new_message_while_requests_are_open_runs_the_agent_again():
     first, _, workflow = office()
     await workflow.run("Invite them.")
@@ -176,6 +177,7 @@ async def test_a_new_message_while_requests_are_open_runs_the_agent_again():
     assert result.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_messages_that_come_while_requests_are_open_wait_for_the_next_turn():
     first, _, workflow = office()
     events = await first_requests(workflow)
@@ -349,6 +351,7 @@ async def test_a_result_for_another_call_is_refused_with_the_id_of_the_call():
     assert done.get_outputs()[0].text == "thanks"
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_message_while_requests_are_open_does_not_repeat_what_the_agent_was_asked():
     first, clerk, workflow = office()
     await workflow.run("Invite them.")

@@ -172,6 +172,7 @@ async def test_a_run_that_is_cancelled_at_an_answer_takes_it_again(desk):
 
 
 @pytest.mark.parametrize("n_events", range(1, 8))
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_reader_that_leaves_before_the_end_may_ask_again(desk, n_events):
     stream: AsyncIterator[Any] = desk.workflow.run(desk.input, stream=True)
     async for _ in stream:

@@ -171,6 +171,7 @@ def test_a_builder_in_turns_makes_hosts_of_agents():
 # ---- requests --------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_the_token_waits_until_all_requests_are_answered():
     first, clerk = secretary(), agent("clerk")
     workflow = build_sequential(first, clerk, options=AgentHostOptions(emit_agent_response_events=True))

@@ -148,7 +148,8 @@ COMPATIBLE = [
 ]
 
 INCOMPATIBLE = [
-    (int, float),
+    (float, int),
+    (bool, float),
     (int, str),
     (int, bool),
     (Base, Derived),

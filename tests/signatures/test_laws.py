@@ -172,7 +172,8 @@ def test_every_type_is_compatible_with_any_and_object_and_with_a_wider_union(typ
 
 def test_classes_are_compatible_along_inheritance():
     for source, target in itertools.product(CLASSES, CLASSES):
-        assert is_type_compatible(source, target) == issubclass(source, target) == always_fits(source, target)
+        assert always_fits(source, target) == issubclass(source, target)
+        assert is_type_compatible(source, target) == (issubclass(source, target) or (source, target) == (int, float))
 
 
 classes = st.sampled_from(CLASSES)

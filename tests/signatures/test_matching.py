@@ -170,7 +170,8 @@ MATCHES = [
 ]
 
 MISMATCHES = [
-    (1, float),
+    (1.0, int),
+    (True, float),
     ("1", int),
     (0, None),
     (1, NoReturn),

@@ -117,6 +117,7 @@ async def test_a_resume_runs_only_the_rest_and_links_to_where_it_began():
     assert [p.metadata["seq"] for p in [*before, *after]] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_workflow_built_without_checkpoints_resumes_with_a_storage_for_the_run():
     storage = InMemoryCheckpointStorage()
     await keeping(checkpoint_storage=storage).run("x")
@@ -225,6 +226,7 @@ async def test_run_options_name_the_chain_and_add_metadata():
     assert len(points) == 4
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_an_observed_run_reports_changes_of_state_even_in_place():
     class Grow(Executor):
         @handler

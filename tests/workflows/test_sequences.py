@@ -78,6 +78,7 @@ async def test_a_plain_run_has_the_events_of_a_streamed_one():
     assert [event.state for event in result.status_timeline()] == [WorkflowRunState.IN_PROGRESS, WorkflowRunState.IDLE]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_numbers_start_again_with_a_new_message_while_shared_state_stays():
     class Count(Executor):
         @handler

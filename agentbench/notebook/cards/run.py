@@ -41,8 +41,6 @@ def result_bundle(result: Any) -> Bundle:
     facts = [count_text(len(events), "event")]
     if result.checkpoints:
         facts.append(count_text(len(result.checkpoints), "checkpoint"))
-    if result.carried_over is not None:
-        facts.append(f"carried over: {result.carried_over}")
     requests = [event for event in events if event.type == "request_info"]
     return _page("WorkflowRunResult", state, facts, _run_tables(events, requests)).bundle()
 

@@ -56,15 +56,27 @@ _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoke
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """What a run found of earlier runs of its workflow: keys of shared state with a value, ids of open requests."""
+    """What a run found of earlier runs of its workflow.
+
+    Attributes:
+        state_keys: Keys of shared state that have a value.
+        request_ids: Ids of open requests.
+        executor_ids: Executors that keep state of their own.
+    """
 
     state_keys: tuple[str, ...]
     request_ids: tuple[str, ...]
+    executor_ids: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         named = (("shared state", self.state_keys), ("open requests", self.request_ids))
         parts = [f"{what} ({', '.join(names)})" for what, names in named if names]
-        return f"{' and '.join(parts)} of earlier runs; workflow.start() and workflow.reset() begin without"
+        text = (
+            f"{' and '.join(parts)} of earlier runs; call workflow.reset() first, or workflow.start(), to begin without"
+        )
+        if self.executor_ids:
+            text += f". Executors keep their own state, except under start(): {', '.join(self.executor_ids)}"
+        return text
 
 
 class EventLog:
@@ -101,11 +113,13 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
-    def warn_once(self, about: object, executor_id: str, text: str, delivery: Delivery | None = None) -> None:
-        """Add a warning, unless there is one about the same already."""
-        if about not in self.warned:
-            self.warned |= {about}
-            self.append(WorkflowEvent.warning(text, executor_id), delivery)
+    def warn_once(self, about: object, executor_id: str, text: str, delivery: Delivery | None = None) -> bool:
+        """Add a warning, unless there is one about the same already; return whether it is new."""
+        if about in self.warned:
+            return False
+        self.warned |= {about}
+        self.append(WorkflowEvent.warning(text, executor_id), delivery)
+        return True
 
     def begin(self, superstep: int) -> None:
         """The run starts, or goes on after this superstep."""

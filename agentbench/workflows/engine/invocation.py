@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from agentbench._signatures import type_name, type_of
+from agentbench._signatures import describe_redefinition, type_name, type_of, types_in
 from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
@@ -25,9 +25,12 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     spec = delivery.handler
     if spec is None:
         accepted = ", ".join(type_name(t) for t in delivery.executor.input_types) or "nothing"
+        redefined = describe_redefinition(
+            types_in(delivery.data), delivery.executor.input_types, "the message", repr(delivery.executor_id)
+        )
         msg = (
             f"Executor {delivery.executor_id!r} cannot handle data of type {type_of(delivery.data)}; it takes "
-            f"{accepted}. Give it a handler for that type, or another input."
+            f"{accepted}. {redefined or 'Give it a handler for that type, or another input.'}"
         )
         raise RuntimeError(msg)
     if delivery.abandoned:

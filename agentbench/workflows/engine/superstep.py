@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
-from agentbench._signatures import type_name, type_of
+from agentbench._signatures import describe_redefinition, type_name, type_of, types_in
+from agentbench._user_code import warn_user
+from agentbench.exceptions import WorkflowWarning
 from agentbench.workflows.engine.run_state import NOTHING
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
@@ -124,7 +126,7 @@ def report_plan(run: ActiveRun, plan: Plan) -> None:
                 "reason": drop.reason,
                 "source": message.source_id,
                 "target": message.target_id or ", ".join(drop.targets) or None,
-                "type": type(message.data).__name__,
+                "type": type_of(message.data),
             }
             log.append(WorkflowEvent("message_dropped", facts))
 
@@ -150,4 +152,11 @@ def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
         elif reason in (NO_EDGE, TARGET_MISMATCH.value):
             why = "no edge leads from it" + ("" if message.target_id is None else f" to {message.target_id!r}")
         text = f"Executor {executor_id!r} {what} ({name}) that no handler took: {why}."
-        run.log.warn_once(("untaken", executor_id, name), executor_id, text)
+        declared = [t for i in targets for t in run.graph.executors[i].input_types]
+        redefined = describe_redefinition(
+            types_in(message.data), declared, repr(executor_id), repr(targets and targets[0])
+        )
+        if redefined is not None:
+            text += f" {redefined}"
+        if run.log.warn_once(("untaken", executor_id, name), executor_id, text):
+            warn_user(text, WorkflowWarning)

@@ -12,13 +12,17 @@ from agentbench._signatures import (
     ExplicitTypes,
     HandlerSignature,
     always_fits,
+    check_for,
     decided_by_class,
     flatten_union,
     is_instance_of,
     is_type_compatible,
+    python_number,
     read_handler,
     read_response_handler,
     type_name,
+    types_in,
+    warn_of_redefinition,
 )
 from agentbench.workflows.executors.context import WorkflowContext, context_class
 
@@ -191,7 +195,7 @@ class _Table:
 class HandlerTable(_Table):
     """Handlers of an executor class in dispatch order; look-ups are cached by the class of the message."""
 
-    __slots__ = ("by_class", "input_types")
+    __slots__ = ("_checks", "by_class", "input_types")
 
     _mark = _MARK
     _attribute = "_handler_table"
@@ -199,6 +203,8 @@ class HandlerTable(_Table):
     def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         super().__init__(specs, owner, executor_class)
         self.input_types: list[Any] = [spec.signature.message_type for spec in specs]
+        types = zip(self.input_types, specs, strict=True)
+        self._checks = [(check_for(taken, exact=True), decided_by_class(taken), spec) for taken, spec in types]
         #: What `find` returned, where the class of the data alone decides.
         self.by_class: dict[type, HandlerSpec | None] = {}
         for i, spec in enumerate(specs):
@@ -224,14 +230,24 @@ class HandlerTable(_Table):
                 return
 
     def find(self, data: Any) -> HandlerSpec | None:
-        """Return the first handler whose type matches the data, or None."""
+        """Return the first handler whose type matches the data, or None.
+
+        A handler whose type the data only stands for, such as `float` for an `int`, comes after all others.
+        """
         by_class_alone = True
         found = None
-        for message_type, spec in zip(self.input_types, self.specs, strict=True):
-            by_class_alone = by_class_alone and decided_by_class(message_type)
-            if is_instance_of(data, message_type):
+        for fits, by_class, spec in self._checks:
+            by_class_alone = by_class_alone and by_class
+            if fits(data):
                 found = spec
                 break
+        else:
+            number = python_number(data)
+            alike = [spec for fits, _, spec in self._checks if number is not data and fits(number)]
+            alike += [spec for spec in self.specs if is_instance_of(data, spec.signature.message_type)]
+            if alike:
+                found = alike[0]
+                warn_of_redefinition(types_in(data), [found.signature.message_type], "the message", repr(self.owner))
         if by_class_alone:
             self.by_class[data.__class__] = found
         return found

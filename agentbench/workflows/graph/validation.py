@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from agentbench._signatures import describe_redefinition, warn_of_redefinition
 from agentbench.exceptions import (
     EdgeDuplicationError,
     GraphConnectivityError,
@@ -181,8 +182,12 @@ def _incompatible_types(
             if not sent or not taken:
                 continue
             delivered = as_list_types(sent) if mode == "barrier" else sent
+            ends = repr(edge.source_id), repr(edge.target_id)
             if not types_fit(delivered, taken):
-                errors.append(TypeCompatibilityError(edge.source_id, edge.target_id, delivered, taken))
+                redefined = describe_redefinition(delivered, taken, *ends)
+                errors.append(TypeCompatibilityError(edge.source_id, edge.target_id, delivered, taken, redefined))
+            elif delivered != taken:
+                warn_of_redefinition(delivered, taken, *ends)
     return errors
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._copying import isolate_or_same
+from agentbench._user_code import warn_user
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import checkpoint_error, head_of, list_infos, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -121,7 +119,7 @@ class CheckpointWriter:
         log.append(WorkflowEvent.warning(text))
         if "unsaved" not in log.warned:  # few people read the events of a run that seems to have gone well
             log.warned |= {"unsaved"}
-            warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user_code())
+            warn_user(text, RuntimeWarning)
 
     async def load_head(self, *, is_answer: bool) -> None:
         """Remember where the chain ends now, for a run that checks that no other run moves it on.
@@ -205,15 +203,6 @@ def _answered_error(own: str | None, answer: CheckpointInfo) -> WorkflowBusyErro
         "open; to answer again, fork the older one, or pass options=RunOptions(check_head=False)."
     )
     return WorkflowBusyError(message)
-
-
-def _level_of_user_code() -> int:
-    """Return the `stacklevel` for a warning of the caller that names the nearest code outside the library."""
-    level = 1
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("agentbench."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _reason(error: Exception, what: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentbench._bridge import cut_to_user
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
+from agentbench._user_code import cut_to_user, warn_user
+from agentbench.exceptions import WorkflowWarning
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
@@ -200,7 +201,12 @@ class Execution:
         run_state = self.run.run_state
         keys = tuple(key for key in committed if not key.startswith("_"))
         if keys or run_state.requests:
-            self.log.carried_over = CarriedOver(keys, tuple(run_state.requests))
+            keeping = tuple(key for key, executor in self.run.graph.executors.items() if executor.keeps_state)
+            self.log.carried_over = CarriedOver(keys, tuple(run_state.requests), keeping)
+            text = f"The run began with {self.log.carried_over}."
+            self.log.append(WorkflowEvent.warning(text))
+            if not self._pausing:  # a started run goes on in earlier state only where keep_state=True wants it
+                warn_user(text, WorkflowWarning)
         if run_state.messages or run_state.buffers:
             run_state.drop_messages()
         run_state.last_checkpoint_id = None

@@ -106,9 +106,8 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
             events = join_updates(events)
         outputs = [event.data for event in events]
         state = self._status[-1].state if self._status else "no status"
-        carried = f", carried over: {self.carried_over}" if self.carried_over is not None else ""
         warned = f", warnings={self.warnings!r}" if self.warnings else ""
-        return f"WorkflowRunResult({state}, {len(self)} events, outputs={outputs!r}{warned}{carried})"
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={outputs!r}{warned})"
 
 
 class _UnreadRunResult(WorkflowRunResult):

@@ -9,9 +9,9 @@ from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-from agentbench._bridge import cut_to_user
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
+from agentbench._user_code import cut_to_user
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability import is_tracing

@@ -6,6 +6,7 @@ import pytest
 from agentbench import ScriptedChatClient
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import WorkflowWarning
 from agentbench.notebook.runtime.settings import configure
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
@@ -140,8 +141,9 @@ async def test_a_result_displays_its_warnings_and_what_was_carried_over():
 
     workflow = WorkflowBuilder(start_executor=returns).build()
     await workflow.run("x")
-    text = (await workflow.run("x"))._repr_mimebundle_()["text/plain"]
-    assert "carried over: shared state (seen) of earlier runs" in text
+    with pytest.warns(WorkflowWarning):
+        text = (await workflow.run("x"))._repr_mimebundle_()["text/plain"]
+    assert "shared state (seen) of earlier runs" in text
     assert "Executor 'returns' returned a value (str), which goes nowhere" in text
 
 

@@ -283,6 +283,7 @@ async def test_the_target_of_a_barrier_is_linked_to_every_message(spans):
         (None, 5, False, "dropped type mismatch"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_the_span_of_an_edge_says_what_became_of_the_message(spans, condition, message, delivered, status):
     async def send_this(_, ctx):
         await ctx.send_message(message)

@@ -397,6 +397,7 @@ async def test_other_events_pass_as_they_are(kind):
 
 
 @pytest.mark.parametrize(("target", "reached"), [(None, ["a", "b"]), ("a", ["a"]), ("b", ["b"]), ("nobody", [])])
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_message_may_name_the_one_executor_it_is_for(target, reached):
     @executor
     async def first(text: str, ctx: WorkflowContext[str]) -> None:

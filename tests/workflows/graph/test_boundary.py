@@ -81,6 +81,7 @@ async def test_a_hook_routes_to_executors_without_an_edge_and_without_conditions
     assert [e.data["targets"] for e in result if e.type == "graph_routed"] == [["b", "c"]]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_hook_stages_state_reserved_keys_included_and_it_is_committed():
     hook = Hook(at(0, BoundaryOutcome(state_updates={"_graph:values": 1, "k": 2})))
     workflow = hooked(hook, Show("a"))

@@ -45,12 +45,14 @@ def drops(result: Any) -> list[dict[str, Any]]:
     return [event.data for event in result if event.type == "message_dropped"]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_an_unknown_target_drops_the_message_and_the_run_ends_idle():
     result = await chain(Send("x", "nobody"), Show("a")).run("go")
     assert result.outputs == []
     assert result.final_state is WorkflowRunState.IDLE
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_message_that_the_target_cannot_take_is_dropped_without_an_error():
     result = await chain(Send(5), Show("a")).run("go", options=OBSERVED)
     assert result.final_state is WorkflowRunState.IDLE
@@ -59,16 +61,19 @@ async def test_a_message_that_the_target_cannot_take_is_dropped_without_an_error
     ]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_drops_are_silent_in_plain_runs_unless_they_are_to_be_reported():
     assert drops(await chain(Send(5), Show("a")).run("go")) == []
     assert len(drops(await chain(Send(5), Show("a"), report_drops=True).run("go"))) == 1
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_message_of_an_executor_without_edges_is_a_drop_with_a_reason_of_its_own():
     result = await chain(Send("x")).run("go", options=OBSERVED)
     assert [d["reason"] for d in drops(result)] == ["no outgoing edge"]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_the_condition_never_sees_what_the_target_could_not_take():
     asked: list[Any] = []
 

@@ -116,6 +116,7 @@ async def test_the_handler_goes_on_after_its_request():
     assert result.final_state is IDLE_PENDING
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_an_id_that_is_open_cannot_be_used_again():
     workflow = review()
     await workflow.run("a")
@@ -279,6 +280,7 @@ async def test_no_answers_run_an_empty_superstep():
     assert open_ids(workflow) == ["R0"]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_open_requests_survive_a_new_message():
     class AsksOnce(Review):
         @handler

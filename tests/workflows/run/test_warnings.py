@@ -8,6 +8,8 @@ from typing_extensions import Never
 from agentbench import Executor, FunctionExecutor, WorkflowBuilder, WorkflowContext, handler
 from agentbench.workflows.executors.options import RunOptions
 
+pytestmark = pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
+
 
 class Sends(Executor):
     """Sends its input as it is, whatever it declares, to all targets or to the one named."""

@@ -15,6 +15,7 @@ from agentbench.exceptions import (
     WorkflowBusyError,
     WorkflowConvergenceException,
     WorkflowValidationError,
+    WorkflowWarning,
 )
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
@@ -288,6 +289,7 @@ async def test_clock_and_ids_come_from_the_options_else_from_the_process():
 # ---- what stays between runs ---------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_shared_state_stays_and_the_numbers_of_supersteps_begin_anew():
     workflow = counting()
     results = [await workflow.run("x") for _ in range(3)]
@@ -466,6 +468,7 @@ async def test_a_handler_cannot_run_its_own_workflow():
 
 
 @pytest.mark.parametrize("exit_type", [KeyboardInterrupt, SystemExit])
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 def test_an_interrupted_cell_leaves_the_instance_usable(exit_type):
     """Also where several handlers run at once, so that the interrupt ends a task of its own."""
     interrupts: list[bool] = []
@@ -509,16 +512,20 @@ def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
 
 async def test_a_result_says_what_its_run_found_of_earlier_runs():
     workflow = counting()
-    first, second = await workflow.run("x"), await workflow.run("y")
-    assert (first.outputs, first.carried_over) == ([1], None)
+    first = await workflow.run("x")
+    with pytest.warns(WorkflowWarning, match=r"shared state \(n\) of earlier runs; .*workflow\.reset\(\)") as warned:
+        second = await workflow.run("y")
+    assert warned[0].filename == __file__
+    assert (first.outputs, first.warnings, first.carried_over) == ([1], [], None)
     assert second.outputs == [2]
     assert second.carried_over is not None
     assert second.carried_over.state_keys == ("n",)
-    assert "carried over: shared state (n) of earlier runs" in repr(second)
+    assert second.warnings == [str(warned[0].message)]
     workflow.reset()
     assert (await workflow.run("z")).carried_over is None
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_a_started_run_begins_empty_unless_it_goes_on_in_the_state_of_the_instance():
     workflow = counting()
     await workflow.run("x")

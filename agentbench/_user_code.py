@@ -1,0 +1,93 @@
+"""Where the user's code is: warnings name its line, and tracebacks in a notebook show its frames and not ours."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import warnings
+from functools import lru_cache
+from types import FrameType, TracebackType
+from typing import Any
+
+FULL_TRACEBACK = "AGENTBENCH_FULL_TRACEBACK"
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn each time, not only once for a line: a cell that runs again shows only what its last run said."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
+    while frame is not None and (_is_ours(frame) or _is_installed(frame.f_code.co_filename)):
+        frame = frame.f_back
+    file, line = ("agentbench", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    warnings.warn_explicit(text, category, file, line, registry={})
+
+
+def cut_to_user(error: BaseException) -> None:
+    """Cut the frames of the library off an interrupt, down to the first one of the user's."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace.tb_frame):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+
+
+def shorten_tracebacks(error: BaseException) -> None:
+    """Take our frames, and those of packages that we call, out of the traceback of an error and those behind it."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        each.__traceback__ = _without_library(each.__traceback__)
+        waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+
+
+def _without_library(trace: TracebackType | None) -> TracebackType | None:
+    kept: list[TracebackType] = []
+    in_library = False
+    while trace is not None:
+        in_library = _is_ours(trace.tb_frame) or (in_library and _is_installed(trace.tb_frame.f_code.co_filename))
+        if not in_library:
+            kept.append(trace)
+        trace = trace.tb_next
+    shortened: TracebackType | None = None
+    for each in reversed(kept):
+        shortened = TracebackType(shortened, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return shortened
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "agentbench"
+
+
+@lru_cache(maxsize=1024)
+def _is_installed(file: str) -> bool:
+    """Return whether a file belongs to Python or to a package that was installed."""
+    return file.startswith(("<frozen", *_installed()))
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    folders = {os.path.dirname(os.__file__), *site.getsitepackages(), site.getusersitepackages()}
+    return tuple(folder + os.sep for folder in folders)
+
+
+def shorten_in_notebooks() -> None:
+    """Show tracebacks in this IPython without frames of the library; AGENTBENCH_FULL_TRACEBACK=1 shows them.
+
+    A handler of exceptions that the user has set stays.
+    """
+    shell: Any = sys.modules["IPython"].get_ipython()
+    if shell is None or shell.custom_exceptions or os.environ.get(FULL_TRACEBACK, "0") not in ("", "0"):
+        return
+    shell.set_custom_exc((Exception,), _show)
+
+
+def _show(
+    shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
+) -> None:
+    if os.environ.get(FULL_TRACEBACK, "0") in ("", "0"):
+        shorten_tracebacks(error)
+        trace = error.__traceback__
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
