@@ -373,7 +373,7 @@ async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
             await asyncio.wait((outcome,), timeout=_CHECK_S)
             if not outcome.done():
                 _require_progress(loop, name)
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError as error:  # noqa: PERF203 - waits, in turns
             future.cancel()
             cancelled = error
         except NestedLoopError:

@@ -78,7 +78,7 @@ class Calling:
         self._arguments = arguments
         self._run_invocations: dict[str, int] = {}
 
-    async def run(self, tool: Any, call: ToolCall) -> Outcome:
+    async def run(self, tool: Any, call: ToolCall) -> Outcome:  # noqa: C901 - one case per way to end
         """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
         content, call_id = call.content, call.content.call_id
         try:
