@@ -1,14 +1,16 @@
 """A graph's shape as DOT text, by the `graphviz` package; only its `source` is used, nothing is rendered here.
 
 Names in the text are positions (`n0`, `e0`, `c0`), so ids of any spelling are safe; what people wrote appears in labels
-and tooltips alone, through `esc`. State is not in the text: a change of state never needs a new layout.
+and tooltips alone, through `esc`. State is in the text of a PDF alone: elsewhere a change of state needs no new layout.
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from agentbench._extras import require
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.look.states import INK, STATES, StateStyle
 from agentbench.notebook.look.style import PALETTE
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.text.escape import LABEL_LIMIT, esc
@@ -36,8 +38,14 @@ EDGE_STYLE: dict[str, dict[str, str]] = {"conditional": _DASHED, "switch": _DASH
 
 
 @functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
-def to_dot(shape: GraphShape, *, direction: Direction = "LR", detail: Detail = "full") -> str:
-    """Return DOT text for a shape; `short` cuts labels and leaves out those of edges."""
+def to_dot(
+    shape: GraphShape,
+    *,
+    direction: Direction = "LR",
+    detail: Detail = "full",
+    states: tuple[tuple[str, str], ...] = (),
+) -> str:
+    """Return DOT text for a shape; `short` cuts labels and leaves out those of edges. `states` are by element id."""
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     ranksep = f"{max(0.5, min(2, 0.05 * shape.largest_fan)):.2g}"
     gaps = {"nodesep": "0.35" if detail == "full" else "0.22", "ranksep": ranksep}
@@ -49,29 +57,32 @@ def to_dot(shape: GraphShape, *, direction: Direction = "LR", detail: Detail = "
         node_attr={"fontsize": "13", "fillcolor": _COLOURS["surface"], "color": line, **_TEXT, **_NODE},
         edge_attr={"fontsize": "12", "color": _COLOURS["edge"], "penwidth": "1.2", "arrowsize": "0.75", **_TEXT},
     )
-    _add_level(graph, shape, None, detail)
+    _add_level(graph, shape, None, detail, dict(states))
     for edge in shape.edges:
         _add_edge(graph, shape, edge, detail)
     return str(graph.source)
 
 
-def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, detail: Detail) -> None:
+def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, detail: Detail, states: Mapping[str, str]) -> None:
     """Add the nodes and frames that lie directly in a frame."""
     for node in shape.nodes:
         if node.frame == frame_id:
-            graph.node(shape.element_of[node.id], **_node_attributes(shape, node, detail))
+            element = shape.element_of[node.id]
+            graph.node(element, **_node_attributes(shape, node, detail, STATES[states.get(element, "idle")]))
     for frame in shape.frames:
         if frame.frame == frame_id:
             element, label = shape.element_of[frame.id], esc(node_label(frame, detail), into="dot", limit=None)
             with graph.subgraph(name=f"cluster_{element}") as inner:
                 look = {"labeljust": "l", "style": "rounded,dashed", "margin": "12"}
                 inner.attr(**look, id=element, label=label, **{"class": node_class(frame, "ab_frame")})
-                _add_level(inner, shape, frame.id, detail)
+                _add_level(inner, shape, frame.id, detail, states)
 
 
-def _node_attributes(shape: GraphShape, node: ShapeNode, detail: Detail) -> dict[str, str]:
-    label = node_label(node, detail)
+def _node_attributes(shape: GraphShape, node: ShapeNode, detail: Detail, state: StateStyle) -> dict[str, str]:
+    label = f"{node_label(node, detail)} {state.sign}".rstrip()
     found = {"id": shape.element_of[node.id], "class": node_class(node), "label": esc(label, into="dot", limit=None)}
+    if state.light:
+        found |= {"fillcolor": state.light, "fontcolor": INK["light"]}
     if "hitl" in node.kinds:
         # Graphviz makes hexagons around long names twice as wide as they need to be.
         width = f"{(text_width(label, 13) + 46) / 72:.2f}"

@@ -135,8 +135,13 @@ class GraphView:
         if text := _SUFFIXES[suffix]:
             path.write_text(getattr(self, text), encoding="utf-8", newline="\n")
         else:
-            path.write_bytes(self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer))
+            path.write_bytes(self.png() if suffix == ".png" else self._pdf())
         return path
+
+    def _pdf(self) -> bytes:
+        states = tuple(self.element_states.items())
+        dot = to_dot(self.shape, direction=self.direction, detail=self.detail, states=states)
+        return render_dot(dot, "pdf", renderer=self.renderer)
 
     def __repr__(self) -> str:
         n_nodes, n_edges = len(self.shape.nodes), len(self.shape.edges)
@@ -190,7 +195,7 @@ def draw(  # noqa: PLR0913 - published signature
     """Draw the graph of a workflow.
 
     Args:
-        source: A workflow, a run of one, or a `GraphShape`.
+        source: A workflow, a compiled graph, a run of one, or a `GraphShape`.
         run: A run, a result, a list of events, or states by executor id: the states are marked in the picture. By
             default that of `source`, if it is a run.
         direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`; `auto` is `LR`, or `TB` for long

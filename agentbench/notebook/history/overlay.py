@@ -20,7 +20,7 @@ STATE_OF_CALL = {
 
 
 def read_states(run: Any) -> dict[Any, str]:
-    """Return states by executor id, and by (source id, target id) of edges; empty for `None` and workflows.
+    """Return states by executor id, and by (source id, target id) of edges; empty for `None`, workflows and graphs.
 
     Args:
         run: A run, its result, a list of events, or a mapping to the keys of `STATES`, which is checked.
@@ -29,6 +29,9 @@ def read_states(run: Any) -> dict[Any, str]:
         TypeError: For anything else.
         ValueError: For a state that does not exist.
     """
+    if hasattr(run, "tasks") and hasattr(run, "interrupts"):  # the result of a state graph
+        ran = {node: "done" for _, _, node, _, _ in run.tasks}
+        return ran | {each.node: "waiting" for each in run.interrupts}
     if isinstance(run, Mapping):
         for key, state in run.items():
             if state not in STATES:
@@ -37,8 +40,8 @@ def read_states(run: Any) -> dict[Any, str]:
                 )
                 raise ValueError(msg)
         return dict(run)
-    is_workflow = hasattr(run, "executors") or hasattr(run, "nodes")
-    if run is None or run == [] or (is_workflow and not hasattr(run, "run_id")):
+    has_graph = any(hasattr(run, name) for name in ("executors", "nodes", "workflow"))
+    if run is None or run == [] or (has_graph and not hasattr(run, "run_id")):
         return {}
     try:
         history = read_runs(run)[-1]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentbench import Message
+from agentbench.notebook import draw
 from agentbench.stategraph import START, AgentState, NodeError, StateGraph, interrupt
 
 THREAD = {"thread_id": '<img src=x onerror="alert(1)">'}
@@ -113,3 +114,9 @@ def test_nothing_is_run_by_displaying(graph: Any) -> None:
     shown(counted.get_state_history(THREAD))
 
     assert calls == []
+
+
+def test_a_graph_is_drawn_alone_and_with_the_states_of_a_result() -> None:
+    graph = app(lambda state: {"notes": [interrupt("Really?")]})
+    assert set(draw(graph).states) == set()
+    assert draw(graph, run=graph.invoke("go", THREAD)).states == {ATTACK: "waiting"}
