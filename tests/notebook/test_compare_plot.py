@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typing_extensions import Never
 
 from agentbench import (
     CountingIds,
@@ -19,6 +20,7 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowContext,
     WorkflowRun,
+    executor,
     handler,
     run_sync,
     set_runtime_defaults,
@@ -168,3 +170,36 @@ def test_branches_that_begin_at_one_checkpoint_part_where_one_was_edited(storage
     assert "state topic differs: 'bees' in run-2, 'wasps' in run-3" in compare(one, other).verdict
     for branch in (one, other, trunk):
         branch.close()
+
+
+async def test_outputs_of_a_fork_are_compared_by_the_events_of_both_runs(storage: InMemoryCheckpointStorage):
+    run = counting(storage).start(2)
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], state_updates={"factor": 5})
+    await fork.result()
+    plot = compare(run, fork)
+    ops = {(step, part): op for (step, part), op in plot.frame["op"].items()}
+    assert ops == {(0, "count"): "equal", (0, "factor"): "only_b", (1, "end"): "changed"}
+
+
+async def test_outputs_that_one_side_does_not_record_are_never_called_equal(storage: InMemoryCheckpointStorage):
+    run, other = counting(storage).start(2), counting(storage).start(2)
+    await run.result()
+    await other.result()
+    plot = compare(run, [storage, other.run_id])
+    assert set(plot.frame["op"]) == {"unknown"}
+    assert "=" not in plot.text
+    assert "outputs not recorded" in plot.text
+    assert plot.first is None
+
+
+def counting(storage: InMemoryCheckpointStorage) -> Workflow:
+    @executor(id="count")
+    async def count(number: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(number)
+
+    @executor(id="end")
+    async def end(number: int, ctx: WorkflowContext[Never, int]) -> None:
+        await ctx.yield_output(number * ctx.get_state("factor", 1))
+
+    return WorkflowBuilder(start_executor=count, checkpoint_storage=storage).add_edge(count, end).build()

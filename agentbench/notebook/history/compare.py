@@ -1,6 +1,6 @@
 """Two runs side by side, superstep by superstep, and the first superstep that differs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["Op", "Row", "RunComparison", "Side", "compare_sides", "read_sides"]
 
-Op = Literal["equal", "changed", "only_a", "only_b"]
+Op = Literal["equal", "changed", "only_a", "only_b", "unknown"]
 
 _VALUE = 60
+_NOT_RECORDED = "outputs not recorded"
 _ABSENT: object = object()
 
 
@@ -47,7 +48,8 @@ class Row:
 class RunComparison:
     """Two sides and the rows in which they differ or are equal: by superstep, executors before keys of the state.
 
-    Equal keys have no row, nor do differences that last.
+    Equal keys have no row, nor do differences that last. A row is `unknown` where both sides sent the same, and the
+    outputs of one were not recorded.
     """
 
     def __init__(self, a: Side, b: Side, rows: Sequence[Row]) -> None:
@@ -59,20 +61,21 @@ class RunComparison:
             self.steps[row.superstep].append(row)
         # The first superstep that both record: a resumed run has no events of what came before.
         self.begins = max((min(side.steps) for side in (a, b) if side.steps), default=0)
-        self.different = {row.superstep for row in rows if row.op != "equal"}
+        self.different = {row.superstep for row in rows if row.op not in ("equal", "unknown")}
+        self.unknown = {row.superstep for row in rows if row.op == "unknown"}
         self.first = min((step for step in self.different if step >= self.begins), default=None)
 
     @property
     def differing_executors(self) -> set[str]:
         """Executors whose outcome differs in some superstep."""
-        rows = [row for row in self.rows if row.kind == "executor" and row.op != "equal"]
+        rows = [row for row in self.rows if row.kind == "executor" and row.op not in ("equal", "unknown")]
         return {row.part for row in rows if row.superstep >= self.begins}
 
     @property
     def title(self) -> str:
         """The names of both sides, and how many supersteps are equal."""
         common = [step for step in self.steps if step >= self.begins]
-        equal = sum(step not in self.different for step in common)
+        equal = sum(step not in self.different | self.unknown for step in common)
         count = f"{equal:,} of {count_text(len(common), 'superstep')} equal"
         return f"{self.a.name} and {self.b.name}: {count}"
 
@@ -87,6 +90,8 @@ class RunComparison:
         if self.first is None:
             ends = [f"{side.name} is {state_text(side.status)}" for side in sides if side.status]
             but = f", but {' and '.join(ends)}" if len(ends) == 2 and self.a.status != self.b.status else ""
+            if self.unknown:
+                return f"{lead}They send the same in every superstep{but}. Outputs are not recorded on both sides."
             return f"{lead}They do the same in every superstep{but}."
         same = [step for step in self.steps if self.begins <= step < self.first]
         lead += f"Equal up to superstep {same[-1]}. " if same else ""
@@ -100,7 +105,7 @@ class RunComparison:
                 runs = f": {names} ran there" if names else ""
                 ended = f" ({state_text(side.status)})" if side.status else ""
                 return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
-        found = [row for row in self.steps[superstep] if row.op != "equal"]
+        found = [row for row in self.steps[superstep] if row.op not in ("equal", "unknown")]
         here, there = (
             ", ".join([_name(row.part) for row in found if row.kind == "executor" and row.op == op][:3])
             for op in ("only_a", "only_b")
@@ -126,14 +131,16 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
     def add(superstep: int, kind: Literal["executor", "state"], part: str, one: object, other: object) -> None:
         if kind == "state" and part in lasting and all(map(same, lasting[part], (one, other))):
             return
-        op: Op = "only_a" if other is _ABSENT else "only_b" if one is _ABSENT else "changed"
-        op = "equal" if op == "changed" and same(_outcome(one), _outcome(other)) else op
+        op = _op(same, one, other)
         if kind == "state":
             lasting.pop(part, None)
             if op == "equal":
                 return
             lasting[part] = (one, other)
-        left, right = _text(part, one), _text(part, other)
+        left, right = (
+            _text(part, each) + (f"; {_NOT_RECORDED}" if op == "unknown" and not _knows_outputs(each) else "")
+            for each in (one, other)
+        )
         right += " (differs within)" if op == "changed" and left == right else ""  # in the part that was cut
         rows.append(Row(superstep, kind, part, op, left, right))
 
@@ -153,6 +160,24 @@ def _outcome(part: object) -> object:
     if isinstance(part, ExecutorCall):
         return part.status, part.error, part.results, [event.data for event in part.requests]
     return part
+
+
+def _op(same: Callable[[object, object], bool], one: object, other: object) -> Op:
+    if other is _ABSENT or one is _ABSENT:
+        return "only_a" if other is _ABSENT else "only_b"
+    if _knows_outputs(one) and _knows_outputs(other):
+        return "equal" if same(_outcome(one), _outcome(other)) else "changed"
+    return "unknown" if same(_sent(one), _sent(other)) else "changed"
+
+
+def _knows_outputs(part: object) -> bool:
+    return not isinstance(part, ExecutorCall) or part.knows_outputs
+
+
+def _sent(part: Any) -> object:
+    """The outcome of a call without its outputs."""
+    sent = [result for result in part.results if not any(result is output for output in part.outputs)]
+    return part.status, part.error, sent, [event.data for event in part.requests]
 
 
 def _text(name: str, part: object) -> str:
@@ -202,7 +227,8 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
         found = [(run.run_id, {step.number: step for step in run.supersteps if step.calls}, run.status) for run in runs]
     else:
         ids = [each[-1].run_id if each else chosen.run_id for each, (_, chosen) in zip(known, sides, strict=True)]
-        read = [_read_path(read_checkpoints(*side), run_id) for side, run_id in zip(sides, ids, strict=True)]
+        observed = {run.run_id: {step.number: step.calls for step in run.supersteps} for each in known for run in each}
+        read = [_read_path(read_checkpoints(*side), run_id, observed) for side, run_id in zip(sides, ids, strict=True)]
         found = [(run_id, steps, None) for run_id, steps in read]
     names = ["" if run_id is None else run_name(run_id) for run_id, _, _ in found]
     if names[0] == names[1] or not all(names):
@@ -211,15 +237,23 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     return one, other
 
 
-def _read_path(read: Contents, run_id: str | None) -> tuple[str | None, dict[int, Superstep]]:
-    """Return the run of the last checkpoint, and the supersteps of those that led to it."""
+def _read_path(
+    read: Contents, run_id: str | None, observed: Mapping[str | None, Mapping[int, Mapping[str, ExecutorCall]]]
+) -> tuple[str | None, dict[int, Superstep]]:
+    """Return the run of the last checkpoint, and the supersteps of those that led to it.
+
+    `observed` are the calls by run and superstep that events record: unlike checkpoints, events hold outputs.
+    """
     path = [checkpoint for last in read.rows[-1:] for checkpoint in (last, *ancestors(read.by_id, last))]
     steps: dict[int, Superstep] = {}
     for checkpoint in reversed(path):
         if read.can_read(checkpoint):
             step = steps.setdefault(checkpoint.iteration_count, Superstep(checkpoint.iteration_count))
             step.state = checkpoint.state
-            step.calls.update(_calls_in(checkpoint))
+            calls = _calls_in(checkpoint)
+            events = observed.get(checkpoint.metadata.get(RUN_ID), {}).get(checkpoint.iteration_count, {})
+            recorded = {name: call for name, call in step.calls.items() if call.knows_outputs}
+            step.calls |= calls | recorded | (events if set(events) == set(calls) else {})
     read.warn_about_problems(stacklevel=5)
     return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
 
@@ -238,6 +272,7 @@ def _calls_in(checkpoint: WorkflowCheckpoint) -> dict[str, ExecutorCall]:
             status="failed" if failed else "waiting" if name in requests else "completed",
             results=[message.data for message in checkpoint.messages.get(name, ())],
             requests=requests.get(name, []),
+            knows_outputs=False,
         )
         for name in ran
     }

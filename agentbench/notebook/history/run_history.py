@@ -69,7 +69,8 @@ class ExecutorCall:
     messages: list[Any] = field(default_factory=list)  # that it got; the list of a barrier is one
     at_work: int = 0  # how many messages it has not finished
     results: list[Any] = field(default_factory=list)  # what it sent and yielded
-    outputs: int = 0  # how many of the results became outputs of the workflow, and so are no messages
+    outputs: list[Any] = field(default_factory=list)  # those of the results that became outputs of the workflow
+    knows_outputs: bool = True  # checkpoints record what was sent, and not what was yielded
     requests: list[Any] = field(default_factory=list)  # its `request_info` events
     failure: WorkflowErrorDetails | None = None  # the exception that it raised
     attempts: int = 0  # how often it was tried, where it may be tried again
@@ -92,7 +93,7 @@ class ExecutorCall:
     @property
     def messages_out(self) -> int:
         """How many messages it sent; a yield that is no output of the workflow counts as well."""
-        return max(0, len(self.results) - self.outputs)
+        return max(0, len(self.results) - len(self.outputs))
 
 
 @dataclass(slots=True)
@@ -134,7 +135,7 @@ class Superstep:
         elif kind in _LISTS and (kind not in _MAPPINGS or isinstance(event.data, Mapping)):
             getattr(self, _LISTS[kind]).append(event)
             if _LISTS[kind] == "outputs" and executor in self.calls:
-                self.calls[executor].outputs += 1
+                self.calls[executor].outputs.append(event.data)
         elif kind == "superstep_completed":
             self.duration_s = event.duration_s
         elif kind == "checkpoint_saved":

@@ -21,7 +21,7 @@ _NAMED = 6
 _CELL = 44
 _OUTLINE = f"stroke:{PALETTE['light']['break']}!important;stroke-width:3!important"
 _DIFFERS = "\N{NOT EQUAL TO}"
-_SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+"}
+_SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+", "unknown": "?"}
 
 #: Superstep, sign, part, and what it did on both sides; equal supersteps in a row are one line.
 Line = tuple[str, str, str, str, str]
@@ -60,8 +60,9 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None) -> ComparePlot:
     """Compare two runs superstep by superstep: which executors ran, what they sent and requested, and the shared state.
 
     Runs with events are compared by their events. If one side has only checkpoints, both sides are compared by their
-    checkpoints; of a storage, by the chain that ends in its last checkpoint. Times and ids do not count. A run that was
-    resumed or forked is compared from its first superstep on: superstep n is compared with superstep n.
+    checkpoints; of a storage, by the chain that ends in its last checkpoint. Checkpoints hold no outputs: parts that
+    sent the same are then marked `?`, "outputs not recorded". Times and ids do not count. A run that was resumed or
+    forked is compared from its first superstep on: superstep n is compared with superstep n.
 
     A cell displays both graphs, if they are known, with the differing executors marked, above a table with the
     differences of each superstep.
@@ -73,8 +74,8 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None) -> ComparePlot:
 
     Returns:
         A plot. Its `frame` has the index (`superstep` int64, `part` string), columns `kind` (`executor`, `state`) and
-        `op` category (`equal`, `changed`, `only_a`, `only_b`), `a`, `b` string, secrets masked. A key of the state has
-        a row where it begins to differ, and where the difference changes.
+        `op` category (`equal`, `changed`, `only_a`, `only_b`, `unknown`), `a`, `b` string, secrets masked. A key of
+        the state has a row where it begins to differ, and where the difference changes.
 
     Raises:
         TypeError: A side is none of these, or is an id and `source` is missing.
@@ -131,7 +132,7 @@ def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
 def _lines(found: RunComparison) -> list[Line]:
     """Return the supersteps as lines: each that differs in detail, equal ones that follow each other as one."""
     lines: list[Line] = []
-    for is_equal, group in itertools.groupby(found.steps, lambda step: step not in found.different):
+    for is_equal, group in itertools.groupby(found.steps, lambda step: step not in found.different | found.unknown):
         steps = list(group)
         if is_equal:
             numbers = f"{steps[0]}" if len(steps) == 1 else f"{steps[0]}\N{EN DASH}{steps[-1]}"
@@ -160,7 +161,7 @@ def _part(row: Row) -> str:
 
 def _text(found: RunComparison) -> str:
     """Return title, first divergence and table, at most 60 lines."""
-    names = ("", "") if not found.different else (found.a.name, found.b.name)
+    names = ("", "") if not found.different | found.unknown else (found.a.name, found.b.name)
     rows = [("superstep", "", "", *names), *_lines(found)]
     cut = [[cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…" for cell in row] for row in rows]
     table = aligned(cut, right=(0,)) if found.steps else []
