@@ -6,9 +6,10 @@ What such a storage does wrong becomes an error that says so. A storage that doe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from agentbench._copying import isolate_or_same
+from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
@@ -21,7 +22,7 @@ from agentbench.checkpoints.storage import (
     require_head,
     require_keep,
 )
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
 ResultT = TypeVar("ResultT")
 
@@ -34,6 +35,15 @@ def makes_copies(storage: object) -> bool:
             return own["keeps_copies"] is True
         if "save" in own or "load" in own:
             return False
+    return False
+
+
+def checks_head(storage: object) -> TypeGuard[SupportsHeadCheck]:
+    """Return whether a storage checks the head and saves in one step; a class with a `save` of its own loses that."""
+    for cls in type(storage).__mro__:
+        own = vars(cls)
+        if "save_if_head" in own or "save" in own:
+            return "save_if_head" in own
     return False
 
 
@@ -68,11 +78,44 @@ async def save_checkpoint(
     """
     own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:
-        if isinstance(storage, SupportsHeadCheck):
+        if checks_head(storage):
             return await storage.save_if_head(own, expected_seq)
         head = await head_of(storage, checkpoint.workflow_name)
         require_head(checkpoint.workflow_name, 0 if head is None else head.seq, expected_seq)
     return await _awaitable(storage.save(own), storage, "save")
+
+
+async def save_at_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoint, head_seq: int) -> CheckpointID:
+    """Save a checkpoint as the newest of its chain, and return its id.
+
+    Runs of a workflow share a chain. A checkpoint that was saved after number `head_seq` is a conflict only if it has
+    an ancestor in common with this one; after others, this one takes the next number.
+
+    Raises:
+        WorkflowBusyError: There is a conflict. Nothing was saved.
+    """
+    while True:
+        checkpoint.metadata[keys.SEQ] = head_seq + 1
+        try:
+            return await save_checkpoint(storage, checkpoint, head_seq)
+        except WorkflowBusyError:
+            infos = await list_infos(storage, workflow_name=checkpoint.workflow_name)
+            seq = infos[-1].seq if infos else 0
+            if seq == head_seq or _is_continued(checkpoint, [info for info in infos if info.seq > head_seq], infos):
+                raise
+            head_seq = seq
+
+
+def _is_continued(
+    checkpoint: WorkflowCheckpoint, later: Sequence[CheckpointInfo], infos: Sequence[CheckpointInfo]
+) -> bool:
+    """Return whether one of the later checkpoints has an ancestor in common with a checkpoint."""
+    oldest: dict[str | None, str | None] = {}
+    for info in infos:  # parents come first; one that was removed stands for its own ancestors
+        parent = info.previous_checkpoint_id
+        oldest[info.checkpoint_id] = oldest.get(parent, parent) or info.checkpoint_id
+    parent = checkpoint.previous_checkpoint_id
+    return parent is not None and any(oldest[info.checkpoint_id] == oldest.get(parent, parent) for info in later)
 
 
 def _awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Awaitable[ResultT]:

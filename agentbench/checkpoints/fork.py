@@ -8,12 +8,20 @@ from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.access import checkpoint_error, head_of, lineage, load_checkpoint, next_seq, save_checkpoint
+from agentbench.checkpoints.access import (
+    checkpoint_error,
+    head_of,
+    lineage,
+    load_checkpoint,
+    next_seq,
+    save_at_head,
+    save_checkpoint,
+)
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 
 _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
 """What a fork does not take over: no run wrote it, no executor ran for it."""
@@ -29,6 +37,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     requests: Mapping[str, Any] | None = None,
     with_history: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    head_seq: int | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> CheckpointInfo:
@@ -49,6 +58,8 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         with_history: Copy what led to the original to the other chain first, so that this chain is complete; the fork
             then follows the copy of the original. Nothing to do on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
+        head_seq: The number of the chain's newest checkpoint (0: an empty chain) as the caller knows it: the fork is
+            saved only if that is still the newest. By default it is read when the call begins.
         clock: Gives its timestamp; by default the clock of the process.
         ids: Gives its id, and those of copies; by default the ids of the process.
 
@@ -59,6 +70,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         TypeError: `storage` is none, or `messages` holds something other than lists.
         ValueError: `state_updates` has a path into a value instead of a key.
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
+        WorkflowBusyError: Another writer has saved to the chain since; nothing was saved then.
 
     Example:
         >>> fork = await fork_checkpoint(storage, info, workflow_name="what if", state_updates={"topic": "llamas"})
@@ -82,7 +94,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             )
             raise ValueError(msg)
     chain = original.workflow_name if workflow_name is None else workflow_name
-    seq = next_seq(await head_of(storage, chain))
+    seq = next_seq(await head_of(storage, chain)) if head_seq is None else head_seq + 1
     past: list[WorkflowCheckpoint] = []
     if with_history and chain != original.workflow_name:
         past = await _copied_history(storage, checkpoint_id, chain, seq, ids)
@@ -109,7 +121,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             "requests": len(fork.pending_request_info_events),
         },
     }
-    await _save_all(storage, [*past, fork])
+    await _save_all(storage, [*past, fork], is_strict=bool(past) or head_seq is not None)
     return CheckpointInfo.of(fork)
 
 
@@ -129,16 +141,17 @@ async def _copied_history(
     return copies
 
 
-async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint], *, is_strict: bool) -> None:
     saved: list[CheckpointID] = []
+    save = save_checkpoint if is_strict else save_at_head
     try:
         for checkpoint in checkpoints:
             saved.append(checkpoint.checkpoint_id)  # before: it may have arrived although the save fails
-            await save_checkpoint(storage, checkpoint)
+            await save(storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
     except BaseException as error:
         for checkpoint_id in saved:
             with contextlib.suppress(Exception):  # what made the save fail is what matters
                 await storage.delete(checkpoint_id)
-        if isinstance(error, Exception) and not isinstance(error, WorkflowCheckpointException):
+        if isinstance(error, Exception) and not isinstance(error, (WorkflowCheckpointException, WorkflowBusyError)):
             raise checkpoint_error(error, f"The fork {checkpoints[-1].checkpoint_id!r} was not saved") from error
         raise

@@ -6,20 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.checkpoints.diff import CheckpointDiff
-from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     GraphError,
     GraphRecursionError,
-    ThreadBusyError,
-    WorkflowBusyError,
     WorkflowCheckpointException,
     WorkflowConvergenceException,
 )
@@ -31,8 +27,8 @@ from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
 from agentbench.stategraph.threads.history import StateHistory
-from agentbench.stategraph.threads.thread_call import ThreadCall, read_config, read_thread, thread_config
-from agentbench.stategraph.threads.threads import Threads
+from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_config, read_thread, thread_config
+from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import LiveSteps
@@ -235,7 +231,6 @@ class CompiledGraph(Displayable, Generic[StateT]):
         config, record = call.config, call.record
         if checkpoint is not None:
             record.values, record.meta = self.plan.values_in(checkpoint.state), checkpoint.state[META]
-            call.head_seq = max(call.head_seq, CheckpointInfo.of(checkpoint).seq)
         options = GraphOptions(
             chain=call.chain,
             max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and checkpoint is not None),
@@ -255,7 +250,8 @@ class CompiledGraph(Displayable, Generic[StateT]):
         """End a call; its errors get what it has done so far."""
         thread_id = call.config["thread_id"]
         try:
-            yield
+            with thread_errors(thread_id):
+                yield
         except GraphError as error:
             error.thread_id, error.result = thread_id, self._result(call, granularity)
             raise
@@ -267,9 +263,6 @@ class CompiledGraph(Displayable, Generic[StateT]):
             )
             result = self._result(call, granularity)
             raise GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result) from error
-        except WorkflowBusyError as error:
-            message = f"Another run went on with thread {thread_id!r} meanwhile, so this one cannot be saved."
-            raise ThreadBusyError(message, thread_id=thread_id) from error
         except WorkflowCheckpointException as error:
             record = call.record
             error.snapshot = self.plan.fields.shown(record.values, ExecutionState(**record.meta))
@@ -306,8 +299,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         read = read_config(config)
         call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=True)
         run_input, options = await self._prepare(input_data, call)
-        # A handle goes on again and again, each time from the newest checkpoint that there is then.
-        run = WorkflowRun(self.workflow, run_input, replace(options, check_head=True))
+        run = ThreadRun(self.workflow, run_input, options)
         read["run_id"] = run.run_id
         return run
 

@@ -315,7 +315,7 @@ def test_two_writers_of_one_thread_do_not_overwrite_each_other(tmp_path: Path) -
             line("a", nodes={"a": note("other")}, storage=storage).invoke({"n": 1}, THREAD)
         return {"notes": ["first"]}
 
-    with pytest.raises(ThreadBusyError, match="Another run went on with thread 't1'"):
+    with pytest.raises(ThreadBusyError):
         line("a", nodes={"a": other}, storage=storage).invoke("go", THREAD)
 
     assert line("a", storage=storage).get_state(THREAD).values.notes == ["other"]

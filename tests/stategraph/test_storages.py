@@ -93,12 +93,11 @@ async def test_of_two_writers_the_second_one_is_told(app: Callable[..., Any], re
         pytest.skip("A storage of six methods cannot compare and save in one step.")
     paused = app(interrupt_before=["good"])
     await paused.ainvoke("go", THREAD)
-    chunks = paused.astream(None, THREAD, stream_mode="events")
-    await anext(chunks)
+    run = await paused.astart(None, THREAD)
     await app().aupdate_state(THREAD, {"notes": ["meanwhile"]}, as_node="end")
 
-    with pytest.raises((ThreadBusyError, NodeError)):
-        async for _ in chunks:
-            pass
+    with pytest.raises(ThreadBusyError) as caught:
+        await run.step()
 
+    assert caught.value.thread_id == THREAD["thread_id"]
     assert (await app().aget_state(THREAD)).values.notes == ["look", "meanwhile"]

@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, get_args
 
 from agentbench._bridge import call_on
@@ -13,6 +14,7 @@ from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._extras import require
 from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import InvalidUpdateError, ThreadBusyError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
@@ -20,10 +22,12 @@ from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
-from agentbench.stategraph.threads.threads import Threads
+from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import Execution, RunInput
+from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -137,6 +141,22 @@ class ThreadCall:
                 call_on(self._loop, self.execution.runner.cancel_deliveries)
 
 
+class ThreadRun(WorkflowRun):
+    """A handle on a run of a thread; where another writer saves to the thread, it raises `ThreadBusyError`."""
+
+    async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
+        with self._thread_errors():
+            return await super()._next_events()
+
+    async def fork(self, *args: Any, **edits: Any) -> WorkflowRun:  # noqa: D102 - as of WorkflowRun
+        with self._thread_errors():
+            return await super().fork(*args, **edits)
+
+    def _thread_errors(self) -> AbstractContextManager[None]:
+        assert isinstance(self._options, GraphOptions)
+        return thread_errors(self._options.config["thread_id"])
+
+
 async def read_thread(
     threads: Threads, call: ThreadCall, data: Any, workflow: Workflow
 ) -> tuple[RunInput, WorkflowCheckpoint | None]:
@@ -194,9 +214,13 @@ async def _checkpoint(
     if checkpoint_id is None:
         return None
     checkpoint = await load_checkpoint(threads.storage, checkpoint_id)
-    checkpoint = await threads.fit(checkpoint, workflow.graph, call.config)
-    is_old = head is None or head.checkpoint_id != checkpoint_id
-    return await threads.replay(checkpoint, call.config["thread_id"]) if is_replay and is_old else checkpoint
+    fitted = await threads.fit(checkpoint, workflow.graph, call.config, call.head_seq)
+    if fitted is not checkpoint:
+        call.head_seq = CheckpointInfo.of(fitted).seq
+    if is_replay and (head is None or head.checkpoint_id != checkpoint_id):
+        fitted = await threads.replay(fitted, call.config["thread_id"], call.head_seq)
+        call.head_seq = CheckpointInfo.of(fitted).seq
+    return fitted
 
 
 async def _add_input(
@@ -205,7 +229,9 @@ async def _add_input(
     """Save an input beside what the thread has to go on with."""
     writes, messages = read_input(data, threads.plan.fields, checkpoint.state)
     call.record.messages += messages
-    return await threads.save_update(checkpoint, writes, call.config["thread_id"])
+    checkpoint = await threads.save_update(checkpoint, writes, call.config["thread_id"], call.head_seq)
+    call.head_seq = CheckpointInfo.of(checkpoint).seq
+    return checkpoint
 
 
 def _is_answer(data: Any, threads: Threads) -> bool:

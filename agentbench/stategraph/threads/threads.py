@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -21,7 +22,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.exceptions import GraphError
+from agentbench.exceptions import GraphError, ThreadBusyError, WorkflowBusyError
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
@@ -125,18 +126,24 @@ class Threads:
         Without `as_node` the values change and everything else stays: what runs next, open questions, pending writes.
         With it the thread is as if that node had just returned the values.
         """
+        target = config["thread_id"] if thread_id is None else thread_id
+        head_seq = await self.head_seq(target)  # before the thread is read
         checkpoint = await self._require(config)
         plan = self.plan
         if as_node not in (None, START, END) and as_node not in plan.nodes:
             message = f"as_node is {as_node!r}, which is no node; the nodes are: {', '.join(plan.nodes)}."
             raise GraphError(message, "GRAPH_004", node=as_node)
         writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
-        target = config["thread_id"] if thread_id is None else thread_id
-        saved = await self.save_update(checkpoint, writes, target, as_node)
+        saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
         return config_of(target, saved.checkpoint_id)
 
     async def save_update(
-        self, checkpoint: WorkflowCheckpoint, writes: TaskWrites, thread_id: Any, as_node: str | None = None
+        self,
+        checkpoint: WorkflowCheckpoint,
+        writes: TaskWrites,
+        thread_id: Any,
+        head_seq: int,
+        as_node: str | None = None,
     ) -> WorkflowCheckpoint:
         """Save a copy of a checkpoint with further writes, and return it; see `update`."""
         meta = dict(checkpoint.state[META])
@@ -156,19 +163,18 @@ class Threads:
             routed = await route(self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1)
             messages = _queued(routed.frontier)
             state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
-        info = await fork_checkpoint(
-            self.storage,
-            checkpoint.checkpoint_id,
-            workflow_name=self.chain(thread_id),
+        return await self._fork(
+            checkpoint,
+            thread_id,
+            head_seq,
             state_updates=state,
             messages=messages,
             requests=None if as_node is None else {},
             with_history=True,
             metadata={"thread_id": thread_id, "changed": {name: [writes.node] for name, _ in writes.writes}},
         )
-        return await load_checkpoint(self.storage, info.checkpoint_id)
 
-    async def replay(self, checkpoint: WorkflowCheckpoint, thread_id: Any) -> WorkflowCheckpoint:
+    async def replay(self, checkpoint: WorkflowCheckpoint, thread_id: Any, head_seq: int) -> WorkflowCheckpoint:
         """Save a copy of an earlier checkpoint as the newest one; open questions of nodes are asked again."""
         state: dict[str, Any] | None = None
         messages: dict[str, list[Any]] | None = None
@@ -178,17 +184,36 @@ class Threads:
             meta = _at(dict(checkpoint.state[META]), asking)
             state = {PENDING: [result for result in pending if not result.interrupts], RESUME: {}, META: meta}
             messages = _queued(asking)
-        info = await fork_checkpoint(
-            self.storage,
-            checkpoint.checkpoint_id,
-            workflow_name=self.chain(thread_id),
+        return await self._fork(
+            checkpoint,
+            thread_id,
+            head_seq,
             state_updates=state,
             messages=messages,
             requests={} if asking else None,
         )
+
+    async def _fork(
+        self, checkpoint: WorkflowCheckpoint, thread_id: Any, head_seq: int, **edits: Any
+    ) -> WorkflowCheckpoint:
+        with thread_errors(thread_id):
+            info = await fork_checkpoint(
+                self.storage,
+                checkpoint.checkpoint_id,
+                workflow_name=self.chain(thread_id),
+                head_seq=head_seq,
+                **edits,
+            )
         return await load_checkpoint(self.storage, info.checkpoint_id)
 
-    async def fit(self, checkpoint: WorkflowCheckpoint, graph: Graph, config: Mapping[str, Any]) -> WorkflowCheckpoint:
+    async def head_seq(self, thread_id: Any) -> int:
+        """Return the number of the newest checkpoint of a thread; 0 if there is none."""
+        head = await head_of(self.storage, self.chain(thread_id))
+        return 0 if head is None else head.seq
+
+    async def fit(
+        self, checkpoint: WorkflowCheckpoint, graph: Graph, config: Mapping[str, Any], head_seq: int
+    ) -> WorkflowCheckpoint:
         """Return a checkpoint that the graph can go on from: itself, or if the graph changed perhaps a copy.
 
         Raises:
@@ -203,7 +228,10 @@ class Threads:
         if config["on_graph_change"] == "warn":
             warnings.warn(str(mismatch), stacklevel=5)
         chain = self.chain(config["thread_id"])
-        info, _ = await migrate_checkpoint(self.storage, checkpoint.checkpoint_id, graph, workflow_name=chain)
+        with thread_errors(config["thread_id"]):
+            info, _ = await migrate_checkpoint(
+                self.storage, checkpoint.checkpoint_id, graph, workflow_name=chain, head_seq=head_seq
+            )
         return await load_checkpoint(self.storage, info.checkpoint_id)
 
     async def free_id(self, thread_id: Any) -> str:
@@ -230,6 +258,16 @@ class Threads:
         for info in gone:
             await self.storage.delete(info.checkpoint_id)
         return len(gone)
+
+
+@contextmanager
+def thread_errors(thread_id: Any) -> Iterator[None]:
+    """Turn a conflict with another writer into a `ThreadBusyError`, which names the thread."""
+    try:
+        yield
+    except WorkflowBusyError as error:
+        message = f"Another writer has saved to thread {thread_id!r} meanwhile, so this was not saved. Do it again."
+        raise ThreadBusyError(message, thread_id=thread_id) from error
 
 
 def _has(info: CheckpointInfo, wanted: Mapping[str, Any]) -> bool:

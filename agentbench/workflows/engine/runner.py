@@ -30,9 +30,9 @@ Sends = Coroutine[Any, Any, list[WorkflowMessage]]
 
 
 class SavesCheckpoints(Protocol):
-    """The writer of a run's checkpoints; `checks_answer` while an answer was not saved that must be the only one."""
+    """The writer of a run's checkpoints; `answers_once` if the run answers a request that is answered once."""
 
-    checks_answer: bool
+    answers_once: bool
 
     async def save(
         self,
@@ -47,8 +47,8 @@ class SavesCheckpoints(Protocol):
     async def save_amid(self, values: Mapping[str, Any]) -> None:
         """Save a superstep that is not over."""
 
-    async def load_head(self, *, is_answer: bool) -> None:
-        """Find where the chain ends now."""
+    async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
+        """Remember the head of the chain for a run that continues from a checkpoint."""
 
 
 class SuperstepRunner:

@@ -40,6 +40,13 @@ class RunOptions:
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: A checkpoint that cannot be saved fails the run; None takes the workflow's setting.
         timeout: Seconds that an executor may take which has no timeout of its own.
+        check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
+            the one before, else the run ends with `WorkflowBusyError`; a number is the `seq` of the chain's newest
+            checkpoint as the caller knows it: what was saved since then counts, too. With None this is so for the
+            first checkpoint of a run that continues from one (by a resume, a response or further input), and only
+            checkpoints with an ancestor in common count; where the storage outlasts the process, a request is also
+            answered once. With False both runs are branches of one chain.
+        timeout: Seconds that an executor may take which has no timeout of its own.
         check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; with False both
             are branches of one chain. None does so only where the run responds to requests and its storage outlasts
             the process: a request is answered once. A number is the `seq` of the chain's newest checkpoint, as the

@@ -94,7 +94,8 @@ class FunctionExecution(Execution):
             self.runner.writer = CheckpointWriter(self.run, run_input.storage)
         self.log.begin(0)
         if self.runner.writer is not None:
-            await self.runner.writer.load_head(is_answer=bool(responses))
+            is_new = run_input.checkpoint_id is None and not responses
+            await self.runner.writer.load_head(is_new=is_new, is_answer=bool(responses))
         for request_id, response in responses.items():
             request = run_state.requests[request_id]
             if response is None and not is_instance_of(None, request.response_type):

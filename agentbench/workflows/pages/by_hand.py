@@ -101,12 +101,12 @@ class HandRun(ActiveRun):
 class ContextWriter:
     """Saves the checkpoints of a `Runner` through its context."""
 
-    checks_answer = False
+    answers_once = False
 
     def __init__(self, run: HandRun) -> None:
         self._run = run
 
-    async def load_head(self, *, is_answer: bool) -> None:
+    async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
         """Nothing: a context knows no chain."""
 
     async def save_amid(self, values: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.access import head_of, load_checkpoint, next_seq, save_checkpoint
+from agentbench.checkpoints.access import head_of, load_checkpoint, next_seq, save_at_head, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
@@ -27,12 +27,17 @@ async def migrate_checkpoint(
     graph: Graph,
     *,
     workflow_name: str | None = None,
+    head_seq: int | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
     """Save a copy without what this graph lacks, unless it fits; return it, and a line for each part left out.
 
-    `workflow_name` is the chain that gets the copy; by default the workflow's own.
+    `workflow_name` is the chain that gets the copy; by default the workflow's own. `head_seq` is that of
+    `fork_checkpoint`.
+
+    Raises:
+        WorkflowBusyError: Another writer has saved to the chain since; nothing was saved then.
     """
     storage = require_storage(storage)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
@@ -42,6 +47,7 @@ async def migrate_checkpoint(
         return CheckpointInfo.of(original), []
     content, left_out = split_by_graph(original, graph)
     chain = workflow_name or graph.name
+    seq = next_seq(await head_of(storage, chain)) if head_seq is None else head_seq + 1
     copy = WorkflowCheckpoint(
         chain,
         graph.signature_hash,
@@ -54,7 +60,7 @@ async def migrate_checkpoint(
     )
     copy.metadata = {
         **{key: value for key, value in original.metadata.items() if key not in _OF_ONE_SUPERSTEP},
-        keys.SEQ: next_seq(await head_of(storage, chain)),
+        keys.SEQ: seq,
         keys.SOURCE: "update",
         keys.FORKED_FROM: original.checkpoint_id,
         keys.GRAPH_SIGNATURE: graph.signature,
@@ -63,7 +69,7 @@ async def migrate_checkpoint(
             "requests": len(copy.pending_request_info_events),
         },
     }
-    await save_checkpoint(storage, copy)
+    await (save_at_head if head_seq is None else save_checkpoint)(storage, copy, seq - 1)
     return CheckpointInfo.of(copy), left_out
 
 

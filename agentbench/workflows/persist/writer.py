@@ -10,11 +10,18 @@ from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench._user_code import warn_user
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.access import checkpoint_error, head_of, list_infos, save_checkpoint
+from agentbench.checkpoints.access import (
+    checkpoint_error,
+    checks_head,
+    head_of,
+    list_infos,
+    save_at_head,
+    save_checkpoint,
+)
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.storage import SupportsCheckpointInfos, SupportsHeadCheck
+from agentbench.checkpoints.storage import SupportsCheckpointInfos
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowEvent
@@ -28,8 +35,8 @@ class CheckpointWriter:
     """Saves the checkpoints of one run, linked to each other.
 
     Several runs may write one chain at once, unless one of them checks the head: they are branches, each linked to its
-    own last checkpoint. A failed save is raised, or becomes a `warning` event, the first one of the run a
-    `RuntimeWarning` too, and the run goes on.
+    own last checkpoint. Where a run continues from a checkpoint, its first save is checked. A failed save is raised, or
+    becomes a `warning` event, the first one of the run a `RuntimeWarning` too, and the run goes on.
     """
 
     def __init__(self, run: ActiveRun, storage: CheckpointStorage) -> None:
@@ -43,9 +50,10 @@ class CheckpointWriter:
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
         self._strict = strict or run.graph.driver is not None
         self._checks_head = options.check_head is not None and options.check_head is not False
-        self._may_check_answer = options.check_head is None
-        #: Whether the next checkpoint is the first one after an answer to a request that is answered once.
-        self.checks_answer = False
+        self._may_check_first = options.check_head is None and checks_head(storage)
+        self._checks_first = False
+        #: Whether the run answers a request that is answered once.
+        self.answers_once = False
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = options.check_head if type(options.check_head) is int else None
         # Of a checkpoint amid a superstep, which the next one replaces.
@@ -69,11 +77,7 @@ class CheckpointWriter:
             if began_ns is not None:
                 facts[keys.DURATION_S] = (self._clock.perf_ns() - began_ns) / 1e9
             checkpoint = await self._compose(source, writers, facts)
-            if self.checks_answer:
-                await self._save_answer(checkpoint)
-            else:
-                expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._checks_head else None
-                await save_checkpoint(self._storage, checkpoint, expected_seq)
+            await self._store(checkpoint)
         except Exception as error:  # noqa: BLE001 - a storage raises anything
             self._head_seq = None  # it may have arrived all the same
             self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
@@ -95,9 +99,7 @@ class CheckpointWriter:
                 checkpoint.messages = {source: [*sent] for source, sent in run_state.delivering.items()}
                 checkpoint.state = {**checkpoint.state, **values}
                 checkpoint.iteration_count -= 1
-                await save_checkpoint(
-                    self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1 if self._checks_head else None
-                )
+                await self._store(checkpoint)
             except Exception as error:  # noqa: BLE001 - a storage raises anything
                 self._report_failure(error, f"A checkpoint amid superstep {run_state.superstep} was not saved")
                 return
@@ -121,36 +123,40 @@ class CheckpointWriter:
             log.warned |= {"unsaved"}
             warn_user(text, RuntimeWarning)
 
-    async def load_head(self, *, is_answer: bool) -> None:
-        """Remember where the chain ends now, for a run that checks that no other run moves it on.
+    async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
+        """Remember the head of the chain, unless the run `is_new`: it is a branch of its own, whoever saves meanwhile.
 
         A request is answered once: where the storage outlasts the process, `is_answer` requires that no other run
-        answered after the checkpoint of this one, now and when the answer is saved.
+        answered after the checkpoint of this one.
         """
-        if self._checks_head:
-            self._head_seq = await self._find_head() if self._head_seq is None else self._head_seq
-        elif self._may_check_answer and is_answer and _is_durable(self._storage):
-            await self._storage.get_latest(workflow_name=self._chain)  # an error if damaged: it may be an answer
-            head, own = await head_of(self._storage, self._chain), self._run.run_state.last_checkpoint_id
-            if head is not None and head.checkpoint_id != own:
-                later = {own} - {None}
-                for info in await list_infos(self._storage, workflow_name=self._chain):
-                    if info.previous_checkpoint_id in later:
-                        later.add(info.checkpoint_id)
-                        if info.source == "answer":
-                            raise _answered_error(own, info)
-            self._head_seq = 0 if head is None else head.seq
-            self.checks_answer = True
+        checks_first = self._may_check_first and not is_new
+        if self._head_seq is not None or not (self._checks_head or checks_first):
+            return
+        self._head_seq = await self._find_head()
+        self._checks_first = checks_first
+        if is_answer and _is_durable(self._storage):
+            await self._require_unanswered()
+            self.answers_once = True
 
-    async def _save_answer(self, checkpoint: WorkflowCheckpoint) -> None:
-        """Save the first checkpoint after an answer, unless another run has answered meanwhile."""
-        try:
-            await save_checkpoint(self._storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
-            self.checks_answer = False
-        except WorkflowBusyError:  # perhaps of a run that has nothing to do with this one
-            await self.load_head(is_answer=True)
-            checkpoint.metadata[keys.SEQ] = 1 + (self._head_seq or 0)
-            await self._save_answer(checkpoint)
+    async def _require_unanswered(self) -> None:
+        own = self._run.run_state.last_checkpoint_id
+        latest = await self._storage.get_latest(workflow_name=self._chain)  # an error if damaged: it may be an answer
+        if latest is None or latest.checkpoint_id == own:
+            return
+        later = {own} - {None}
+        for info in await list_infos(self._storage, workflow_name=self._chain):
+            if info.previous_checkpoint_id in later:
+                later.add(info.checkpoint_id)
+                if info.source == "answer":
+                    raise _answered_error(own, info)
+
+    async def _store(self, checkpoint: WorkflowCheckpoint) -> None:
+        head_seq = checkpoint.metadata[keys.SEQ] - 1
+        if self._checks_first:
+            await save_at_head(self._storage, checkpoint, head_seq)
+            self._checks_first = False
+        else:
+            await save_checkpoint(self._storage, checkpoint, head_seq if self._checks_head else None)
 
     async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
         run_state, graph = self._run.run_state, self._run.graph
@@ -193,7 +199,7 @@ class CheckpointWriter:
 
 
 def _is_durable(storage: CheckpointStorage) -> bool:
-    return isinstance(storage, SupportsHeadCheck) and not isinstance(storage, InMemoryCheckpointStorage)
+    return checks_head(storage) and not isinstance(storage, InMemoryCheckpointStorage)
 
 
 def _answered_error(own: str | None, answer: CheckpointInfo) -> WorkflowBusyError:

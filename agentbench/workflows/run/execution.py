@@ -186,7 +186,7 @@ class Execution:
             log.set_superstep(run_state.superstep)
             responses = self._emit_open_requests()
         if self.runner.writer is not None:
-            await self.runner.writer.load_head(is_answer=bool(responses))
+            await self.runner.writer.load_head(is_new=starts_fresh, is_answer=bool(responses))
         committed = run_state.state.committed
         if log.observed:
             self.run.reported_state = {key: isolate_or_same(value) for key, value in committed.items()}
@@ -221,7 +221,7 @@ class Execution:
             run_state.queue((WorkflowMessage(run_input.message, WORKFLOW_SOURCE),))
             self.runner.drop_plan()
         await self.respond(responses)
-        if writer is not None and run_state.messages and (run_input.checkpoint_id is None or writer.checks_answer):
+        if writer is not None and run_state.messages and (run_input.checkpoint_id is None or writer.answers_once):
             self._checkpoint_before_responses = run_state.last_checkpoint_id
             is_answer = any(m.type is MessageType.RESPONSE for m in run_state.queued_messages())
             info = await writer.save("answer" if is_answer else "input")

@@ -89,6 +89,8 @@ class WorkflowRun(RunStatus):
         self._last_report: StepReport | None = None
         self._acquire()
         self._execute(run_input)
+        if type(options.check_head) is int:  # it was the head when this run began; later rounds begin at their own
+            self._options = replace(options, check_head=True)
 
     def _execute(self, run_input: RunInput) -> None:
         """Begin the next round of this run."""
@@ -430,7 +432,8 @@ class WorkflowRun(RunStatus):
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
-        run = WorkflowRun(target, run_input, options)
-        if edits is not None and run._log.observed:
-            run._log.append(edits)
+        run = type(self)(target, run_input, options)
+        log = run._log  # noqa: SLF001 - it is a run of this class
+        if edits is not None and log.observed:
+            log.append(edits)
         return run
