@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,9 @@ class Updates:
     messages: dict[str, list[Any]] | None
 
 
-def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = ()) -> Edit:
+def checked_edit(
+    checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = (), further: Container[str] = ()
+) -> Edit:
     """Make an edit of a checkpoint.
 
     A value must fit the type that its dataclass or model declares for it, else that of the present value; texts of
@@ -111,13 +113,15 @@ def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: 
         path: Where.
         value: The new value.
         staged: Edits that are applied before this one.
+        further: Keys of the state that may have no value yet.
 
     Raises:
         InvalidEdit: The path leads nowhere, or the value does not fit.
     """
     root = _after(checkpoint, [edit for edit in staged if edit.path != path])
     try:
-        place = _find(root, path)
+        is_new = path in further and path not in root[_STATE]
+        place = Place((_STATE, path), None, None) if is_new else _find(root, path)
     except LookupError as error:
         raise InvalidEdit(path, str(error.args[0])) from None
     after = _fitting(path, value, place)
@@ -144,11 +148,13 @@ _STATE, _MESSAGES = "state", "messages"
 
 
 def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, Any]:
-    root = {
+    root: dict[str, Any] = {
         _STATE: {key: value for key, value in checkpoint.state.items() if not key.startswith("_")},
         _MESSAGES: [message for queued in checkpoint.messages.values() for message in queued],
     }
     for edit in edits:
+        if edit.steps[0] == _STATE:
+            root[_STATE].setdefault(edit.steps[1], None)
         root = replace_at(root, edit.steps, edit.after)
     return root
 

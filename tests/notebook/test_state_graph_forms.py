@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from pydantic import BaseModel
 
 from agentbench import Agent, Call, InvalidEdit, ScriptedChatClient, tool
 from agentbench.notebook import request_form
+from agentbench.notebook.graph.shape import read_shape
+from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.stategraph import START, AgentState, StateGraph, interrupt
 
 THREAD = {"thread_id": "t"}
@@ -186,3 +188,21 @@ class TestSteppingAThread:
 
         assert "Activation(" not in text
         assert "TaskResult(" not in text
+
+
+def test_the_state_tab_offers_fields_that_have_no_value_yet() -> None:
+    class Draft(TypedDict, total=False):
+        topic: str
+        title: str
+
+    graph = StateGraph(Draft).add_node("write", lambda state: {"title": state["topic"]}).add_edge(START, "write")
+    app = graph.compile()
+    panel = app.stepper({"topic": "tea"}, THREAD, breakpoints=["before:write"])
+    panel.run()
+    hook: Any = app.workflow.boundary_hook
+    sources = Sources(read_shape(app.workflow), panel.state, fields=hook.field_names)
+    tree = content_of("state", panel._session.model, sources).tree
+    assert [(entry.name, entry.value, entry.path) for entry in tree.entries] == [
+        ("topic", "tea", "topic"),
+        ("title", None, "title"),
+    ]

@@ -243,6 +243,20 @@ def test_a_person_edits_a_field_in_the_stepper(cls: Any):
     assert panel.state["n"] == 7
 
 
+@OTHERS
+def test_a_person_gives_a_value_to_a_field_that_has_none(cls: Any):
+    panel = counting(cls).compile().stepper({"n": 3}, THREAD, breakpoints=["before:end"])
+    panel.run()
+    assert "topic" not in panel.state
+    with pytest.raises(InvalidEdit):
+        panel.edit("topic", ["not text"])
+    panel.edit("topic", "tea")
+    with pytest.raises(InvalidEdit):
+        panel.edit("topics", "tea")
+    panel.run()
+    assert panel.state["topic"] == "tea"
+
+
 @ALL
 def test_a_graph_is_drawn(cls: Any):
     assert "up" in counting(cls).compile()._repr_mimebundle_()["text/plain"]

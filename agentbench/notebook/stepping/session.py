@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -231,11 +232,13 @@ class StepperSession:
 
     def _checked(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
         """Make an edit that fits the present value and, in a state graph, its field."""
-        edit = checked_edit(content, path, value, staged)
         hook: Any = self._require_run().handle.workflow.boundary_hook
+        edit = checked_edit(content, path, value, staged, getattr(hook, "field_names", ()))
         try:
             if hasattr(hook, "check_state"):
-                hook.check_state(updates_of(content, (*staged, edit)).state)
+                checked = hook.check_state(updates_of(content, (*staged, edit)).state)
+                if edit.steps[1:] == (path,):
+                    edit = replace(edit, after=checked[path])
         except StateValidationError as error:
             raise InvalidEdit(path, error.message) from error
         return edit

@@ -85,6 +85,7 @@ class StepperTabs:
             events=handle.events if handle is not None and self.open == "events" else (),
             selected=self.selected,
             difference=diff_checkpoints(*(found[each] for each in compared)) if compared else None,
+            fields=getattr(handle and handle.workflow.boundary_hook, "field_names", ()),
             times=not settings.current().deterministic,
         )
         return content_of(self.open, model, sources)

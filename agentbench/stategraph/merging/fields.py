@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import is_typeddict
 
+from agentbench._signatures.typed_dicts import readable_by_pydantic
 from agentbench.exceptions import GraphError
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.reducers import (
@@ -111,7 +112,7 @@ def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateF
 def annotated_field(name: str, annotation: Any) -> StateField:
     """Return a field that an annotation declares, without a model; see `model_fields`."""
     info = FieldInfo.from_annotation(annotation)
-    adapter = _adapter(annotation)
+    adapter = _adapter(readable_by_pydantic(annotation))
     schema: Any = adapter.core_schema
     definitions = schema.get("definitions", []) if schema["type"] == "definitions" else []
     return StateField(

@@ -80,14 +80,21 @@ class GraphHook:
         record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
         return {DONE: {**record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
-    def check_state(self, updates: Mapping[str, Any]) -> None:
-        """Raise `StateValidationError` if values do not fit their fields."""
+    @property
+    def field_names(self) -> Sequence[str]:
+        """The fields of the state, with and without a value."""
+        return [*self.plan.fields.by_name]
+
+    def check_state(self, updates: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values as their fields take them; `StateValidationError` if one does not fit."""
+        checked = dict(updates)
         for name in self.plan.fields.by_name.keys() & updates.keys():
             try:
-                self.plan.fields.validate(name, updates[name], {})
+                checked[name] = self.plan.fields.validate(name, updates[name], {})
             except ValidationError as error:  # noqa: PERF203 - the first one is told
                 message = f"{name!r} cannot be {shortened(updates[name])}: {error.errors()[0]['msg']}."
                 raise StateValidationError(message, field=name) from error
+        return checked
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
         """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
@@ -257,7 +264,8 @@ class _Call:
                 (name, {"old": self.values.get(name), "new": merged.values[name], "writers": writers})
                 for name, writers in merged.writers.items()
             )
-            changes.values_after, changes.meta, changes.messages = merged.values, {**self.meta}, messages
+            changes.values_after = self.plan.fields.public(merged.values)
+            changes.meta, changes.messages = {**self.meta}, messages
             changes.updates = {task.node: dict(task.writes) or None for task in tasks if task.node != START}
             self.events.append(WorkflowEvent("state_updated", changes))
 

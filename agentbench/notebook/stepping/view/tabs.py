@@ -68,6 +68,7 @@ class Sources:
     events: Sequence[WorkflowEvent[Any]] = ()  # of the whole run
     selected: str | None = None  # an executor
     difference: CheckpointDiff | None = None  # from the checkpoint before, `None` while that is not known
+    fields: Sequence[str] = ()  # of a state graph's state, with and without a value
     times: bool = True
     states: ElementStates | None = None  # of the graph, where they are not the model's
 
@@ -89,6 +90,9 @@ def _state(model: StepperModel, sources: Sources) -> Content:
         for key, value in whole.items()
         if not str(key).startswith("_")
     ]
+    if editable:
+        unset = [name for name in sources.fields if name not in whole]
+        entries += [Entry(name, None, "without a value", path=name) for name in unset]
     if own := whole.get(_EXECUTOR_STATE):
         entries.append(Entry("state of executors", own))
     title = f"{'Shared' if entries else 'No shared'} state {_where(model)}"
