@@ -22,6 +22,9 @@ let_go.on_click(lambda _: held.pop()())
 panel = stepper(build(holds=True), 'cats', height=320)
 display(panel, let_go)
 """
+# Checkpoints that are still there without a kernel.
+HELD_WITH_FILES = HELD.replace("'cats'", "'cats', storage=FileCheckpointStorage('kept')")
+HELD_WITH_FILES = f"from agentbench import FileCheckpointStorage\n{HELD_WITH_FILES.lstrip()}"
 
 
 def expect(what: Any) -> Any:
@@ -119,12 +122,13 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: 
 
 
 def test_after_a_restart_of_the_kernel_the_panel_says_so_and_is_a_picture(lab: Any, open_notebook: Any) -> None:
-    lab.write("restart", [SETUP, HELD, "await panel.arun()"])
+    lab.write("restart", [SETUP, HELD_WITH_FILES, "await panel.arun()"])
     page = open_notebook("restart", own=True)
     page.run_all(finished=False)
     expect(header(page)).to_contain_text("running: library")
     page.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("The kernel of this panel is gone. Run its cell")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("kept'), checkpoint=")
     expect(page.panel.locator(".abs-frame :is(.abs-tools, .abs-requests, .abs-status)").first).not_to_be_visible()
     expect(page.panel.locator(".ab_node[aria-label='plan, ran before']")).to_be_visible()
     expect(page.panel.locator(".ab_node[aria-label='library']")).to_be_visible()

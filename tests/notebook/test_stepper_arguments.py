@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentbench import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperStateError
 from agentbench.notebook import Stepper, StepperStatus, stepper
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
@@ -128,3 +129,8 @@ def test_the_examples_run_as_they_are_written(documented: object) -> None:
         compile(textwrap.dedent(imports) + textwrap.dedent(found[2]), "example", "exec"),
         {"__name__": "example", "workflow": workflow},
     )
+
+
+def test_without_an_input_the_arguments_of_the_stepper_are_named():
+    with pytest.raises(ValueError, match="checkpoint="):
+        stepper(asking(), storage=InMemoryCheckpointStorage())

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.shape import read_shape
@@ -52,6 +53,7 @@ class StepperScreen:
     @property
     def state(self) -> ScreenState:
         """What is displayed now."""
+        storage = self._session.storage
         with self._session.reading() as model:
             return screen_of(
                 model,
@@ -60,6 +62,7 @@ class StepperScreen:
                 drafts=() if self.page is None else self.page.drafts,
                 times=not settings.current().deterministic,
                 older=older_code(self._workflow),
+                storage="" if isinstance(storage, InMemoryCheckpointStorage) else line_preview(storage, 120),
             )
 
     @property

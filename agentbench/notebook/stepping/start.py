@@ -77,6 +77,9 @@ def stepper(  # noqa: PLR0913 - published signature
         panel = stepper(workflow, "hello", breakpoints=["review"])
         panel.run()
     """
+    if input is None and checkpoint is None and not isinstance(workflow, CompiledGraph):
+        msg = "stepper() needs input=, or checkpoint= with the id of a checkpoint in the storage. Pass one of them."
+        raise ValueError(msg)
     chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
     found = bare_storage(storage, "storage")
     graph = workflow if isinstance(workflow, CompiledGraph) else None

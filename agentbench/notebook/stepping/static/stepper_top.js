@@ -86,6 +86,7 @@ function makeScrubber(say) {
   return {
     els: [slider, number],
     place,
+    last: () => stops.at(-1)?.[1],
     update: (view) => {
       if (view.stops) stops = [...stops.slice(0, view.stopsFrom), ...view.stops];
       const count = stops.length;
@@ -246,6 +247,7 @@ function makeTop(say, el, height) {
   const header = makeHeader();
   const voice = makeVoice();
   const scrubber = makeScrubber(say);
+  let storage = ""; // that keeps the checkpoints when the kernel is gone
   const frameOf = () => el.closest(".abs-frame");
   const press = (name) => {
     const made = buttons.get(name);
@@ -320,7 +322,9 @@ function makeTop(say, el, height) {
       return true;
     },
     gone: () => {
-      const words = "The kernel of this panel is gone. Run its cell again for a new run.";
+      const id = scrubber.last();
+      const words = "The kernel of this panel is gone. Run its cell again for a new run" + (storage && id
+        ? `, or continue from the last checkpoint: stepper(workflow, storage=${storage}, checkpoint="${id}").` : ".");
       const frame = frameOf();
       frame?.classList.add("abs-gone");
       for (const part of frame?.querySelectorAll(".ab_s_running") ?? []) { // nothing runs any more
@@ -351,6 +355,7 @@ function makeTop(say, el, height) {
         menu.update(list);
       }
       scrubber.update(view);
+      storage = view.storage;
       points.hidden = !view.breakpoints.length;
       write(points, `● ${view.breakpoints.length}`);
       points.setAttribute("aria-label", `Breakpoints: ${view.breakpoints.length}`);

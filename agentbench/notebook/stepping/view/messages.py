@@ -41,6 +41,7 @@ def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
         "index": screen.index,
         "position": screen.position,
         "scrubbing": screen.scrubbing,
+        "storage": screen.storage,
     }
 
 

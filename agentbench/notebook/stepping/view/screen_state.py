@@ -87,6 +87,7 @@ class ScreenState:
     tab: str
     content: Content
     drafts: frozenset[EditPlace]  # where values were typed and not saved yet
+    storage: str = ""  # the one that keeps the checkpoints when the kernel is gone
 
 
 def screen_of(
@@ -97,10 +98,12 @@ def screen_of(
     drafts: Collection[EditPlace] = (),
     times: bool = True,
     older: Sequence[str] = (),
+    storage: str = "",
 ) -> ScreenState:
     """Return what a page displays of a model, with the content of the open tab.
 
-    `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built.
+    `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built;
+    `storage`: the text of a storage that outlives the kernel.
     """
     header = _header(model, times=times, older=older)
     asks = model.line.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
@@ -127,6 +130,7 @@ def screen_of(
         tab=tab,
         content=content,
         drafts=frozenset(drafts),
+        storage=storage,
     )
 
 
