@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Annotated, Any, TypedDict
 
+import pydantic.dataclasses
 import pytest
 from pydantic import BaseModel, Field, model_validator
 from typing_extensions import NotRequired, Required
@@ -486,6 +487,12 @@ def test_send_gives_a_node_exactly_its_argument(cls: Any):
     assert (seen, result) == ([{"subject": "a"}, {"subject": "b"}], {"n": 1, "log": ["a", "b"], "messages": []})
 
 
+def test_send_gives_a_node_fields_of_an_agent_state():
+    graph = StateGraph(Agent).add_node("node", lambda state: {"log": [f"{state.n} {state.context_summary}"]})
+    graph.add_conditional_edges(START, lambda state: Send("node", AgentState(context_summary="short")), ["node"])
+    assert graph.compile().invoke({"n": 1}, THREAD).state.log == ["1 short"]
+
+
 @dataclass
 class Note:
     topic: str
@@ -612,6 +619,18 @@ def test_validators_and_constraints_of_a_model_count_when_something_is_written(u
     with pytest.raises(StateValidationError) as caught:
         app.invoke({"low": 1, "high": 2, "total": 5}, THREAD)
     assert (caught.value.node, caught.value.field) == ("node", named)
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    low: int = Field(ge=0)
+    log: Annotated[list[str], operator.add] = Field(default_factory=list)
+
+
+def test_constraints_of_a_pydantic_dataclass_count():
+    assert one(Checked, lambda state: {"log": ["a"]}).invoke({"low": 1}, THREAD) == {"low": 1, "log": ["a"]}
+    with pytest.raises(StateValidationError):
+        one(Checked, lambda state: {"low": -1}).invoke({"low": 1}, THREAD)
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,9 @@ class StateFields(ABC):
 
     def view_of(self, annotation: Any) -> StateFields:
         """Return the fields of a state class that a node or condition is annotated with, else these."""
-        known = self.views.get(annotation, self)
-        if annotation in (self.cls, BaseModel) or known is not self or not is_state_class(annotation):
-            return known
-        view = state_fields(annotation)
+        if annotation in (self.cls, BaseModel) or not is_state_class(annotation):
+            return self
+        view = self.views.get(annotation) or state_fields(annotation)
         return self if view.is_agent_state else view
 
     def with_view(self, view: StateFields) -> StateFields:
@@ -193,6 +192,9 @@ class DataclassFields(StateFields):
 
     def __init__(self, cls: Any) -> None:
         hints = _hints(cls)
+        # Those of a dataclass made by pydantic may have constraints in their defaults: n: int = Field(ge=0).
+        of_pydantic = getattr(cls, "__pydantic_fields__", {})
+        hints |= {name: Annotated[info.annotation, info] for name, info in of_pydantic.items()}
         declared = dataclasses.fields(cls)
         self._later = frozenset(field.name for field in declared if not field.init)
         required = [

@@ -17,7 +17,7 @@ from agentbench.stategraph.command import Send
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, read_return
 from agentbench.stategraph.running.plan import Condition, GraphPlan
-from agentbench.stategraph.state import END
+from agentbench.stategraph.state import END, AgentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _with_fields(plan: GraphPlan, send: Send, sender: str) -> Send:
     arg = send.arg
     if not plan.fields.is_agent_state:
         return send
-    if plan.fields.is_instance(arg):
+    if isinstance(arg, AgentState):
         arg = plan.fields.values_of(arg)
     writes = read_return(arg or {}, plan.fields, sender).writes
     try:
