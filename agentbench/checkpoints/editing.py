@@ -11,13 +11,13 @@ from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
 from agentbench._signatures.typed_dicts import readable_by_pydantic
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 
 __all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
 
-_MESSAGE = re.compile(r"messages\[(0|[1-9][0-9]*)\](?:\.(.+))?", re.ASCII | re.DOTALL)
+_MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?", re.ASCII | re.DOTALL)
 
 
 @drawn_by("agentbench.notebook.history.changes:edit_bundle")
@@ -28,8 +28,8 @@ class Edit(Displayable):
     Its text is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, secrets masked.
 
     Attributes:
-        path: Where: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among
-            the messages that wait.
+        path: Where: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` among
+            the messages that wait, or `pending_messages[0]` where the state has a key `messages`.
         before: The value in the checkpoint.
         after: The new value.
 
@@ -89,7 +89,9 @@ class EditDesk:
         if path is None:
             self._staged.pop(checkpoint_id or "", None)
         else:
-            self._staged.get(checkpoint_id or "", {}).pop(path, None)
+            staged = self._staged.get(checkpoint_id or "", {})
+            for each in [each for each in staged if _with_dots(each) == _with_dots(path)]:
+                del staged[each]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ def checked_edit(
         place = Place((_STATE, path), None, None) if is_new else _find(root, path)
     except LookupError as error:
         raise InvalidEdit(path, str(error.args[0])) from None
+    usual = _usual_path(root, place.steps)
+    if usual not in (path, None):  # one place has one edit, however its path is written
+        return checked_edit(checkpoint, usual, value, staged)
     after = _fitting(path, value, place)
     _require_storable(path, after, place.value)
     return Edit(path, place.value, isolate(after), place.steps)
@@ -159,16 +164,32 @@ def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, A
     return root
 
 
+def _with_dots(path: str) -> str:
+    return re.sub(r"\[(\w+)\]", r".\1", path)
+
+
+def _usual_path(root: Mapping[str, Any], steps: tuple[Any, ...]) -> str | None:
+    """Return a path as this package writes it; `None` if that does not lead there, as with keys that are cut."""
+    if steps[0] == _STATE:
+        path = path_text(steps[1:])
+    else:
+        path = path_text(("pending_messages" if _MESSAGES in root[_STATE] else _MESSAGES, steps[1], *steps[3:]))
+    try:
+        return path if _find(root, path).steps == steps else None
+    except LookupError:
+        return None
+
+
 def _find(root: Mapping[str, Any], path: str) -> Place:
     value: object = path
     if not isinstance(value, str):
         msg = f"a path is text, such as 'draft.title', not a {type(value).__name__}"
         raise LookupError(msg)
     of_message = _MESSAGE.fullmatch(path)
-    if of_message is None:
+    if of_message is None or (of_message[1] == _MESSAGES and _MESSAGES in root[_STATE]):
         place = find_place(root[_STATE], path)
         return place._replace(steps=(_STATE, *place.steps))
-    number, rest = int(of_message[1]), of_message[2]
+    number, rest = int(of_message[2]), of_message[3]
     waiting = root[_MESSAGES]
     if number >= len(waiting):
         msg = f"there is no such message; {len(waiting)} wait here, counted from 0"
@@ -204,7 +225,7 @@ def _fitting(path: str, value: Any, place: Place) -> Any:
 
 
 def _problem_text(problem: Any) -> str:
-    where = ".".join(map(str, problem["loc"]))
+    where = path_text(problem["loc"])
     return f"{where}: {problem['msg']}" if where else str(problem["msg"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import re
@@ -13,6 +14,9 @@ from agentbench._plain_text import plain_line
 __all__ = ["Place", "find_place", "replace_at"]
 
 _NUMBER = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+# A step in brackets: a position or a key as Python writes it, or the id of an item, as in `[message_id='m3']`.
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_BRACKETS = re.compile(rf"\[(?:(?P<id>\w+)=)?(?P<value>-?[0-9]+|{_TEXT})\]", re.ASCII)
 _NAMED = 12  # names in an error
 
 
@@ -31,10 +35,10 @@ class Place(NamedTuple):
 
 
 def find_place(root: Any, path: str) -> Place:
-    """Follow a path such as `draft.title` or `items.0`.
+    """Follow a path such as `draft.title`, `items[0].name`, `users['a b']` or `findings[id='rain'].text`.
 
-    Keys that contain dots are found too, the longest that leads on first. Numbers are positions in lists and tuples,
-    and keys of dicts that have such a number.
+    A step may also be written after a dot: `items.0.name`. Keys that contain dots are found too, the longest that leads
+    on first.
 
     Raises:
         LookupError: The path leads nowhere; the text says where it ends and which names are there.
@@ -74,13 +78,13 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
     known = _names_in(value)
     so_far = path[: len(path) - len(rest)].rstrip(".")
     where = f"{so_far!r}, a {type(value).__name__}," if so_far else "the state"
-    missing = rest.partition(".")[0]
+    missing = rest[: next(_ends(rest, 1))]
     if not known:
-        msg = f"{where} has no {missing!r}, and no values inside. Expected a path to a value that is there"
+        msg = f"{where} has no {missing!r}, and no values inside. Write paths as `draft.title` or `items[0].name`"
         raise LookupError(msg)
     names = ", ".join(plain_line(name, 40) for name in list(known)[:_NAMED])
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    msg = f"{where} has no {missing!r}; it has {names}{more}"
+    msg = f"{where} has no {missing!r}; it has {names}{more}. Write paths as `draft.title` or `items[0].name`"
     raise LookupError(msg)
 
 
@@ -90,13 +94,34 @@ def _leads_on(value: Any, rest: str) -> bool:
 
 def _steps_from(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
     """Return each first step of a path that can be taken, the longest first, with the rest of the path."""
-    known, parts = _names_in(value), rest.split(".")
-    for count in range(len(parts), 0, -1):
-        head, tail = ".".join(parts[:count]), ".".join(parts[count:])
+    known = _names_in(value)
+    for end in reversed([*_ends(rest, 0)]):
+        head, tail = rest[:end], rest[end + 1 :] if rest[end : end + 1] == "." else rest[end:]
         if head in known:
             yield head, tail
         elif _NUMBER.fullmatch(head) and int(head) in known:
             yield int(head), tail
+    in_brackets = _BRACKETS.match(rest)
+    if in_brackets is None:
+        return
+    step, tail = ast.literal_eval(in_brackets["value"]), rest[in_brackets.end() :].removeprefix(".")
+    if in_brackets["id"] is None:
+        found = [step] if step in known else []
+    elif isinstance(value, (list, tuple)):
+        found = [at for at, item in enumerate(value) if _id_of(item, in_brackets["id"]) == step]
+    else:
+        found = []
+    yield from ((each, tail) for each in found)
+
+
+def _ends(rest: str, start: int) -> Iterator[int]:
+    """Return where the first step of a path may end."""
+    yield from (at for at, sign in enumerate(rest) if at >= start and (sign == "." or (sign == "[" and at)))
+    yield len(rest)
+
+
+def _id_of(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
 def _names_in(value: Any) -> Any:

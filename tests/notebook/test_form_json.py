@@ -60,7 +60,7 @@ def test_an_edited_text_is_written_into_the_fields():
     assert made.edit_fields()
     assert made.raw["pet"] == "Dog"
     assert made.raw["pick"] == "str"
-    assert made.raw["tags.1"] == "b"
+    assert made.raw["tags[1]"] == "b"
 
 
 def test_broken_json_stays_open_and_the_fields_do_not_change():

@@ -136,10 +136,10 @@ PATHS = [
     "text",
     "number",
     "maybe",
-    "rows.0",
-    "rows.1",
-    "pairs.0.key",
-    "pairs.0.value",
+    "rows[0]",
+    "rows[1]",
+    "pairs[0].key",
+    "pairs[0].value",
     "pick.int",
     "pick.str",
     "box.name",
@@ -161,7 +161,7 @@ def test_no_typing_and_no_check_ever_loses_a_text(steps: list[tuple[str, str | N
     made = form(Everything)
     typed: dict[str, str | None] = {}
     for path, text, checks in steps:
-        if path == "rows.1" and "rows.0" not in typed:
+        if path == "rows[1]" and "rows[0]" not in typed:
             with pytest.raises(KeyError):
                 made.set_raw(path, text)
             continue

@@ -126,7 +126,7 @@ def test_rows_are_changed_by_their_own_names_however_they_have_moved():
     page.say("edit", raw={third: {"text": "C"}, first: {"text": "gone"}})
     page.say("rows", path=rows["path"], do="add")
     assert page.last("focus")["path"] == page.last("state")["nodes"][0]["children"][-1]["path"]
-    assert made.raw == {"value.0": "C", "value.1": "b", "value": "3"}
+    assert made.raw == {"value[0]": "C", "value[1]": "b", "value": "3"}
     page.say("rows", path=rows["path"], do="lines", texts=["x", "y"])
     assert made.value == ["x", "y"]
 

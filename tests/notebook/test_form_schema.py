@@ -42,7 +42,7 @@ def fill(schema: dict[str, Any], raw: dict[str, str | None]) -> Form:
 
 
 def test_an_object_is_filled_field_by_field_and_is_a_dict():
-    made = fill(ORDER, {"amount": "3", "to.street": "Rue 1", "kind": "3", "tags.0": "a", "note": None})
+    made = fill(ORDER, {"amount": "3", "to.street": "Rue 1", "kind": "3", "tags[0]": "a", "note": None})
     assert made.value == {"amount": 3, "note": None, "to": {"street": "Rue 1"}, "kind": 3, "tags": ["a"]}
     made.set_raw("unit", '"kg"')
     assert made.value["unit"] == "kg"
@@ -57,8 +57,8 @@ def test_problems_with_limits_are_at_their_field():
     assert made.errors == {
         "amount": "Input should be less than or equal to 5",
         "tags": "At most 2 allowed; there are 3.",
-        "tags.1": "Row 1 has the same value.",
-        "tags.2": "Row 1 has the same value.",
+        "tags[1]": "Row 1 has the same value.",
+        "tags[2]": "Row 1 has the same value.",
     }
 
 
@@ -66,8 +66,8 @@ def test_what_is_not_required_is_left_out_until_it_is_touched():
     made = fill(ORDER, {"amount": "1", "to.street": "s", "kind": "fast"})
     assert made.value == {"amount": 1, "to": {"street": "s"}, "kind": "fast"}
     made.set_raw("to.city", "")
-    made.set_raw("limits.0.key", "cpu")
-    made.set_raw("limits.0.value", "4")
+    made.set_raw("limits[0].key", "cpu")
+    made.set_raw("limits[0].value", "4")
     assert made.value["to"] == {"street": "s", "city": ""}
     assert made.value["limits"] == {"cpu": 4}
     made.set_raw("limits", None)
@@ -107,7 +107,7 @@ def test_a_schema_inside_itself_is_opened_on_demand():
         "type": "object", "required": ["name"],
         "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
     }}}  # fmt: skip
-    made = fill(tree, {"name": "a", "children.0.name": "b", "children.0.children.0.name": "c"})
+    made = fill(tree, {"name": "a", "children[0].name": "b", "children.0.children.0.name": "c"})
     assert made.value == {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}
 
 
@@ -133,7 +133,7 @@ def test_a_keyword_without_a_field_is_json_with_a_note_or_an_error(schema: dict[
     assert (caught.value.keyword, caught.value.path) == (keyword, path)
     made = form(schema)
     made.set_raw(
-        "value.0" if schema.get("type") == "array" else "a" if "properties" in schema else "value", '{"any": 1}'
+        "value[0]" if schema.get("type") == "array" else "a" if "properties" in schema else "value", '{"any": 1}'
     )
     assert '{"any": 1}' in made.raw.values()
     assert f"`{keyword}`" in made.text or schema.get("type") == "array"

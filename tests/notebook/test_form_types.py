@@ -146,8 +146,8 @@ def fill(annotation: Any, **raw: str | None) -> Form:
 
 def test_a_model_is_filled_field_by_field():
     made = fill(Parcel, title="Books", weight="1.5", to__street="Rue 1", tags__0="a", tags__1="b")
-    made.set_raw("limits.0.key", "cpu")
-    made.set_raw("limits.0.value", "4")
+    made.set_raw("limits[0].key", "cpu")
+    made.set_raw("limits[0].value", "4")
     assert made.value == Parcel(title="Books", weight=1.5, to=Address("Rue 1"), tags=["a", "b"], limits={"cpu": 4})
     assert made.value.to.city == "Paris"
     assert "city" not in {"title", "weight", "to", "tags", "limits"} - made.value.model_fields_set
@@ -162,7 +162,7 @@ def test_defaults_of_a_type_are_displayed_and_not_set():
 def test_errors_stand_at_their_field():
     made = fill(Parcel, title="Books", weight="-1", to__street="Rue 1", limits__0__key="a", limits__0__value="x")
     assert not made.validate()
-    assert list(made.errors) == ["weight", "limits.0.value"]
+    assert list(made.errors) == ["weight", "limits[0].value"]
     made = fill(Parcel, title="SHOUT", weight="1", to__street="Rue 1")
     assert made.errors == {}
     made.validate()
@@ -333,8 +333,8 @@ def test_what_may_be_left_out_is_left_out_until_it_is_touched():
 
 def test_rows_are_added_moved_and_removed_with_their_texts():
     made = form(list[str], value=["a", "b"])
-    assert made.add("value") == "value.2"
-    made.set_raw("value.2", "c")
+    assert made.add("value") == "value[2]"
+    made.set_raw("value[2]", "c")
     made.move("value", 2, 0)
     assert made.value == ["c", "a", "b"]
     made.remove("value", 1)
@@ -347,10 +347,10 @@ def test_rows_are_added_moved_and_removed_with_their_texts():
 
 def test_a_set_says_which_row_is_there_twice():
     made = form(set[int])
-    made.set_raw("value.0", "1")
-    made.set_raw("value.1", "01")
+    made.set_raw("value[0]", "1")
+    made.set_raw("value[1]", "01")
     made.validate()
-    assert made.errors == {"value.1": "Row 1 has the same value."}
+    assert made.errors == {"value[1]": "Row 1 has the same value."}
 
 
 # ---- types inside themselves
@@ -424,6 +424,22 @@ def test_strict_models_take_what_was_typed():
     assert made.value == Strict(n=1, at=date(2024, 5, 17), mood=Mood.BAD, to=Address("s"), tags={"a"})
 
 
+def test_positions_in_paths_are_read_in_brackets_and_after_dots():
+    made = form(dict[str, list[str]])
+    for path in ("value.0.key", "value[0].value[0]", "value.0.value.1", "value[0].value[2]"):
+        made.set_raw(path, path)
+    assert made.raw == {
+        "value[0].key": "value.0.key",
+        "value[0].value[0]": "value[0].value[0]",
+        "value[0].value[1]": "value.0.value.1",
+        "value[0].value[2]": "value[0].value[2]",
+        "value[0].value": "3",
+        "value": "1",
+    }
+    with pytest.raises(KeyError, match=r"tags\[0\]"):
+        made.set_raw("value.x", "a")
+
+
 def test_fields_that_a_dataclass_makes_itself_are_not_in_the_form():
     @dataclass
     class Counted:
@@ -433,7 +449,7 @@ def test_fields_that_a_dataclass_makes_itself_are_not_in_the_form():
         now: float = field(default_factory=lambda: 1.0)
 
     made = form(Counted)
-    assert {path.split(".")[0] for path in made.text.split("'")[1::2]} >= {"name", "made", "now"}
+    assert {path.split("[")[0] for path in made.text.split("'")[1::2]} >= {"name", "made", "now"}
     made.set_raw("name", "a")
     assert made.value == Counted("a")
     assert "size" not in made.text

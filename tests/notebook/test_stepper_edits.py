@@ -175,6 +175,61 @@ _VALUES = st.recursive(
 )
 
 
+@dataclass
+class Finding:
+    id: str
+    text: str = ""
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("items[0].name", ("items", 0, "name")),
+        ("items.0.name", ("items", 0, "name")),
+        ("items[0]['name']", ("items", 0, "name")),
+        ("users['a b'].age", ("users", "a b", "age")),
+        ('users["it\'s"].age', ("users", "it's", "age")),
+        ("users.a b.age", ("users", "a b", "age")),
+        ("by_number[7]", ("by_number", 7)),
+        ("by_number.7", ("by_number", 7)),
+        ("['x[0]']", ("x[0]",)),
+        ("x[0]", ("x[0]",)),
+        ("findings[id='rain'].text", ("findings", 1, "text")),
+        ("findings[1].text", ("findings", 1, "text")),
+        ("grid[1][0]", ("grid", 1, 0)),
+    ],
+)
+def test_a_path_is_read_as_python_writes_it_with_dots_and_as_a_difference_names_it(path, steps) -> None:
+    root = {
+        "items": [{"name": "a"}],
+        "users": {"a b": {"age": 1}, "it's": {"age": 2}},
+        "by_number": {7: "x"},
+        "x[0]": 1,
+        "findings": [Finding("sun"), Finding("rain")],
+        "grid": [[1], [2]],
+    }
+    assert find_place(root, path).steps == steps
+
+
+@pytest.mark.parametrize("path", ["items[5]", "items[x]", "items[id='x']", "items[0", "items[]", "user.name"])
+def test_a_path_that_leads_nowhere_says_how_paths_are_written(path) -> None:
+    with pytest.raises(LookupError, match=r"items\[0\]\.name"):
+        find_place({"items": [1], "user": 1}, path)
+
+
+def test_a_place_has_one_edit_however_its_path_is_written() -> None:
+    checkpoint = WorkflowCheckpoint("flow", "hash", state={"items": [1, 2], "messages": ["state"]})
+    checkpoint.messages = {"a": [WorkflowMessage(["queued"], "a")]}
+    desk = EditDesk()
+    for path, value in (("items.0", 5), ("items[0]", 6)):
+        desk.stage("c", checked_edit(checkpoint, path, value, desk.of("c")))
+    assert [(edit.path, edit.before, edit.after) for edit in desk.of("c")] == [("items[0]", 1, 6)]
+    desk.discard("c", "items.0")
+    assert desk.of("c") == ()
+    assert checked_edit(checkpoint, "messages[0]", "new").before == "state"
+    assert checked_edit(checkpoint, "pending_messages[0][0]", "new").before == "queued"
+
+
 def test_keys_with_dots_are_found_where_a_longer_one_leads_nowhere() -> None:
     assert find_place({"a": {".0": 1}, "a.": []}, "a..0").steps == ("a", ".0")
 

@@ -55,19 +55,21 @@ class CheckpointChange:
 
 def path_text(keys: tuple[Any, ...]) -> str:
     """Return a path as text; long keys are cut."""
-    return "".join(map(_step, keys)).removeprefix(".")
+    return "".join(map(step_text, keys)).removeprefix(".")
 
 
-def _step(key: object) -> str:
+def step_text(key: object) -> str:
+    """Return one step of a path, with the dot or the brackets."""
     if isinstance(key, ItemId):
         return f"[{key.name}={_key_text(key.value)}]"
     if isinstance(key, Member):
         return f"{{{_key_text(key.value)}}}"
-    is_name = isinstance(key, str) and len(key) <= _LONGEST_KEY and key.isidentifier()
+    is_name = isinstance(key, str) and len(key) <= LONGEST_KEY and key.isidentifier()
     return f".{key}" if is_name else f"[{_key_text(key)}]"
 
 
-_LONGEST_KEY = 120
+#: Longer keys are cut in paths, which then lead nowhere.
+LONGEST_KEY = 120
 
 
 def _key_text(key: object) -> str:
@@ -79,4 +81,4 @@ def _key_text(key: object) -> str:
 
 
 _KEY_REPR = reprlib.Repr()
-_KEY_REPR.maxstring = _KEY_REPR.maxother = _KEY_REPR.maxlong = _LONGEST_KEY
+_KEY_REPR.maxstring = _KEY_REPR.maxother = _KEY_REPR.maxlong = LONGEST_KEY

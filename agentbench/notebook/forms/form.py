@@ -197,7 +197,7 @@ class Form:
         """Type `text` into a field; it replaces the text that is there.
 
         Args:
-            path: The field: `"title"`, `"address.city"`, `"tags.0"`, `"limits.0.key"`; `"value"` where the answer is
+            path: The field: `"title"`, `"address.city"`, `"tags[0]"`, `"limits[0].key"`; `"value"` where the answer is
                 one value, `"value.int"` where it may be of several types; in an approval `"approved"` (`"Approve"` or
                 `"Reject"`), `"reason"`, `"edited"`. `raw` and `text` list the current paths.
             text: The text. For a choice the label of an option, for a union the name of a type, for a list the number

@@ -90,7 +90,7 @@ def _code(place: Place) -> str:
     """Return the line of code that types into a place; empty for one that is only a group of others."""
     field, path = place.field, place.path
     if field.item is not None:
-        first = f"{path}.{len(place.row_names)}" + (".key" if field.kind == "pairs" else "")
+        first = f"{path}[{len(place.row_names)}]" + (".key" if field.kind == "pairs" else "")
         return f"form.set_raw({first!r}, ...)  # one more"
     if field.kind == "union":
         return f"form.set_raw({path!r}, ...)  # {_names(field.labels)}"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from agentbench.checkpoints.difference.changes import path_text
 from agentbench.notebook.forms.fields import NO_VALUE, input_of
 from agentbench.notebook.forms.text_values import FieldError
 from agentbench.notebook.forms.values import Place, is_in
@@ -99,7 +100,7 @@ def _validated(place: Place, value: object, problems: Problems) -> Any:
             while loc and at.field.kind != "json":
                 at = _step(at, loc.pop(0)) or at
             at = at.children[1] if at.field.kind == "pair" else at
-            where = "".join(f"{part}: " for part in [".".join(map(str, loc))] if part)
+            where = "".join(f"{part}: " for part in [path_text(tuple(loc))] if part)
             if not any(is_in(key, at.key) or is_in(at.key, key) for key in wrong):
                 _refuse(at, problems, where + each["msg"].removeprefix("Value error, "))
         return NO_VALUE

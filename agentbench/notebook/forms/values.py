@@ -5,6 +5,7 @@ object. Keys name places for the page and stay the same when rows move; paths na
 `tags.0`, `limits.1.key`, `value.int`; `value` is all of the form.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -82,7 +83,8 @@ class Place:
             self.key = f"{parent.key}.{word}" if parent.key else word
             first = parent.parent is None and parent.field.kind == "group" and not parent.field.positional
             label = name if at < 0 else str(at)
-            self.path = label if first and (name != ROOT or not parent.key) else f"{parent.path}.{label}"
+            inside = f"{parent.path}[{label}]" if at >= 0 or parent.field.positional else f"{parent.path}.{label}"
+            self.path = label if first and (name != ROOT or not parent.key) else inside
             self.changed = parent.changed
             # The type does not tell models with a default from those where it was set.
             was_set = getattr(parent.value, "__pydantic_fields_set__", None)
@@ -249,10 +251,14 @@ class Place:
         """Return the place of a path in this form; raises `KeyError`. A row right after the last one is added."""
         if path == ROOT and (self.key or ROOT not in self.field.labels):
             return self
-        found = self.below(path) or (self.below(path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
+        # Positions may be written in brackets or after a dot: `tags[0]`, `tags.0`.
+        dotted = re.sub(r"\[(\d+)\]", r".\1", path)
+        found = self.below(path) or self.below(dotted)
+        if found is None and dotted.startswith(f"{ROOT}."):
+            found = self.below(dotted[len(ROOT) + 1 :])
         if found is None:
             paths = [repr(place.path) for place in self.walk() if place.key]
-            msg = f"No field {path!r}. The fields are: {_first(paths, 20)}."
+            msg = f"No field {path!r}. Write paths as `address.city` or `tags[0]`. The fields are: {_first(paths, 20)}."
             raise KeyError(msg)
         return found
 

@@ -362,8 +362,8 @@ class Stepper:
         that of the present value, and it must be serializable.
 
         Args:
-            path: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among the
-                messages that wait.
+            path: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` among the
+                messages that wait, or `pending_messages[0]` where the state has a key `messages`.
             value: The new value.
 
         Raises:

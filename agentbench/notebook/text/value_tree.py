@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret_name
+from agentbench.checkpoints.difference.changes import LONGEST_KEY, step_text
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.redact import fields_of, mask_secrets, preview
 
@@ -150,8 +151,6 @@ def _children(entry: Entry) -> Iterator[Entry]:
     for key, item in children:
         # The key itself is never masked; its name decides whether its value is.
         name = key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT)
-        # Without a path where one could mean two places.
-        is_clear = isinstance(key, int) or (isinstance(key, str) and key and "." not in key)
-        yield Entry(
-            name, item, path=f"{entry.path}.{key}" if editable and entry.path is not None and is_clear else None
-        )
+        is_clear = type(key) is int or (isinstance(key, str) and key.isprintable() and len(key) <= LONGEST_KEY)
+        path = f"{entry.path}{step_text(key)}" if editable and entry.path is not None and is_clear else None
+        yield Entry(name, item, path=path)

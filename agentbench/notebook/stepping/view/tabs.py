@@ -8,6 +8,7 @@ from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.checkpoints.difference.changes import path_text
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.activity import ElementStates
 from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_row, edit_rows
@@ -86,7 +87,7 @@ def _state(model: StepperModel, sources: Sources) -> Content:
     changed = {key for update in updates for key in update}
     editable = "edit" in model.allowed
     entries = [
-        Entry(str(key), value, "changed" if key in changed else "", path=str(key) if editable else None)
+        Entry(str(key), value, "changed" if key in changed else "", path=path_text((key,)) if editable else None)
         for key, value in whole.items()
         if not str(key).startswith("_")
     ]
@@ -115,8 +116,9 @@ def _messages(model: StepperModel, sources: Sources) -> Content:
     if sources.checkpoint is not None:
         # In the order in which edits count them.
         queued = [message for each in sources.checkpoint.messages.values() for message in each]
+        name = "pending_messages" if "messages" in sources.checkpoint.state else "messages"
         entries = [
-            Entry(_way(each.source_id, each.target_id), each.data, path=f"messages[{place}]")
+            Entry(_way(each.source_id, each.target_id), each.data, path=f"{name}[{place}]")
             for place, each in enumerate(queued)
         ]
     else:
