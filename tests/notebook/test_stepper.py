@@ -564,4 +564,5 @@ def test_the_end_of_a_run_says_what_it_warned_of():
     outer = WorkflowBuilder(start_executor=WorkflowExecutor(inner, id="inner", propagate_request=False)).build()
     panel = stepper(outer, "hi")
     panel.run()
-    assert "Warning: The workflow inside 'inner' raised a request that no executor takes" in panel.text
+    assert "Finished, 1 question unanswered" in panel.text
+    assert "(the last of 2): 1 question unanswered, from inside 'inner'" in panel.text

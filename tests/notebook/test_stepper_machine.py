@@ -170,7 +170,7 @@ class StepperMachine(RuleBasedStateMachine):
             assert [each.text for each in made[0].breakpoints] == [each.text for each in self.panel.breakpoints]
             self.kept.append((made[0], self.facts(made[0])))
 
-    @rule(path=st.sampled_from(["left", "trail", "trail.0", "messages[0]"]), value=st.integers(0, 9))
+    @rule(path=st.sampled_from(["left", "trail", "trail[0]", "messages[0]"]), value=st.integers(0, 9))
     def edit(self, path: str, value: int) -> None:
         shown = self.panel.checkpoint_id
         held = "edit" in self.panel.allowed and self.holds(path)
@@ -186,7 +186,7 @@ class StepperMachine(RuleBasedStateMachine):
         if path == "messages[0]":
             data = [message.data for queued in held.messages.values() for message in queued]
             return bool(data) and isinstance(data[0], int) and not isinstance(data[0], bool)
-        return path.partition(".")[0] in held.state and not self.panel.edits()
+        return path.partition("[")[0] in held.state and not self.panel.edits()
 
     @rule()
     def discard(self) -> None:

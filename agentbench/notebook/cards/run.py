@@ -19,6 +19,7 @@ from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.text.phrases import count_text, state_text
 from agentbench.notebook.text.redact import line_preview
+from agentbench.workflows.events.events import count_unanswered
 
 __all__ = ["event_bundle", "report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]
 
@@ -37,7 +38,7 @@ def result_bundle(result: Any) -> Bundle:
     """The result of a run: state, outputs, failures, requests and supersteps."""
     events = list(result)
     timeline = result.status_timeline()
-    state = state_text(timeline[-1].state) if timeline else ""
+    state = state_text(timeline[-1].state, count_unanswered(events)) if timeline else ""
     facts = [count_text(len(events), "event")]
     if result.checkpoints:
         facts.append(count_text(len(result.checkpoints), "checkpoint"))
@@ -48,7 +49,7 @@ def result_bundle(result: Any) -> Bundle:
 def run_bundle(run: Any) -> Bundle:
     """A run that is driven step by step: the same as of a result, under a picture of its present state."""
     events = run.events
-    state = "paused" if getattr(run, "paused", False) else state_text(run.status)
+    state = "paused" if getattr(run, "paused", False) else state_text(run.status, count_unanswered(events))
     facts = [
         str(run.run_id),
         f"superstep {run.superstep}",
@@ -71,7 +72,7 @@ def report_bundle(report: Any) -> Bundle:
     if report.pause_reason is not None:
         facts.append(f"paused: {report.pause_reason}")
     tables = _run_tables(report.events, report.requests)
-    return _page("StepReport", state_text(report.status), facts, tables).bundle()
+    return _page("StepReport", state_text(report.status, count_unanswered(report.events)), facts, tables).bundle()
 
 
 def event_bundle(event: Any) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _page(title: str, state: str, facts: list[str], tables: list[Table], picture
     return Page(
         title,
         state=state,
-        look=_LOOK_OF.get(state, state if state in STATES else "idle"),
+        look="waiting" if "unanswered" in state else _LOOK_OF.get(state, state if state in STATES else "idle"),
         facts=facts,
         tables=tables,
         picture=picture,

@@ -11,6 +11,7 @@ from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.agent_turns import conversation_of, tool_calls_in
 from agentbench.notebook.history.log import number_of
 from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep
+from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["NodeRecord", "RunRecord", "sent_by"]
@@ -52,6 +53,7 @@ class RunRecord:
         self.nodes: defaultdict[str, NodeRecord] = defaultdict(NodeRecord)
         self.outputs: list[tuple[int, Event]] = []  # of the workflow, with their supersteps
         self.warnings: list[str] = []
+        self.unanswered = 0  # questions that nobody answered when the run ended
 
     def add(self, report: StepReport) -> None:
         """Read a superstep that is over; the one that follows start executors which send nothing is in its report."""
@@ -82,6 +84,7 @@ class RunRecord:
             if part is step:
                 ordered = sorted(outputs, key=lambda event: (event.order or 0, event.seq or 0))
                 self.outputs += [(step.number, event) for event in ordered]
+        self.unanswered = count_unanswered(step.warnings) or self.unanswered
         for event in step.usages:
             self.nodes[event.source_id or ""].usages.append(event)
         for event in step.updates:

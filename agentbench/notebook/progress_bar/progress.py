@@ -95,7 +95,7 @@ class Progress:
     def __repr__(self) -> str:
         if self._began is None:
             return f"Progress({self.name}, not begun: await it, or call its wait())"
-        return f"Progress({self.name}, {self.state.count}, {state_text(self.run.status)})"
+        return f"Progress({self.name}, {self.state.count}, {state_text(self.run.status, self.state.unanswered)})"
 
     def __await__(self) -> Generator[Any, None, WorkflowRunState]:
         return self._drive().__await__()

@@ -9,7 +9,7 @@ from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text, state_text
-from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent, count_unanswered
 
 __all__ = ["ProgressState"]
 
@@ -18,12 +18,13 @@ _NAMES = 4
 
 @dataclass
 class ProgressState:
-    """How far a run is: supersteps that ended of those expected, tokens that agents used, seconds since it began."""
+    """How far a run is: supersteps that ended of those expected, tokens that agents used, seconds, open questions."""
 
     total: int | None = None
     supersteps: int = 0
     tokens: int = 0
     elapsed_s: float = 0.0
+    unanswered: int = 0
     _here: Superstep = field(default_factory=lambda: Superstep(0))
     _calls_before: int = 0
 
@@ -38,6 +39,7 @@ class ProgressState:
         if event.type == "superstep_completed":
             self.supersteps += bool(self._here.calls)  # the last one may only find that no message is left
         self.tokens += tokens_of(event)
+        self.unanswered = count_unanswered([event]) or self.unanswered
 
     @property
     def calls(self) -> int:
@@ -78,5 +80,5 @@ class ProgressState:
 
     def last_words(self, status: object, *, times: bool) -> str:
         """How it ended, in one line."""
-        end = "paused" if str(status).startswith("IN_PROGRESS") else state_text(status)
+        end = "paused" if str(status).startswith("IN_PROGRESS") else state_text(status, self.unanswered)
         return ", ".join([end, self.count, count_text(self.calls, "call"), *self.consumption(times=times)])

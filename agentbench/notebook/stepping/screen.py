@@ -19,7 +19,7 @@ from agentbench.notebook.stepping.model.messages import IN_FLIGHT
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
-from agentbench.notebook.stepping.view.screen_state import ScreenState, screen_of
+from agentbench.notebook.stepping.view.screen_state import UNANSWERED, ScreenState, screen_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
@@ -71,7 +71,7 @@ class StepperScreen:
         screen = self.state
         states = {element: state for element, state in screen.states.items() if isinstance(element, str)}
         lines = [screen.header.line, shape_text(self._shape, states)]
-        if screen.banner.tone in ("error", "note"):
+        if screen.banner.tone in ("error", "note") or screen.header.sign == UNANSWERED:
             lines.append(screen.banner.text)
         for request in screen.requests[:_LISTED]:
             asker = esc(request.source_executor_id, into="line", limit=60)

@@ -45,9 +45,10 @@ _STATES = {
 }
 
 
-def state_text(state: object) -> str:
-    """The state of a run, in a word or two."""
-    return _STATES.get(str(state), str(state).lower())
+def state_text(state: object, unanswered: int = 0) -> str:
+    """The state of a run, in a word or two, with the number of questions that it has left unanswered."""
+    text = _STATES.get(str(state), str(state).lower())
+    return f"{text}, {count_text(unanswered, 'question')} unanswered" if unanswered and text == "finished" else text
 
 
 def duration_text(seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +13,8 @@ from agentbench._display import Displayable, drawn_by
 from agentbench._signatures import type_from_dict, type_to_dict
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from agentbench.checkpoints.info import CheckpointInfo
 
 DataT = TypeVar("DataT", covariant=True)
@@ -201,6 +203,27 @@ def _of_request(place: int, name: str, doc: str) -> Any:
         return self._request[place]
 
     return property(read, doc=f"{doc} RuntimeError on other events.")
+
+
+class UnansweredWarning(str):
+    """The text of the warning of a run that ended while `n_requests` requests inside its nodes were unanswered."""
+
+    n_requests: int
+
+    def __new__(cls, text: str, n_requests: int) -> Self:
+        """Make the text, with the number of requests."""
+        made = super().__new__(cls, text)
+        made.n_requests = n_requests
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.n_requests)
+
+
+def count_unanswered(events: Iterable[WorkflowEvent[Any]]) -> int:
+    """Return how many questions a run left unanswered, as its last such warning says."""
+    texts = [event.data for event in events if isinstance(event.data, UnansweredWarning) and not event.executor_id]
+    return texts[-1].n_requests if texts else 0
 
 
 @drawn_by("agentbench.notebook.cards.run:event_bundle")

@@ -195,6 +195,10 @@ class Executor(JsonForm):
             open_requests: The requests of this executor that are open now, by id.
         """
 
+    def count_unanswered(self) -> int:
+        """Return how many requests wait inside this node, unknown to the run around it; 0 except for workflows."""
+        return 0
+
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the state of this executor for a checkpoint; override together with `on_checkpoint_restore`."""
         return {}

@@ -234,6 +234,13 @@ class WorkflowExecutor(Executor):
                 {key: one for key, one in still_open.items() if one.source_executor_id == executor.id}
             )
 
+    def count_unanswered(self) -> int:
+        """Return how many requests of the workflow inside wait for a response, also of workflows inside that one."""
+        waiting = sum(len(inner.run_state.requests.keys() - inner.responses.keys()) for inner in self._waiting)
+        graphs = {id(graph): graph for graph in (self.workflow.graph, *(inner.graph for inner in self._waiting))}
+        nodes = (node for graph in graphs.values() for node in graph.executors.values())
+        return waiting + sum(node.count_unanswered() for node in nodes)
+
     async def _put_back(self) -> None:
         rolled_back, self._rolled_back = self._rolled_back, {}
         for inner, (before, responses) in rolled_back.items():

@@ -16,7 +16,12 @@ from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
+from agentbench.workflows.events.events import (
+    UnansweredWarning,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowRunState,
+)
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import StateMark
@@ -303,11 +308,25 @@ class Execution:
                     "Its target did not run; look for the source that sent nothing."
                 )
                 self.log.append(WorkflowEvent.warning(text))
+            if not run_state.requests:
+                self._warn_of_unanswered()
             state = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if run_state.requests else WorkflowRunState.IDLE
         self.log.status(state)
         if self.run.tracer is not None:
             self.run.tracer.end_run()
         self._close()
+
+    def _warn_of_unanswered(self) -> None:
+        """Warn of requests inside nodes that were passed on to no person, and that no executor answered."""
+        found = {key: count for key, node in self.run.graph.executors.items() if (count := node.count_unanswered())}
+        if not found:
+            return
+        total, nodes = sum(found.values()), ", ".join(map(repr, found))
+        text = (
+            f"{total} {'question' if total == 1 else 'questions'} unanswered, from inside {nodes}. Let the executor "
+            "that gets its SubWorkflowRequestMessage answer, or pass propagate_request=True to ask a person."
+        )
+        self.log.append(WorkflowEvent.warning(UnansweredWarning(text, total)))
 
     def _fail(self, error: Exception) -> None:
         self.error = error

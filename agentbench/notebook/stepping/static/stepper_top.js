@@ -54,7 +54,7 @@ function makeHeader() {
     update: (head, status) => {
       for (const name of ["name", "run", "superstep"]) write(parts[name], head[name]);
       parts.run.title = head.run;
-      parts.status.dataset.status = status;
+      parts.status.dataset.status = head.sign === "⚠" ? "unanswered" : status;
       sign.classList.toggle("abs-bars", status === "waiting");
       write(sign.firstChild, head.sign);
       write(words, head.status);

@@ -131,15 +131,18 @@ def _failure(model: StepperModel) -> Banner:
 def _result(model: StepperModel) -> Banner:
     outputs, warnings = model.record.outputs, model.record.warnings
     tone: Tone = "note" if warnings else "done"
+    finished = "Finished"
+    if model.record.unanswered:
+        tone, finished = "waiting", f"Finished, {count_text(model.record.unanswered, 'question')} unanswered"
     warned = ""
     if warnings:
         count = f" (the last of {len(warnings)})" if len(warnings) > 1 else ""
         warned = f" Warning{count}: {esc(warnings[-1], into='line', limit=_NOTE_LIMIT)}"
     if not outputs:
-        return Banner(tone, f"Finished, without an output.{warned}")
+        return Banner(tone, f"{finished}, without an output.{warned}")
     last = outputs[-1][1].data
     has_display = hasattr(type(last), "_repr_html_")  # a table, say: its text in one line tells nothing
     text = type(last).__name__ if has_display else line_preview(last, 200)
     more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
     actions = (("see_output", "See output"),)
-    return Banner(tone, f"Finished. Output{more}: {esc(text, into='line')}{warned}", actions=actions)
+    return Banner(tone, f"{finished}. Output{more}: {esc(text, into='line')}{warned}", actions=actions)

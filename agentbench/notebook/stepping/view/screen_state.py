@@ -18,7 +18,7 @@ from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 
-__all__ = ["SIGNS", "EditPlace", "Header", "ScreenState", "screen_of"]
+__all__ = ["SIGNS", "UNANSWERED", "EditPlace", "Header", "ScreenState", "screen_of"]
 
 _S = StepperStatus
 
@@ -34,6 +34,9 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CANCELLED: "■",
     _S.CLOSED: "□",
 }
+
+#: The sign of a finished run with questions that nobody answered.
+UNANSWERED = "⚠"
 
 #: Where the constant is not a person's word.
 _STATUS_WORDS = {_S.WAITING: "waiting for an answer", _S.DONE: "finished"}
@@ -143,7 +146,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",
         superstep=model.superstep_text,
-        sign=SIGNS[model.status],
+        sign=UNANSWERED if model.status is _S.DONE and model.record.unanswered else SIGNS[model.status],
         status=_status_words(model),
         figures=tuple(figures),
     )
@@ -152,6 +155,8 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
 def _status_words(model: StepperModel) -> str:
     status = model.status
     words = _STATUS_WORDS.get(status, str(status))
+    if status is _S.DONE and model.record.unanswered:
+        words += f", {count_text(model.record.unanswered, 'question')} unanswered"
     if status in IN_FLIGHT:
         running = model.activity.running
         if running:
