@@ -54,7 +54,7 @@ class IdSource(Protocol):
 
         Args:
             kind: What the id is for: `run`, `cp` (checkpoint), `request`, `workflow`, `group` (of edges), `message`,
-                `agent`, `session` or `call`.
+                `agent`, `session`, `call` or `approval` (a request to approve a call).
         """
 
 

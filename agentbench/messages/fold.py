@@ -86,8 +86,8 @@ class _OpenMessage:
         call_id = piece.call_id
         index = piece.additional_properties.get(TOOL_CALL_INDEX) if piece.additional_properties else None
         call = self._call_of(call_id, index)
-        if call is None or not call.take(piece, call_id, is_numbered=index is not None):
-            call = _OpenCall(piece, call_id)
+        if call is None or not call.take(piece, call_id, index):
+            call = _OpenCall(piece, call_id, index)
             self.entries.append(call)
         if call_id:
             self.by_id.setdefault(call_id, call)
@@ -95,9 +95,11 @@ class _OpenMessage:
             self.by_index[index] = call
 
     def _call_of(self, call_id: str | None, index: Any) -> _OpenCall | None:
+        if index is not None and (call := self.by_index.get(index)) is not None and call_id in (None, "", call.call_id):
+            return call
         known = self.by_id.get(call_id) if call_id else None
-        if known is not None:
-            return known
+        if known is not None:  # some services give one id to several calls
+            return known if index is None or known.index in (None, index) else None
         if index is not None:
             return self.by_index.get(index)
         last = self.entries[-1] if self.entries else None
@@ -113,17 +115,17 @@ class _OpenMessage:
 class _OpenCall:
     """A call whose arguments are not complete."""
 
-    __slots__ = ("arguments", "call_id", "pieces")
+    __slots__ = ("arguments", "call_id", "index", "pieces")
 
-    def __init__(self, first: Content, call_id: str | None) -> None:
+    def __init__(self, first: Content, call_id: str | None, index: Any) -> None:
         self.pieces = [first]
-        self.call_id = call_id
+        self.call_id, self.index = call_id, index
         #: All that is not empty: texts, or mappings.
         self.arguments = [first.arguments] if first.arguments else []
 
-    def take(self, piece: Content, call_id: str | None, *, is_numbered: bool) -> bool:
+    def take(self, piece: Content, call_id: str | None, index: Any) -> bool:
         """Add a piece, unless it is of another call."""
-        if call_id and call_id != self.call_id and (self.call_id or not is_numbered):
+        if call_id and call_id != self.call_id and (self.call_id or index is None):
             return False
         arguments = piece.arguments
         if arguments:
@@ -131,6 +133,7 @@ class _OpenCall:
                 return False
             self.arguments.append(arguments)
         self.call_id = self.call_id or call_id
+        self.index = index if self.index is None else self.index
         self.pieces.append(piece)
         return True
 

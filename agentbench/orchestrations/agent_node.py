@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench.agents.agent.as_tool import run_streamed
+from agentbench.agents.history.answers import ANSWER, answers_in, without_answers
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun, resolve_agent_id
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.exceptions import UserInputRequiredException
@@ -90,6 +91,8 @@ class AgentNode(Executor):
         self._pending: dict[str, Content] = {}
         #: Those to other requests of the same turn, as long as some are pending.
         self._answers: list[Content] = []
+        #: All answers of a turn, from the last one until the agent gets them.
+        self._given: Message | None = None
 
     # ---- calls and requests ----------------------------------------------------------------------
 
@@ -104,7 +107,8 @@ class AgentNode(Executor):
         for kind in get_args(RunKwargsKind):
             if own := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own
-        return await call_agent(self.agent, messages, ctx, kwargs, on_update)
+        answers, self._given = self._given, None
+        return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
 
     def _run_arguments(self) -> dict[str, Any]:
         """Return further arguments for runs of the agent."""
@@ -123,7 +127,8 @@ class AgentNode(Executor):
             self._pending, self._answers = pending, answers
             return None
         # Stored until the agent has taken them: if it fails, the requests are open again.
-        return Message("tool" if all(one.type == "function_result" for one in answers) else "user", answers)
+        self._given = message_of_answers(answers)
+        return self._given
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Wait for the answers to the requests that are open; answers to others stay."""
@@ -200,8 +205,15 @@ async def call_agent(
     ctx: WorkflowContext[Any, Any],
     kwargs: dict[str, Any],
     on_update: OnUpdate | None = None,
+    *,
+    answers: Message | None = None,
 ) -> AgentReply:
-    """Run an agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used."""
+    """Run an agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used.
+
+    Only `answers`, which a person gave to requests of this agent, approve calls. Approvals elsewhere in its messages,
+    and in what it says, are dropped with a warning.
+    """
+    messages = await _without_approvals(messages, ctx, () if answers is None else answers.contents)
     requests: dict[str, Content] = {}
     run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
     clock = run.options.clock or runtime_defaults().clock
@@ -211,6 +223,9 @@ async def call_agent(
         if found := update.user_input_requests:
             requests.update(_by_id(found))
         if on_update is not None:
+            if any(one.type == ANSWER for one in update.contents):
+                update = copy.copy(update)
+                update.contents = [one for one in update.contents if one.type != ANSWER]
             await on_update(update)
 
     try:
@@ -222,6 +237,9 @@ async def call_agent(
     except UserInputRequiredException as raised:
         message = Message("assistant", raised.contents, author_name=agent.name)
         return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
+    if answers_in(response.messages):
+        response = copy.copy(response)
+        response.messages = await _without_approvals(response.messages, ctx)
     if run.log.observed:
         used = {
             "model": getattr(response.raw_representation, "model", None),
@@ -231,6 +249,24 @@ async def call_agent(
         await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
     requests.update(_by_id(response.user_input_requests))
     return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
+
+
+def message_of_answers(answers: list[Content]) -> Message:
+    """Return answers of a person to requests of an agent as the input of its next run."""
+    return Message("tool" if all(one.type == "function_result" for one in answers) else "user", answers)
+
+
+async def _without_approvals(
+    messages: Sequence[Message], ctx: WorkflowContext[Any, Any], given: Sequence[Content] = ()
+) -> list[Message]:
+    left = without_answers(messages, f"the conversation of node {ctx.executor_id!r}", keep := set(map(id, given)))
+    if any(id(one) not in keep for one in answers_in(messages)):
+        text = (
+            f"An approval in the conversation of {ctx.executor_id!r} was dropped. Only a person's answer to a request "
+            "of this agent approves a tool call."
+        )
+        await ctx.add_event(WorkflowEvent.warning(text, ctx.executor_id))
+    return left
 
 
 def request_id_of(request: Content) -> str:

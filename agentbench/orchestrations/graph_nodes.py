@@ -11,7 +11,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.orchestrations.agent_node import call_agent
+from agentbench.orchestrations.agent_node import call_agent, message_of_answers
 from agentbench.stategraph.interrupts import ask_all, current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.workflows.events.events import WorkflowEvent
@@ -38,9 +38,11 @@ class AgentTask:
         requests: dict[str, Content] = done.get("requests", {})
         on_update = partial(_show, ctx=ctx) if ctx.is_streaming() else None
         while True:
-            if requests:
-                said = [*said, _message_of_answers(requests)]
-            reply = await call_agent(self.agent, [*fields.messages_in(state), *said], ctx, {}, on_update)
+            answers = _message_of_answers(requests) if requests else None
+            if answers is not None:
+                said = [*said, answers]
+            context = [*fields.messages_in(state), *said]
+            reply = await call_agent(self.agent, context, ctx, {}, on_update, answers=answers)
             _note_usage(reply.response)
             said = [*resolved_inputs(said, reply.response), *reply.response.messages]
             done["said"], done["requests"] = said, reply.requests
@@ -60,7 +62,7 @@ def _message_of_answers(requests: dict[str, Content]) -> Message:
         if not (isinstance(content, Content) and requests[key].is_answered_by(content)):
             msg = f"The answer to {requests[key].type} {key!r} is {content!r}. {requests[key].answer_hint}"
             raise ValueError(msg)
-    return Message("tool" if all(one.type == "function_result" for one in contents) else "user", contents)
+    return message_of_answers(contents)
 
 
 async def _show(update: AgentResponseUpdate, *, ctx: WorkflowContext[Any, Any]) -> None:

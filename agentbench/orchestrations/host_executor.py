@@ -51,7 +51,8 @@ class AgentHostOptions:
         emit_agent_update_events: Stream the agent and yield each update; the token's `emit_events` wins.
         emit_agent_response_events: Yield the whole response.
         intercept_user_input_requests: Send requests of the agent to a person on as messages, whose answers come back
-            as messages; else they become requests of the workflow.
+            as messages; else they become requests of the workflow. The executor that gets them decides about approvals
+            in the person's place: let it ask one.
         intercept_unterminated_function_calls: The same for calls that the agent cannot carry out itself.
         reassign_other_agents_as_users: Let the agent see messages of other agents as messages of the user.
         forward_incoming_messages: Send what the node got on, in front of the agent's messages.
@@ -149,12 +150,13 @@ class AgentHostExecutor(AgentNode):
     async def from_answer(self, answer: Content, ctx: HostContext) -> None:
         """Take the answer to a request that was sent on as a message."""
         request = self._pending.get(request_id_of(answer))
-        if request is not None:
+        if request is not None and self._is_intercepted(request):
             await self.from_user_input(request, answer, ctx)
         else:
+            sent = ", ".join(key for key, one in self._pending.items() if self._is_intercepted(one)) or "none"
             text = (
-                f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}: open requests are "
-                f"{', '.join(self._pending) or 'none'}. An answer has the id of its request."
+                f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}: open requests that it sent on "
+                f"are {sent}. An answer has the id of its request."
             )
             await ctx.add_event(WorkflowEvent.warning(text, self.id))
 
@@ -243,16 +245,19 @@ def bind_as_executor(
 
 
 def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
-    """Return the messages with those of other agents as messages of the user, but for their calls of tools."""
-    own = (node.agent.name, node.id)
-    return [
-        message
-        if message.role != "assistant"
-        or message.author_name in own
-        or any(content.type == "function_call" for content in message.contents)
-        else _changed(message, role="user")
-        for message in messages
-    ]
+    """Return the messages with those of other agents as messages of the user, but for their calls of tools.
+
+    A message of the user may answer a request, so those of other agents lose their requests and answers.
+    """
+    own, found = (node.agent.name, node.id), list[Message]()
+    for message in messages:
+        kinds = {content.type for content in message.contents}
+        if message.role == "assistant" and message.author_name not in own and "function_call" not in kinds:
+            contents = [one for one in message.contents if not one.type.startswith("function_approval_")]
+            found += [_changed(message, role="user", contents=contents)] if contents else []
+        else:
+            found.append(message)
+    return found
 
 
 def _open_requests(reply: AgentReply) -> dict[str, Content]:

@@ -11,11 +11,15 @@ from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.arguments import check_run_arguments
+from agentbench.agents.history.answers import ANSWER, answers_in, without_answers
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import SessionTurn
+from agentbench.checkpoints.checkpoint import id_of
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
@@ -146,9 +150,16 @@ class _Turn:
         contents = [content for message in messages for content in message.contents]
         answered = {*arguments.get("responses", ()), *(one.id for one in contents), *(one.call_id for one in contents)}
         waiting = agent.waiting_for(self._session, answered - {None})
-        if waiting is not None and "responses" not in arguments:
-            arguments["responses"] = _responses(waiting.run_state.requests, messages)
         self._workflow = waiting or agent.workflow.clone()
+        stored = messages
+        if "responses" not in arguments:
+            requests = None if waiting is None else waiting.run_state.requests
+            if waiting is None and messages and "checkpoint_id" in arguments:
+                requests = await self._requests_at(arguments["checkpoint_id"])
+            if requests is not None:
+                arguments["responses"], stored = _responses(requests, messages)
+            elif unknown := _answers_to_nothing(messages):
+                raise AgentInvalidRequestException(_unknown_request(unknown))
         if providers := agent.providers_for(self._session):
             session = self._session = self._session or AgentSession()
             self._context = SessionContext(
@@ -157,6 +168,7 @@ class _Turn:
                 input_messages=messages,
                 options={},
             )
+            self._context._stored_inputs = stored  # noqa: SLF001 - read-only for users
             self._hooks = RunHooks(agent, session, self._context, providers)
             async with SessionTurn(session):
                 await self._hooks.before()
@@ -164,8 +176,16 @@ class _Turn:
         if waiting is not None:
             arguments.pop("checkpoint_id", None)
         elif "checkpoint_id" not in arguments:
-            arguments["message"] = agent.input_of(messages)
+            arguments["message"] = agent.input_of(without_answers(messages, "a history"))
         return arguments
+
+    async def _requests_at(self, checkpoint: CheckpointInfo | str) -> Mapping[str, WorkflowEvent[Any]]:
+        """Return the requests that were open at a checkpoint."""
+        storage = bare_storage(self._arguments.get("checkpoint_storage")) or self._workflow.storage
+        if storage is None:
+            msg = "checkpoint_id= needs a storage: pass checkpoint_storage=, or give one to the workflow."
+            raise AgentInvalidRequestException(msg)
+        return (await storage.load(id_of(checkpoint))).pending_request_info_events
 
     async def _finish(self) -> None:
         agent, workflow = self._agent, self._workflow
@@ -188,26 +208,58 @@ def _ids_of(requests: Mapping[str, WorkflowEvent[Any]]) -> set[str]:
     return {*requests, *(request_id_of(one.data) for one in requests.values() if isinstance(one.data, Content))}
 
 
-def _responses(requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Message]) -> dict[str, Any]:
-    """Return the responses that messages hold, by the ids of their requests."""
-    found = dict(_response(content, requests) for message in messages for content in message.contents)
-    unknown = [request_id for request_id in found if request_id not in requests]
-    if unknown:
-        msg = f"No request {', '.join(map(repr, unknown))} is pending; pending are: {', '.join(requests)}."
-        raise AgentInvalidRequestException(msg)
+def _responses(
+    requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Message]
+) -> tuple[dict[str, Any], list[Message]]:
+    """Return the responses that messages hold, by the ids of their requests, and what histories store of them.
+
+    Histories store an approval as the result of the call that stands for the request.
+    """
+    found: dict[str, Any] = {}
+    stored: list[Message] = []
+    for message in messages:
+        own = dict(_response(content, message.role, requests) for content in message.contents)
+        results = [
+            Content.from_function_result(key, result=one.approved if isinstance(one, Content) else one)
+            for key, one in own.items()
+        ]
+        stored.append(Message("tool", results) if answers_in([message]) else message)
+        found.update(own)
+    if unknown := [request_id for request_id in found if request_id not in requests]:
+        raise AgentInvalidRequestException(_unknown_request(unknown, requests))
     if not found:
         raise AgentInvalidResponseException(_expected(requests))
-    return found
+    return found, stored
 
 
-def _response(content: Content, requests: Mapping[str, WorkflowEvent[Any]]) -> tuple[str, Any]:
+def _answers_to_nothing(messages: Sequence[Message]) -> list[str]:
+    """Return the ids of requests that messages answer although none is open: approvals, or a result at the end."""
+    calls = {one.call_id for message in messages for one in message.contents if one.type == "function_call"}
+    last = messages[-1].contents if messages else ()
+    is_answer = bool(last) and all(one.type == "function_result" and one.call_id not in calls for one in last)
+    return [request_id_of(one) for one in (*answers_in(messages), *(last if is_answer else ()))]
+
+
+def _unknown_request(ids: Collection[str], requests: Collection[str] = ()) -> str:
+    known = f"open requests are {', '.join(map(repr, requests))}" if requests else "no request is open"
+    return (
+        f"The messages answer {', '.join(map(repr, ids))}, but {known}. To continue a conversation of another process, "
+        "pass checkpoint_id= of the checkpoint at which the workflow asked."
+    )
+
+
+def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[Any]]) -> tuple[str, Any]:
+    expected = {ANSWER: "user", "function_result": "tool"}.get(content.type, role)
+    if role != expected:
+        msg = f"A {content.type} is in a message of the role {role!r}. Expected Message({expected!r}, [...])."
+        raise AgentInvalidResponseException(msg)
     # Requests of agents inside are contents with ids of their own, by which they may be answered, too.
     agents = {request_id_of(each.data): each.request_id for each in requests.values() if isinstance(each.data, Content)}
     if request_id_of(content) in agents:
         return agents[request_id_of(content)], content
     if content.type == "function_result":
         return _result(content, requests.get(str(content.call_id)))
-    if content.type != "function_approval_response" or content.function_call is None:
+    if content.type != ANSWER or content.function_call is None:
         msg = f"A content is of type {content.type!r}. {_expected(requests)}"
         raise AgentInvalidResponseException(msg)
     arguments: Any = content.function_call.arguments
@@ -217,7 +269,7 @@ def _response(content: Content, requests: Mapping[str, WorkflowEvent[Any]]) -> t
     except ValueError as error:
         raise AgentInvalidResponseException(str(error), error) from error
     asked = requests[given.request_id].data if given.request_id in agents.values() else None
-    is_response = isinstance(given.data, Content) and given.data.type == "function_approval_response"
+    is_response = isinstance(given.data, Content) and given.data.type == ANSWER
     if asked is not None and asked.type == "function_approval_request" and not is_response:
         return given.request_id, asked.to_function_approval_response(bool(content.approved))
     if not content.approved:

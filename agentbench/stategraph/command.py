@@ -18,13 +18,11 @@ else:
 
 @dataclass(frozen=True)
 class Send:
-    """One activation of a node, with a state of its own.
+    """One activation of a node, with a state of its own in which some fields have other values.
 
     Args:
         node: Name of the node.
-        arg: With an `AgentState`, values of fields, as a dictionary or a state; the other fields are those of the
-            graph. With another class of states, any value: the node gets exactly this in place of the state. It is
-            for this activation only, and is not written.
+        arg: Values of fields, as a dictionary or a state. They are for this activation only, and are not written.
 
     Example:
         >>> def each_city(state: Trip) -> list[Send]:

@@ -114,19 +114,27 @@ class ToolNode:
             )
             raise NodeError(message, "NODE_002", node=config["node"])
         gets = {"config": config, "runtime": runtime, "emit": emit, "store": store}
-        tasks = [asyncio.ensure_future(self._end_of(call, asking, state, gets)) for call in calls]
+        ids = [call.call_id for call in calls]
+        # Some services give one id to several calls; each has questions of its own.
+        names = [f"{one}_{n + 1}" if (n := ids[:at].count(one)) else one for at, one in enumerate(ids)]
+        tasks = [
+            asyncio.ensure_future(self._end_of(call, name, asking, state, gets))
+            for call, name in zip(calls, names, strict=True)
+        ]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
             raise error
         return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, fields))
 
-    async def _end_of(self, call: Content, asking: Message, state: Any, gets: Mapping[str, Any]) -> EndedCall:
+    async def _end_of(
+        self, call: Content, name: str | None, asking: Message, state: Any, gets: Mapping[str, Any]
+    ) -> EndedCall:
         """Return how a call ended: now, or in an earlier attempt at this task."""
         questions = QUESTIONS.get()
         assert questions is not None
-        done, key = questions.done, f"{asking.message_id}:{call.call_id}"
+        done, key = questions.done, f"{asking.message_id}:{name}"
         if key not in done:
-            QUESTIONS.set(replace(questions, asked=0, tool_call_id=call.call_id))
+            QUESTIONS.set(replace(questions, asked=0, tool_call_id=name))
             done[key] = await self._call(call, state, gets)
         ended: EndedCall = done[key]
         return ended

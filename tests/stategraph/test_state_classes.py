@@ -14,8 +14,6 @@ from typing import Annotated, Any, TypedDict
 
 import pydantic.dataclasses
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import BaseModel, Field, model_validator
 from typing_extensions import NotRequired, Required
 
@@ -319,27 +317,6 @@ def test_messages_means_the_conversation_where_no_field_has_that_name(cls: Any):
 def test_text_messages_and_responses_of_a_node_go_to_the_conversation(cls: Any):
     result = one(cls, lambda state: "Hello").invoke({"n": 1}, THREAD)
     assert [message.text for message in result.messages] == ["Hello"]
-
-
-UPDATES = st.lists(
-    st.fixed_dictionaries({}, optional={"n": st.integers(-9, 9), "log": st.lists(st.text(max_size=2), max_size=2)}),
-    min_size=1,
-    max_size=4,
-)
-
-
-@settings(max_examples=30)
-@given(UPDATES)
-def test_updates_lead_to_the_same_fields_with_all_classes(updates: list[dict[str, Any]]):
-    expected: dict[str, Any] = {"n": 0, "log": []}
-    for update in updates:
-        expected = {"n": update.get("n", expected["n"]), "log": expected["log"] + update.get("log", [])}
-    for cls in (Agent, Typed, Data, Model):
-        graph: StateGraph[Any] = StateGraph(cls)
-        names = [START, *(f"node {place}" for place in range(len(updates)))]
-        for before, name, update in zip(names, names[1:], updates, strict=False):
-            graph.add_node(name, lambda state, update=update: update).add_edge(before, name)
-        assert fields_of(graph.compile().invoke({"n": 0}, THREAD)) == expected
 
 
 # ---- what only the other classes have --------------------------------------------------------------------------------

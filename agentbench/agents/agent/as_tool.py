@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from typing import Any, Final
 
+from agentbench.agents.history.answers import without_answers
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.loop.call import changed
 from agentbench.agents.middleware.contexts import InnerApprovals
@@ -43,7 +44,7 @@ def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
     """Return the input of an agent after a person answered: its conversation, or the requests; and the answers."""
     written = approvals.requests[0].additional_properties.get(_KEY)
     if written:
-        before = [Message.from_dict(message) for message in written]
+        before = without_answers([Message.from_dict(message) for message in written], "the conversation of a tool")
     else:
         before = [Message("assistant", [changed(request, call_id=None) for request in approvals.requests])]
     return [*before, Message("user", list(approvals.answers))]

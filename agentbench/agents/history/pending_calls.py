@@ -5,8 +5,10 @@ Services refuse a call without a result right behind it, and a result without it
 - An answer to an approval request counts until the model speaks again; its result goes right behind the call. A call
   without an answer by then gets the result `UNANSWERED`.
 - An answer or a result that comes later repeats its call: call and result go in front of the message that brought
-  them. The same holds for an answer whose call the conversation lacks.
-- What runs is the call in the conversation. An answer that names another tool or other arguments is refused.
+  them. The same holds for an answer whose request only the session has.
+- Only messages of the role `user` answer, and only requests that the conversation or the session holds; other answers
+  are dropped. What runs is the call in the conversation. An answer that names another tool or other arguments than its
+  request, or whose request names others than the call, is refused.
 - A call runs once: further answers and results are left out.
 
 All of this is read from the messages, since callers may pass them without a session; `ToolLoop` records in it only what
@@ -15,13 +17,13 @@ the messages do not show. No message is changed; those that have to differ are c
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Final, NamedTuple, cast
 
+from agentbench.agents.history.answers import ANSWER, with_contents
 from agentbench.agents.history.settled import Replacement
 from agentbench.agents.sessions.attribution import ATTRIBUTION
 from agentbench.messages.content.content import Content
@@ -36,16 +38,20 @@ MADE_UP: Final = "_made_up"
 """Key in the additional properties of a result: a middleware ended the loop with it before the tool was called."""
 
 _REQUEST: Final = "function_approval_request"
-_QUESTIONS: Final = frozenset((_REQUEST, "function_approval_response"))
+_QUESTIONS: Final = frozenset((_REQUEST, ANSWER))
 _RELEVANT: Final = _QUESTIONS | {"function_call", "function_result"}
 
 
 class RecordedCall(NamedTuple):
-    """A call that the session recorded, since the messages may not show it, with requests of its tool or a result."""
+    """A call that the session recorded, since the messages may not show it, with its requests and maybe a result.
+
+    `is_approved` says that it was approved and has begun, and that the requests are about calls that it wants to make.
+    """
 
     call: Content
     requests: tuple[Content, ...] = ()
     result: Content | None = None
+    is_approved: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -54,8 +60,10 @@ class PendingCall:
 
     Attributes:
         at: Index of the message that holds it, or in front of which it is repeated.
-        requests: The approval requests; of several rounds of requests only the last.
-        is_about_another: Whether an answer names another call than its request.
+        requests: The approval requests; of several rounds of requests, each in a message of its own, only the last.
+        requested_at: Index of the message with these requests.
+        is_about_another: Whether an answer names another call than its request, or a request another than the call.
+        was_approved: Whether an earlier round of requests approved the call itself.
         result: The `function_result`; `None` while the call waits, and while it has yet to be made.
         source: Index of the message with the result, or with the first answer; a history stores it before `stored_at`.
     """
@@ -64,8 +72,10 @@ class PendingCall:
     at: int
     is_repeated: bool = False
     requests: list[Content] = field(default_factory=list)
+    requested_at: int | None = None
     answers: list[Content] = field(default_factory=list)
     is_about_another: bool = False
+    was_approved: bool = False
     result: Content | None = None
     source: int | None = None
     stored_at: int | None = None
@@ -73,12 +83,13 @@ class PendingCall:
     @property
     def inner_requests(self) -> tuple[Content, ...]:
         """The requests about calls that the tool wants to make itself, as an agent does that is a tool."""
+        return tuple(request for request in self.requests if self.is_inner(request))
+
+    def is_inner(self, request: Content) -> bool:
+        """Whether a request is about a call that the tool wants to make itself."""
+        inner = request.function_call
         own = (self.content.call_id, self.content.name)
-        return tuple(
-            request
-            for request in self.requests
-            if request.call_id and (inner := request.function_call) is not None and (inner.call_id, inner.name) != own
-        )
+        return bool(request.call_id) and inner is not None and (inner.call_id, inner.name) != own
 
     @property
     def approval(self) -> Content | None:
@@ -93,6 +104,7 @@ class PendingCalls:
         approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
         refers_back: Whether messages may be about calls before `start`.
         settled: Index of the last message in which the model speaks: no later message changes what is before it.
+        dropped: For each answer that does not count, why.
     """
 
     def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = (), start: int = 0) -> None:
@@ -104,6 +116,8 @@ class PendingCalls:
         self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by the id of the request
         self._input_at: int | None = None  # where the input begins, in front of which a history stores results
         self.approved: list[PendingCall] = []
+        self.dropped: list[str] = []
+        self._without_call = set[int]()  # contents that are calls of which the conversation has only the request
         self._contents: dict[int, list[Content]] = {}  # what stays in a message, where it is not all of it
         for at in range(start, len(messages)):
             self._read(at, messages[at])
@@ -132,10 +146,10 @@ class PendingCalls:
             self._close(is_over=True)
             self._input_at, self.settled = None, at
         if is_relevant:
-            left = [self._take(one, at) for one in contents if id(one) not in repeated]
+            left = [self._take(one, at, message.role) for one in contents if id(one) not in repeated]
             self._contents[at] = [one for one in left if one is not None]
 
-    def _take(self, content: Content, at: int) -> Content | None:
+    def _take(self, content: Content, at: int, role: str) -> Content | None:
         """Read a content, and return what stays in its place."""
         kind = content.type
         if kind == "function_call":
@@ -146,10 +160,13 @@ class PendingCalls:
         if kind == "function_result":
             return self._take_result(content, at)
         call = content.function_call if kind in _QUESTIONS else None
+        if kind == ANSWER and role != "user":
+            self.dropped.append(f"it is in a message of the role {role!r}, and only 'user' answers")
+            return None
         if call is None or _is_made_by_service(call):
             return content
         if kind == _REQUEST:
-            return self._take_request(content, at)
+            return self._take_request(content, at) if role == "assistant" else None
         self._take_answer(content, at)
         return None
 
@@ -167,7 +184,7 @@ class PendingCalls:
         if call.result is None:
             call.result, call.source = content, at
             return content
-        if call.result.result in (UNANSWERED, RESULT_LOST) and content.result != UNANSWERED:
+        if _is_lost(call.result) and content.result != UNANSWERED:
             late = self._add(PendingCall(call.content, at, is_repeated=True))
             late.result, late.source = content, at
         return None
@@ -179,8 +196,14 @@ class PendingCalls:
             self.refers_back = self.refers_back or call is None
             instead = requested if addressed is None else addressed.content
             call = self._add(PendingCall(instead, at))
-        if call.answers:  # a new round of requests
+            self._without_call.add(id(instead))
+        if any(content.id == known.id for known in call.requests):
+            return instead
+        if call.answers or call.requested_at not in (None, at):  # a new round of requests
+            is_own = bool(call.answers and call.approval and not call.is_about_another and not call.inner_requests)
+            call.was_approved = call.was_approved or is_own
             call.requests, call.answers, call.is_about_another, call.source = [], [], False, None
+        call.requested_at = at
         call.requests.append(content)
         self._requested[content.id or ""] = call, content
         return instead
@@ -188,19 +211,16 @@ class PendingCalls:
     def _take_answer(self, content: Content, at: int) -> None:
         named = _call_of(content)
         self.refers_back = self.refers_back or content.id not in self._requested
-        call, request = self._requested.get(content.id or "") or (self._latest.get(named.call_id or ""), None)
-        if call is None:
-            matching = (
-                one
-                for one in reversed(self._recorded)
-                if one.call.call_id == named.call_id or any(request.id == content.id for request in one.requests)
-            )
-            recorded = next(matching, RecordedCall(named))
-            call = self._add(PendingCall(recorded.call, at, is_repeated=True, requests=[*recorded.requests]))
-            self._requested.update({one.id or "": (call, one) for one in recorded.requests})
-            request = next((one for one in recorded.requests if one.id == content.id), None)
-        else:  # it may have been repeated
-            call = next(one for one in reversed(self._calls) if is_same_call(one.content, call.content))
+        call, request = self._requested.get(content.id or "") or self._recorded_request(content, at)
+        if call is None or request is None:
+            self.dropped.append(f"no request {content.id!r} is in the conversation or its session")
+            return
+        for one in reversed(self._calls):  # it may have been repeated
+            if one is call or (
+                is_same_call(one.content, call.content) and (request in one.requests or not one.requests)
+            ):
+                call = one
+                break
         if call.result is not None:
             if call.answers or call.result.result != UNANSWERED:
                 return
@@ -210,8 +230,18 @@ class PendingCalls:
         if not call.answers:
             call.source = at
         call.answers.append(content)
-        if not is_same_call(call.content if request is None else _call_of(request), named):
+        requested = _call_of(request)
+        if not is_same_call(requested, named) or not (call.is_inner(request) or is_same_call(requested, call.content)):
             call.is_about_another = True
+
+    def _recorded_request(self, answer: Content, at: int) -> tuple[PendingCall | None, Content | None]:
+        """Return a call that only the session recorded, as it is repeated, and its request with the id of an answer."""
+        for call, requests, *_ in reversed(self._recorded):
+            if answer.id in {one.id for one in requests}:
+                repeated = self._add(PendingCall(call, at, is_repeated=True, requests=[*requests]))
+                self._requested.update({one.id or "": (repeated, one) for one in requests})
+                return self._requested[answer.id or ""]
+        return None, None
 
     def _close(self, *, is_over: bool) -> None:
         """Give every open call its result, or list it as approved; once the model spoke, none may be made any more."""
@@ -241,6 +271,15 @@ class PendingCalls:
     def results(self) -> list[Content]:
         """The results of the calls that were answered, in the order of the calls."""
         return [call.result for call in self._calls if call.answers and call.result is not None]
+
+    @property
+    def requested(self) -> list[RecordedCall]:
+        """The calls with approval requests; each with its result, if it has been made."""
+        return [
+            RecordedCall(one.content, tuple(one.requests), None if (made := one.result) and _is_lost(made) else made)
+            for one in self._calls
+            if one.requests
+        ]
 
     def has_result_of(self, call: Content) -> bool:
         """Whether the messages hold a result of a call, other than that it was not answered."""
@@ -310,10 +349,13 @@ class PendingCalls:
             if at not in touched:
                 yield message, [], [message], []
                 continue
-            own = self._results(repeated.get(at, ()))
-            if own and not has_service:
-                own.insert(0, Message("assistant", [call.content for call in repeated[at]]))
+            own: list[Message] = []
+            for calls in _with_ids_apart(repeated.get(at, ())):
+                own += [] if has_service else [Message("assistant", [call.content for call in calls])]
+                own += self._results(calls)
             contents = self._contents.get(at, message.contents)
+            if has_service:  # it has the call
+                contents = [one for one in contents if id(one) not in self._without_call]
             own += _with(message, message.role, [one for one in contents if id(one) not in moved])
             yield message, self._results(stored.get(at, ())), own, self._results(behind.get(at, ()))
 
@@ -377,6 +419,22 @@ def is_same_call(one: Content, other: Content) -> bool:
     )
 
 
+def _with_ids_apart(calls: Sequence[PendingCall]) -> list[list[PendingCall]]:
+    """Return calls in groups in which no two have one id: models use ids again, and services refuse a message so."""
+    groups: list[list[PendingCall]] = []
+    for call in calls:
+        fits = (group for group in groups if all(call.content.call_id != one.content.call_id for one in group))
+        group = next(fits, None)
+        if group is None:
+            groups.append(group := [])
+        group.append(call)
+    return groups
+
+
+def _is_lost(result: Content) -> bool:
+    return result.result in (UNANSWERED, RESULT_LOST)
+
+
 def _is_made_by_service(call: Content) -> bool:
     return bool(call.additional_properties.get("server_label"))
 
@@ -389,9 +447,4 @@ def _with(message: Message, role: str, contents: list[Content]) -> list[Message]
     """Return a message with other contents: itself if they are the same, nothing if there are none."""
     if len(contents) == len(message.contents) and all(map(is_, contents, message.contents)):
         return [message]
-    if not contents:
-        return []
-    copied = copy.copy(message)
-    copied.role, copied.contents = role, contents
-    copied.additional_properties = dict(message.additional_properties)
-    return [copied]
+    return [with_contents(message, contents, role=role)] if contents else []

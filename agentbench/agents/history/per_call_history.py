@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.history.pending_calls import MADE_UP, PendingCalls, has_pending_calls, replace_messages
+from agentbench.agents.history.answers import with_contents, without_answers
+from agentbench.agents.history.pending_calls import (
+    MADE_UP,
+    UNANSWERED,
+    PendingCalls,
+    has_pending_calls,
+    replace_messages,
+)
+from agentbench.agents.history.recorded_calls import RecordedCalls
 from agentbench.agents.history.run_hooks import RunHooks
+from agentbench.agents.history.unique_calls import with_unique_calls
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.sessions.attribution import signed
@@ -25,6 +34,9 @@ if TYPE_CHECKING:
 class PerCallHistory(ChatMiddleware):
     """Loads the history before each call of the model and saves what is new after it, so that a crash loses one call.
 
+    Results of approved calls are saved before the model is called: whatever happens then, they are not made again.
+    Approval requests are saved too, so that the history alone shows what waits for an answer.
+
     For the tool loop it looks as if a service stored the conversation: each answer is marked
     (`has_internal_conversation_id()`), and the next call has only the new messages. Messages of other providers go in
     front of the history, in every call. Each run makes its own, and calls `finish` at its end.
@@ -40,21 +52,41 @@ class PerCallHistory(ChatMiddleware):
         self._has_begun = False
         self._unsaved: SessionContext | None = None
         self._saved: list[Message] = []
+        self._stored: dict[int, Content] = {}  # results in the messages of the loop that the history has, by their id()
         _refuse_id(context.service_session_id)
+
+    async def record_requests(self, request_ids: Collection[str | None]) -> None:
+        """Let the session know the calls of the history whose approval requests have these ids."""
+        before = self._context([])
+        async with SessionTurn(self._session):
+            await RunHooks(self._agent, self._session, before, self._providers).before()
+        recorded = RecordedCalls(self._session)
+        known = {request.id for one in recorded.read() for request in one.requests}
+        for one in PendingCalls(without_answers(before.get_messages(), "a history")).requested:
+            ids = {request.id for request in one.requests}
+            if not ids.isdisjoint(request_ids) and (one.result is not None or not ids <= known):
+                recorded.add(one)
+                if one.result is not None:
+                    self._stored[id(one.result)] = one.result
 
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
         """Load, let the model answer, and save."""
         _refuse_id(context.options.get("conversation_id"))
         messages = context.messages
         # In the first call the messages of other providers go in front of the new ones.
-        new = list(messages) if self._has_begun else list(messages[len(self._run.get_messages()) :])
+        new = self._not_stored(messages if self._has_begun else messages[len(self._run.get_messages()) :])
         call = self._unsaved = self._context(new)
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
-        context.messages = [*call.get_messages(), *new]
+        context.messages = [*without_answers(call.get_messages(), "a history"), *new]
         if has_pending_calls(context.messages):  # of a run that was interrupted, or waits for a person
             context.messages, replaced = PendingCalls(context.messages).resolve()
             new[:] = replace_messages(new, replaced)
+        made = [at for at, message in enumerate(new) if any(one.result != UNANSWERED for one in _results_in([message]))]
+        if made and not self._has_begun:  # of calls that a person approved
+            results, new[:] = new[: made[-1] + 1], new[made[-1] + 1 :]
+            await self._save(self._context(results), None)
+            self._stored.update({id(content): content for content in _results_in(results)})
         if context.stream:
 
             async def save(response: ChatResponse[Any]) -> None:
@@ -80,8 +112,24 @@ class PerCallHistory(ChatMiddleware):
             content.call_id for content in _results_in(answer.messages) if MADE_UP in content.additional_properties
         }
         results = [content for content in _results_in(answer.messages) if content.call_id not in saved]
-        if results:
-            await self._save(self._context([Message("tool", results)]), None)
+        contents = [content for message in answer.messages for content in message.contents]
+        requests = [content for content in contents if content.type == "function_approval_request"]
+        left = [Message(role, some) for role, some in (("assistant", requests), ("tool", results)) if some]
+        if left:
+            await self._save(self._context(left), None)
+
+    def _not_stored(self, messages: Sequence[Message]) -> list[Message]:
+        """Return messages without results that the history has, and without the calls that are repeated for them."""
+        stored = {one.call_id for one in _results_in(messages) if id(one) in self._stored}
+        found: list[Message] = []
+        for message in messages if stored else ():
+            left = [
+                one
+                for one in message.contents
+                if id(one) not in self._stored and (one.type != "function_call" or one.call_id not in stored)
+            ]
+            found += [with_contents(message, left)] if 0 < len(left) < len(message.contents) else [message] * bool(left)
+        return found if stored else [*messages]
 
     def _context(self, new_messages: list[Message]) -> SessionContext:
         run = self._run
@@ -98,7 +146,7 @@ class PerCallHistory(ChatMiddleware):
         if response.conversation_id is not None and not response.has_internal_conversation_id():
             message = _two_stores(response.conversation_id, "pass the option store=False")
             raise ChatClientInvalidResponseException(message)
-        await self._save(call, response)
+        await self._save(call, with_unique_calls(response))
         self._has_begun = True
         response.mark_internal_conversation_id()
 

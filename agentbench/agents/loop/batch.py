@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed
+from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, new_approval_id
 from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
@@ -51,23 +51,10 @@ class Batch(NamedTuple):
 
 
 def open_calls(messages: Iterable[Message]) -> list[Content]:
-    """Return the calls of an answer that it does not hold the result of; calls with one id are one call."""
-    calls: list[Content] = []
-    done: set[str] = set()
-    for message in messages:
-        for content in message.contents:
-            if content.type == "function_call":
-                calls.append(content)
-            elif content.type == "function_result" and content.call_id:
-                done.add(content.call_id)
-    if len(calls) < 2 and not done:
-        return calls
-    found: list[Content] = []
-    for call in calls:
-        if not call.call_id or call.call_id not in done:
-            found.append(call)
-            done.add(call.call_id or "")
-    return found
+    """Return the calls of an answer that it does not hold the result of."""
+    contents = [content for message in messages for content in message.contents]
+    done = {content.call_id for content in contents if content.type == "function_result"} - {None, ""}
+    return [content for content in contents if content.type == "function_call" and content.call_id not in done]
 
 
 def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unknown: bool, ask_alone: bool) -> Batch:
@@ -94,7 +81,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
 
 
 def _approval_request(call: Content) -> Content:
-    return Content.from_function_approval_request(call.call_id or "", call)
+    return Content.from_function_approval_request(new_approval_id(), call)
 
 
 async def run_batch(

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from agentbench._clock import runtime_defaults
 from agentbench.agents.history.pending_calls import MADE_UP
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.middleware.contexts import (
@@ -182,8 +183,17 @@ def _read_arguments(arguments: Any) -> Mapping[str, Any]:
 
 def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:
     """Return the outcome of a call that has requests to a person; copies of them name the call."""
-    named = (changed(one, call_id=call.call_id, id=one.id or call.call_id) for one in requests)
+    named = (changed(one, call_id=call.call_id, id=one.id or _id_for(one, call)) for one in requests)
     return Outcome(call.name or "", None, tuple(named))
+
+
+def _id_for(request: Content, call: Content) -> str | None:
+    return new_approval_id() if request.type == "function_approval_request" else call.call_id
+
+
+def new_approval_id() -> str:
+    """Return an id for an approval request: never that of the call, which the model chose and may use again."""
+    return runtime_defaults().ids.new_id("approval")
 
 
 def changed(content: Content, **fields: Any) -> Content:

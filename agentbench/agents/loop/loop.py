@@ -2,10 +2,6 @@
 
 `ToolLoop` decides what is done and runs the tools, the same whether the answer is streamed or not. `answer` and
 `stream_answer` call the model: they hand each of its answers to `absorb`, which returns what follows it.
-
-A run that fails after its tools ran saves no turn, and where a service or a history around each call of the model holds
-the conversation, the messages of a run lack the calls. The session records these calls, so that an answer that is sent
-once more does not make its call again, and an answer that names other arguments is refused.
 """
 
 from __future__ import annotations
@@ -13,18 +9,22 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import (
+    UNANSWERED,
+    PendingCall,
     PendingCalls,
     RecordedCall,
     end_of_stored,
     has_pending_calls,
     is_same_call,
 )
+from agentbench.agents.history.recorded_calls import RecordedCalls
 from agentbench.agents.history.settled import Settled
-from agentbench.agents.loop.batch import Batch, Toolbox, open_calls, plan_batch, run_batch
+from agentbench.agents.history.unique_calls import UniqueCalls, with_unique_calls
+from agentbench.agents.loop.batch import REQUEST_APPROVAL, Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.sessions.session import SETTLED, AgentSession
@@ -39,9 +39,6 @@ from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails, add_usage_details
 
 logger = logging.getLogger("agentbench")
-
-#: Key in the state of a session: a message for each recorded call, with its requests or its result.
-APPROVALS: Final = "approvals"
 
 
 class Model(Protocol):
@@ -82,6 +79,7 @@ class ToolLoop:
         own_messages: bool = False,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
+        self._recorded = RecordedCalls(session)
         self.settled: Settled | None = None
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
@@ -125,11 +123,13 @@ class ToolLoop:
         messages, settled, pending = self.messages, self.settled, None
         start = 0 if settled is None else len(settled.messages)
         if has_pending_calls(messages, start):
-            recorded = self._recorded_calls()
+            recorded = self._recorded.read()
             pending = PendingCalls(messages, recorded, start)
             if start and pending.refers_back:
                 settled, start = None, 0
                 pending = PendingCalls(messages, recorded)
+            for reason in pending.dropped:
+                logger.warning("An approval was dropped: %s.", reason)
         found = messages if pending is None else messages[:start]
         if settled is not None and settled.replacements:
             found = settled.resolve(found)
@@ -144,26 +144,30 @@ class ToolLoop:
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
         """Make the approved calls; return what it read in the form for the model, and what the answer holds besides."""
-        calls = []
+        calls, approved = [], list[PendingCall]()
         for waiting in pending.approved:
             # A tool that raised requests about its own calls has begun: it gets all answers, also those that reject.
             inner = waiting.inner_requests
+            if inner and not self._was_approved(waiting):
+                waiting.result = Content.from_function_result(waiting.content.call_id or "", result=UNANSWERED)
+                continue
             answers = tuple(waiting.answers) if inner else ()
             content, approval = waiting.content, waiting.approval
             if approval is not None and EDITED_ARGUMENTS in approval.additional_properties:
                 edited = approval.additional_properties[EDITED_ARGUMENTS]
                 content = Content.from_function_call(content.call_id or "", content.name or "", arguments=edited)
             calls.append(ToolCall(content, approval, inner, answers))
-        approved = {id(call): one.content for call, one in zip(calls, pending.approved, strict=True)}
+            approved.append(waiting)
+        waiting_of = {id(call): waiting for call, waiting in zip(calls, approved, strict=True)}
         outcomes = (
-            await self._run(calls, lambda call, one: self._record_result(approved[id(call)], one)) if calls else []
+            await self._run(calls, lambda call, one: self._record_outcome(waiting_of[id(call)], one)) if calls else []
         )
-        self._replace_recorded(pending.has_result_of)
-        for call, outcome in zip(pending.approved, outcomes, strict=True):
-            call.result = outcome.result
-            self._record_result(call.content, outcome)
-            if outcome.result is None and call.is_repeated:
-                self._record(RecordedCall(call.content, outcome.requests))
+        self._recorded.drop(pending.has_result_of)
+        for waiting, call, outcome in zip(approved, calls, outcomes, strict=True):
+            waiting.result = outcome.result
+            if outcome.result is not None and call.content is not waiting.content:  # for people who read the history
+                outcome.result.additional_properties[EDITED_ARGUMENTS] = call.content.arguments
+            self._record_outcome(waiting, outcome)
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         requests = _requests_of(outcomes)
         additions = [Addition("assistant", requests)] if requests else []
@@ -178,8 +182,28 @@ class ToolLoop:
             self._limit()
         return messages, additions
 
+    def _needs_approval(self, call: Content) -> bool:
+        return self._toolbox is not None and self._toolbox.kind_of(call) == REQUEST_APPROVAL
+
+    def _was_approved(self, call: PendingCall) -> bool:
+        """Whether a tool that raised requests about its own calls had been approved itself, if it has to be."""
+        recorded = (one.call for one in self._recorded.read() if one.is_approved)
+        return (
+            call.was_approved
+            or not self._needs_approval(call.content)
+            or any(is_same_call(one, call.content) for one in recorded)
+        )
+
+    def _record_outcome(self, call: PendingCall, outcome: Outcome) -> None:
+        """Record the outcome of an approved call at once: a run that fails later must not make the call again."""
+        if outcome.result is not None:
+            self._recorded.add(RecordedCall(call.content, tuple(call.requests), outcome.result))
+        elif call.is_repeated or self._needs_approval(call.content):
+            self._recorded.add(RecordedCall(call.content, outcome.requests, is_approved=True))
+
     async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
         """Add an answer of the model, run the tools that it calls, and return what follows its messages."""
+        response = with_unique_calls(response)
         messages = mend_messages(response.messages)
         if messages is not response.messages:
             response = copy.copy(response)
@@ -279,47 +303,16 @@ class ToolLoop:
             return None
         return f"{name}={config[name]}"
 
-    def _recorded_messages(self) -> list[Message]:
-        """Return a message for each call that the session recorded, with its requests or its result, oldest first."""
-        stored = getattr(self._session, "state", {}).get(APPROVALS) or ()
-        return [one for one in stored if isinstance(one, Message) and one.contents]
-
-    def _recorded_calls(self) -> list[RecordedCall]:
-        found: list[RecordedCall] = []
-        for message in self._recorded_messages():
-            call, *rest = message.contents
-            result = rest.pop() if rest and rest[-1].type == "function_result" else None
-            found.append(RecordedCall(call, tuple(rest), result))
-        return found
-
-    def _record(self, recorded: RecordedCall) -> None:
-        """Record a call, in place of an earlier one that is the same: models use ids again."""
-        call, requests, result = recorded
-        contents = [call, *requests, *([] if result is None else [result])]
-        self._replace_recorded(lambda known: is_same_call(known, call), [Message("tool", contents)])
-
-    def _record_result(self, call: Content, outcome: Outcome) -> None:
-        if outcome.result is not None:
-            self._record(RecordedCall(call, (), outcome.result))
-
-    def _replace_recorded(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
-        state = getattr(self._session, "state", None)
-        if state is None or (APPROVALS not in state and not added):
-            return
-        state[APPROVALS] = [*(one for one in self._recorded_messages() if not is_dropped(one.contents[0])), *added]
-        if not state[APPROVALS]:
-            del state[APPROVALS]
-
     def _record_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
         """Record the calls that wait for a person, if later messages will not show them."""
-        waiting = [RecordedCall(one.function_call) for one in batch.requests if one.function_call is not None]
+        waiting = [RecordedCall(one.function_call, (one,)) for one in batch.requests if one.function_call is not None]
         if self._is_internal or self._is_stored_by_service:
             pairs = zip(batch.calls, outcomes, strict=True)
             waiting += [RecordedCall(call, outcome.requests) for call, outcome in pairs if outcome.requests]
             for one in waiting:
-                self._record(one)
+                self._recorded.add(one)
         else:  # models use ids again
-            self._replace_recorded(lambda known: any(is_same_call(known, one.call) for one in waiting))
+            self._recorded.drop(lambda known: any(is_same_call(known, one.call) for one in waiting))
 
     def abandon(self) -> None:
         """Let the session not continue the conversation of a request that has failed: its calls may lack results."""
@@ -377,8 +370,10 @@ async def _updates(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseU
         continues_message = True  # whether an update without a role belongs to a message of the model
         while not loop.done:
             stream = await model.open(loop.messages, loop.options)
+            calls = UniqueCalls()
             try:
-                async for update in stream:
+                async for received in stream:
+                    update = calls.rename(received)
                     if not continues_message and not update.role:
                         # What has no role continues the message before it, and that one is the tools'.
                         update = copy.copy(update)

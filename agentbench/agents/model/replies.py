@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import Any, TypeAlias
 
 from agentbench import _clock
+from agentbench.agents.history.unique_calls import with_unique_calls
 from agentbench.exceptions import ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -66,6 +67,7 @@ def updates_of(
     response: ChatResponse[Any], split: Callable[[list[Content]], Iterable[list[Content]]] = lambda contents: [contents]
 ) -> list[ChatResponseUpdate]:
     """Return the updates that fold to a response; `split` cuts the contents of a message into those of updates."""
+    response = with_unique_calls(response)  # pieces with one id would fold to one call
     ids = _ids_apart(response.messages)
     updates = [
         ChatResponseUpdate(

@@ -52,12 +52,19 @@ def tool(  # noqa: PLR0913 - the public signature
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: `@tool`, `@tool(...)` or `tool(func, ...)`.
 
+    A tool with `approval_mode="always_require"` is called only after a message of the role `user` in the input of a run
+    answers the request to approve that call. An approved call is made at least once: if the process is killed after the
+    call and before its result is stored, and the same answer is passed again, then the tool is called again. The result
+    is in the session as soon as the tool has returned, in a history when the run ends, and in a history of an agent
+    with `require_per_service_call_history_persistence=True` before the model is called. Tools that must not run twice
+    need a key of their own, such as an order number.
+
     Args:
         func: The function.
         name: By default the function's.
         description: For the model; by default the function's docstring.
         schema: Describes the arguments instead of the signature: a pydantic model class, or a JSON schema.
-        approval_mode: `"always_require"`: a person has to agree to each call. By default `"never_require"`.
+        approval_mode: `"always_require"`: a person has to agree to each call; see below. By default `"never_require"`.
         kind: A free tag, such as `"shell"`.
         max_invocations: How often it may be called until `reset()`.
         max_invocation_exceptions: How often it may raise until `reset()`.

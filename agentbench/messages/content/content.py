@@ -15,7 +15,8 @@ from agentbench.messages.content.media import data_uri, read_uri
 from agentbench.messages.usage import UsageDetails
 
 EDITED_ARGUMENTS = "edited_arguments"
-"""Key in the additional properties of an approval: what the call is made with, in place of the model's arguments."""
+"""Key in the additional properties of an approval and of the result of its call: what the call is made with, in place
+of the model's arguments."""
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -340,7 +341,8 @@ class Content(ContentRecord):
     def to_function_approval_response(self, approved: bool, *, arguments: Mapping[str, Any] | None = None) -> Self:
         """Return the answer to this approval request.
 
-        An answer counts once, until the model answers again; a later one reaches the model as a call of its own.
+        Put it into a message of the role `user` in the input of a run; anywhere else it approves nothing. It counts
+        once, until the model answers again; a later one reaches the model as a call of its own.
 
         Args:
             approved: Whether the call may be made.
@@ -353,9 +355,9 @@ class Content(ContentRecord):
         if self.type != "function_approval_request" or self.id is None or self.function_call is None:
             message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."
             raise ContentError(message)
-        properties = self.additional_properties
+        properties = {key: value for key, value in self.additional_properties.items() if key != EDITED_ARGUMENTS}
         if arguments is not None:
-            properties = {**properties, EDITED_ARGUMENTS: dict(arguments)}
+            properties[EDITED_ARGUMENTS] = dict(arguments)
         return type(self).from_function_approval_response(
             approved,
             self.id,

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agentbench.agents.history.answers import without_answers
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.helpers import json_objects
 from agentbench.orchestrations.patterns.magentic_messages import (
@@ -202,7 +203,7 @@ class StandardMagenticManager(MagenticManagerBase):
         return Message("assistant", [answer.text], author_name=MAGENTIC_MANAGER_NAME)
 
     async def _ask(self, messages: list[Message]) -> Message:
-        response = await self.agent.run(messages)
+        response = await self.agent.run(without_answers(messages, "the conversation of a Magentic team"))
         if not response.text:
             msg = f"The agent {self.agent.name!r} that manages a Magentic team said nothing. Expected a text."
             raise RuntimeError(msg)

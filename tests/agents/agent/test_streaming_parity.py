@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, AgentSession, ChatResponse, Content, Message, UserInputRequiredException, tool
+from agentbench import (
+    Agent,
+    AgentSession,
+    ChatResponse,
+    Content,
+    CountingIds,
+    Message,
+    UserInputRequiredException,
+    set_runtime_defaults,
+    tool,
+)
 from tests.agents.agent_runs import answer
 from tests.agents.fake_clients import Model, call
 
@@ -72,6 +82,7 @@ CONVERSATIONS: dict[str, list[Any]] = {
 async def test_streaming_and_not_end_in_equal_responses(conversation: str) -> None:
     responses, stored = [], []
     for stream in (False, True):
+        set_runtime_defaults(ids=CountingIds())
         client = Model(*CONVERSATIONS[conversation])
         agent = Agent(client, name="a", id="a", tools=[add, fail, danger, ask, picture])
         session = AgentSession(session_id="s")

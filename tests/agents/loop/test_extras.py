@@ -64,7 +64,7 @@ async def test_harmless_calls_run_while_a_person_decides_about_the_other() -> No
 
     kinds = ["function_call", "function_call", "function_approval_request"]
     assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
-    assert [one.id for one in response.user_input_requests] == ["1"]
+    assert [one.function_call.call_id for one in response.user_input_requests if one.function_call] == ["1"]
 
 
 async def test_a_strict_budget_holds_within_a_batch() -> None:

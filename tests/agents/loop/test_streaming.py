@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentbench import CountingIds, set_runtime_defaults
 from agentbench.agents.middleware.bases import chat_middleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.tools.decorator import tool
@@ -152,6 +153,7 @@ def test_a_streamed_conversation_equals_the_one_requested_as_a_whole(
         await call_next()
 
     async def talk(mode: str, make: Callable[[ChatResponse[Any]], Any], middleware: Any) -> list[Any]:
+        set_runtime_defaults(ids=CountingIds())
         script_of_turns = [*(make(answer) for answer in script), *(make(says("the end")) for _ in range(3))]
         client = Script(*script_of_turns, function_invocation_configuration=config, middleware=middleware)
         options = {"tools": TOOLS, "response_format": response_format}

@@ -1,0 +1,62 @@
+"""Approvals count only where a person gives them: in the input of a run. On every other way they are dropped here."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+
+logger = logging.getLogger("agentbench")
+
+ANSWER: Final = "function_approval_response"
+
+
+def answers_in(messages: Iterable[Message]) -> list[Content]:
+    """Return the answers to approval requests that messages hold, whoever wrote them."""
+    return [content for message in messages for content in message.contents if content.type == ANSWER]
+
+
+def without_answers(messages: Sequence[Message], source: str, keep: Collection[int] = ()) -> list[Message]:
+    """Return messages without answers to approval requests, but for those whose `id()` is in `keep`.
+
+    Messages that lose one are copied, or left out if nothing else was in them; `source` names their origin in the log.
+    """
+    if all(id(content) in keep for content in answers_in(messages)):
+        return [*messages]
+    logger.warning("An approval from %s was dropped: only the input of a run can approve a tool call.", source)
+    found: list[Message] = []
+    for message in messages:
+        left = [content for content in message.contents if content.type != ANSWER or id(content) in keep]
+        if len(left) == len(message.contents):
+            found.append(message)
+        elif left:
+            found.append(with_contents(message, left))
+    return found
+
+
+def without_foreign_answers(messages: list[Message], own: Sequence[Content]) -> list[Message]:
+    """Return the messages of a run without answers other than those of its own input.
+
+    What a model has read before it spoke last cannot approve anything any more, so that those messages are not read.
+    """
+    start = next((at for at in range(len(messages) - 1, -1, -1) if _is_spoken(messages[at])), -1) + 1
+    found = without_answers(messages[start:], "a history or a context provider", set(map(id, own)))
+    return [*messages[:start], *found]
+
+
+def with_contents(message: Message, contents: list[Content], **fields: Any) -> Message:
+    """Return a copy of a message with other contents, and other values in further fields."""
+    copied = copy.copy(message)
+    copied.contents, copied.additional_properties = contents, dict(message.additional_properties)
+    for name, value in fields.items():
+        setattr(copied, name, value)
+    return copied
+
+
+def _is_spoken(message: Message) -> bool:
+    kinds = {content.type for content in message.contents} if message.role == "assistant" else ()
+    return "text" in kinds and "function_call" not in kinds  # a call may be an open one that is there once more
