@@ -111,4 +111,7 @@ async def test_the_tool_calls_of_an_agent_in_a_workflow_are_approved_or_rejected
         assert await asyncio.to_thread(form.submit)
     await run.result()
     assert sent == ["a light storm sk-1"]
-    assert [form.text.rpartition(": ")[2] for form in (storm, flood)] == ["approved", "rejected"]
+    assert [form.text.partition(" UTC on ")[2][12:] for form in (storm, flood)] == [
+        "approved with text: a light storm",
+        "rejected",
+    ]

@@ -12,7 +12,7 @@ from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets
+from agentbench.notebook.text.redact import decision_text, fields_of, line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text"]
@@ -66,7 +66,7 @@ def _answer_preview(draft: Draft) -> str:
             words.append(f"with {line_preview(answer.edited)}")
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
     if isinstance(answer, Content) and answer.approved is not None:
-        return "approved" if answer.approved else "rejected"
+        return decision_text(answer)
     if draft.content.as_message and answer is not None:
         # One message, several, or the field of a dataclass that holds them.
         found = answer if isinstance(answer, (list, Message)) else next(value for _, value in fields_of(answer))

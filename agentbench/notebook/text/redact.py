@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
@@ -20,6 +20,7 @@ from agentbench.notebook.text.phrases import count_text
 
 __all__ = [
     "asked_of",
+    "decision_text",
     "fields_of",
     "hide_secrets",
     "line_preview",
@@ -127,9 +128,33 @@ def said_text(value: object) -> str:
 def _call_text(content: Content) -> str:
     """Return the call that a content makes, or asks a person to approve, secrets masked."""
     call = content.function_call or content
-    given = mask_secrets({"arguments": call.arguments or {}})["arguments"]  # type: ignore[index]  # a mapping stays one
+    edited = content.additional_properties.get(EDITED_ARGUMENTS)
+    arguments = call.arguments if edited is None else edited
+    given = mask_secrets({"arguments": arguments or {}})["arguments"]  # type: ignore[index]  # a mapping stays one
     verb = "calls" if content is call else "to call"
+    if content.approved is not None:
+        verb = f"{decision_text(content)}:"
     return f"{verb} {call.name} with {given if isinstance(given, str) else _Previewer(400, in_line=True).repr(given)}"
+
+
+def decision_text(answer: Content, call: Content | None = None) -> str:
+    """Return how a person decided about a call: `rejected`, `approved`, or `approved with copies: 50`.
+
+    Args:
+        answer: The approval, or the result of an approved call.
+        call: The call as the model wrote it; by default that of the approval.
+    """
+    if answer.approved is False:
+        return "rejected"
+    edited, call = answer.additional_properties.get(EDITED_ARGUMENTS), call or answer.function_call
+    given = (call and call.parse_arguments()) or {}
+    if not isinstance(edited, Mapping) or edited == given:
+        return "approved"
+    changed = {name: value for name, value in edited.items() if name not in given or given[name] != value}
+    facts = [f"{line_preview(name)}: {line_preview(mask_secrets(value, key=name))}" for name, value in changed.items()]
+    missing = [line_preview(name) for name in given if name not in edited]
+    words = [f"{word} {', '.join(some)}" for word, some in (("with", facts), ("without", missing)) if some]
+    return f"approved {' and '.join(words)}"
 
 
 def line_preview(value: object, limit: int = 120) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Table
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import decision_text, line_preview, mask_secrets
 
 __all__ = ["Part", "Turn", "pending_requests", "turns_of"]
 
@@ -66,7 +66,9 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     contents = [content for message in messages for content in message.contents]
     results = {content.call_id: content for content in contents if _is_result(content) and content.call_id}
     calls = {content.call_id for content in contents if _is_call(content)}
-    waiting = {content.id for content in contents if content.type == "function_approval_request"} - results.keys()
+    waiting = {_asked_call(content) for content in contents if content.type == "function_approval_request"}
+    waiting -= results.keys()
+    edited = {_asked_call(content): content for content in contents if content.approved}
 
     def part_of(content: Content) -> Part | None:
         if content.type == "text":
@@ -74,12 +76,14 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
         if content.type == "text_reasoning":
             return Part("thinking", content.text or "(hidden by the model)", "(thinking)")
         if _is_call(content):
-            return None if content.call_id in waiting else _call(content, results.get(content.call_id or ""))
+            if content.call_id in waiting:
+                return None
+            return _call(content, results.get(content.call_id or ""), edited.get(content.call_id or ""))
         if _is_result(content):
             text = f"result of {content.call_id or 'a call'}: {line_preview(_result_text(content))}"
             return None if content.call_id in calls else _note(text, failed=bool(content.exception))
         if content.type in ("function_approval_request", "function_approval_response"):
-            return None if content.id in results else _approval(content)
+            return None if _asked_call(content) in results else _approval(content)
         return _media(content) if content.type in ("data", "uri") else _other(content)
 
     turns = []
@@ -94,12 +98,18 @@ def pending_requests(messages: Sequence[Message]) -> list[tuple[Content, str]]:
     """Return the approval requests without a response or a result, each with the author of its message."""
     pairs = [(content, message.author_name or "the agent") for message in messages for content in message.contents]
     settled = {content.id for content, _ in pairs if content.type == "function_approval_response"}
-    settled |= {content.call_id for content, _ in pairs if _is_result(content)}
+    results = {content.call_id for content, _ in pairs if _is_result(content)}
     return [
         (content, author)
         for content, author in pairs
-        if content.type == "function_approval_request" and content.function_call and content.id not in settled
+        if content.type == "function_approval_request" and content.function_call
+        if content.id not in settled and _asked_call(content) not in results
     ]
+
+
+def _asked_call(question: Content) -> str:
+    """Return the id of the call that waits for an approval: an agent that is a tool asks about calls of its own."""
+    return question.call_id or (question.function_call and question.function_call.call_id) or ""
 
 
 def _is_call(content: Content) -> bool:
@@ -112,15 +122,18 @@ def _is_result(content: Content) -> bool:
 
 def _approval(content: Content) -> Part:
     """Return an approval request, or the response to one."""
-    signature, arguments = _signature(content.function_call) if content.function_call is not None else ("a call", ())
+    edited = content.additional_properties.get(EDITED_ARGUMENTS)
+    signature, arguments = _signature(content.function_call, edited) if content.function_call else ("a call", ())
     if content.type == "function_approval_request":
         return Part("ask", f"May it call {signature}?", "?", folded=arguments)
-    word, sign = ("Approved", "✓") if content.approved else ("Rejected", "✗")
-    return Part("answer", f"{word}: {signature}", sign)
+    words = decision_text(content)
+    return Part("answer", f"{words[0].upper()}{words[1:]}: {signature}", "✓" if content.approved else "✗")
 
 
-def _call(call: Content, result: Content | None) -> Part:
+def _call(call: Content, result: Content | None, approval: Content | None = None) -> Part:
     signature, arguments = _signature(call)
+    if (edited := approval or result) is not None and EDITED_ARGUMENTS in edited.additional_properties:
+        signature += f", {decision_text(edited, call)}"
     if result is None:
         return Part("call", signature, folded=arguments)
     text = _result_text(result)
@@ -156,11 +169,12 @@ def _table_rows(text: str) -> list[tuple[str, ...]]:
     return [tuple(data), *zip(*(map(str, column.values()) for column in columns), strict=True)]
 
 
-def _signature(call: Content) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return a call in one line, and its arguments in full, if it has any, with their label."""
+def _signature(call: Content, edited: Any = None) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return a call in one line, and its arguments in full, if it has any, with their label; `edited` replace them."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
     commands = call.commands or call.inputs
-    arguments = list(map(str, commands)) if commands else mask_secrets(call.parse_arguments())
+    given = call.parse_arguments() if edited is None else edited
+    arguments = list(map(str, commands)) if commands else mask_secrets(given)
     if isinstance(arguments, Mapping):
         short = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
         full = json.dumps(arguments, ensure_ascii=False, indent=2, default=str) if arguments else ""
