@@ -256,6 +256,53 @@ class ToolExecutionException(ToolException):
     """A tool was called and failed."""
 
 
+class ToolArgumentsError(ToolExecutionException, TypeError):
+    """The arguments of a call do not fit the tool's schema. The model reads `problems`, so that it can correct them.
+
+    Args:
+        message: The whole message, with the values.
+        problems: A sentence part for each argument that does not fit: its name and what was expected, without values.
+    """
+
+    def __init__(self, message: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
+
+
+class ToolResultError(ToolExecutionException):
+    """A server reported that a call of its tool failed. The report is meant for the model, which reads it.
+
+    Args:
+        message: The text of the report.
+        inner_exception: The error of the protocol, if the server answered with one instead of a result.
+        contents: Parts of the report that are not text.
+    """
+
+    def __init__(
+        self, message: str, inner_exception: BaseException | None = None, contents: Sequence[Any] = ()
+    ) -> None:
+        self.contents = list(contents)
+        super().__init__(message, inner_exception)
+
+
+class MCPLimitError(ToolExecutionException):
+    """A server of the Model Context Protocol sent more than the limits of its tool allow.
+
+    Args:
+        server: The name of the server.
+        sent: What it sent, in words.
+        limit: The name of the limit.
+        value: The value of the limit.
+    """
+
+    def __init__(self, server: str, sent: str, limit: str, value: float) -> None:
+        self.server, self.limit, self.value = server, limit, value
+        super().__init__(
+            f"The MCP server {server!r} sent {sent}, and {limit}={value:_} allows no more. If you trust the server, "
+            f"raise the limit where you create the tool: limits={{{limit!r}: {value * 10:_}}}."
+        )
+
+
 class UserInputRequiredException(ToolException):
     """The run cannot go on without a person, who has the requests in `contents` to answer. Not logged: no failure."""
 

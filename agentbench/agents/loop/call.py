@@ -17,7 +17,13 @@ from agentbench.agents.middleware.contexts import (
     InnerApprovals,
 )
 from agentbench.agents.middleware.pipeline import run_pipeline
-from agentbench.exceptions import NestedLoopError, ToolExecutionException, UserInputRequiredException
+from agentbench.exceptions import (
+    NestedLoopError,
+    ToolArgumentsError,
+    ToolExecutionException,
+    ToolResultError,
+    UserInputRequiredException,
+)
 from agentbench.messages.content.content import Content
 from agentbench.observability import is_tracing
 
@@ -79,7 +85,7 @@ class Calling:
         self._arguments = arguments
         self._run_invocations: dict[str, int] = {}
 
-    async def run(self, tool: Any, call: ToolCall) -> Outcome:  # noqa: C901 - one case per way to end
+    async def run(self, tool: Any, call: ToolCall) -> Outcome:
         """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
         content, call_id = call.content, call.content.call_id
         try:
@@ -97,13 +103,10 @@ class Calling:
         try:
             ended, is_made_up = await self._invoke(tool, call_id, context)
         except UserInputRequiredException as error:
-            if error.contents:
-                return _outcome_of_requests(content, error.contents)
-            result = Content.from_function_result(call_id or "", result=_NO_QUESTION, exception=type(error).__name__)
-            return Outcome(content.name or "", result, failed=True)
+            return _outcome_of_requests(content, error.contents)
         except NestedLoopError:  # a mistake in the program, which the model cannot do anything about
             raise
-        except Exception as error:  # noqa: BLE001 - the model reads in the result what a tool raised
+        except Exception as error:  # noqa: BLE001 - what a function raised may be private
             return self.failure(content, _FAILED, error)
         result = context.result
         items = result if isinstance(result, list) else [result]
@@ -149,11 +152,16 @@ class Calling:
             reason = kind
         logger.error("A call of %s failed: %s.", f"the tool {content.name!r}" if known else "an unknown tool", kind)
         logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, reason, exc_info=error)
-        if self._detailed:
+        contents: list[Content] = []
+        if isinstance(error, ToolArgumentsError) and text is _UNPARSED:
+            text = f"{text} {'; '.join(error.problems)}."
+        if isinstance(error, ToolResultError):
+            text, contents = f"Error: {reason}", error.contents
+        elif self._detailed:
             text = f"{text} Exception: {reason}"
         result = Content.from_function_result(
             content.call_id or "",
-            result=text,
+            result=[Content.from_text(text), *contents] if contents else text,
             exception=reason,
             additional_properties={EXCEPTION_TYPE: kind} if known else None,
         )
@@ -173,16 +181,20 @@ def _read_arguments(arguments: Any) -> Mapping[str, Any]:
     try:
         read = json.loads(arguments)
     except ValueError as error:
-        message = f"The arguments are no JSON: {error}"
-        raise TypeError(message) from error
+        message = f"The arguments are not valid JSON: {error}"
+        raise ToolArgumentsError(message, [message]) from error
     if not isinstance(read, dict):
-        message = f"The arguments are of type {type(read).__name__}. Expected a JSON object."
-        raise TypeError(message)
+        message = f"The arguments are of type {type(read).__name__}; expected a JSON object"
+        raise ToolArgumentsError(message, [message])
     return read
 
 
 def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:
     """Return the outcome of a call that has requests to a person; copies of them name the call."""
+    if not requests:
+        exception = UserInputRequiredException.__name__
+        result = Content.from_function_result(call.call_id or "", result=_NO_QUESTION, exception=exception)
+        return Outcome(call.name or "", result, failed=True)
     named = (changed(one, call_id=call.call_id, id=one.id or _id_for(one, call)) for one in requests)
     return Outcome(call.name or "", None, tuple(named))
 

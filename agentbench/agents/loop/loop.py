@@ -153,7 +153,7 @@ class ToolLoop:
                 continue
             answers = tuple(waiting.answers) if inner else ()
             content, approval = waiting.content, waiting.approval
-            if approval is not None and EDITED_ARGUMENTS in approval.additional_properties:
+            if not inner and approval is not None and EDITED_ARGUMENTS in approval.additional_properties:
                 edited = approval.additional_properties[EDITED_ARGUMENTS]
                 content = Content.from_function_call(content.call_id or "", content.name or "", arguments=edited)
             calls.append(ToolCall(content, approval, inner, answers))

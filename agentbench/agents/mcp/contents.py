@@ -11,9 +11,32 @@ from agentbench.messages.content.content import Content
 _BINARY = "application/octet-stream"
 
 
-def contents_of(parts: Iterable[Mapping[str, Any]]) -> list[Content]:
-    """Return what a tool of the server returned; nothing is the text `null`."""
-    return [content_of(part) for part in parts] or [Content.from_text("null")]
+def contents_of(parts: Iterable[Mapping[str, Any]], structured: object = None) -> list[Content]:
+    """Return the contents of a tool's result: its parts, and its structured content as JSON unless a text repeats it.
+
+    A result without any content is the text `null`.
+    """
+    found = [content_of(part) for part in parts]
+    if structured is not None and not _repeats([each.text or "" for each in found if each.type == "text"], structured):
+        found.append(Content.from_text(json.dumps(structured, ensure_ascii=False)))
+    return found or [Content.from_text("null")]
+
+
+def _repeats(texts: list[str], structured: object) -> bool:
+    """Whether texts have the structured content of a result; servers wrap a value that is no object in `result`."""
+    is_wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+    value = structured["result"] if isinstance(structured, dict) and is_wrapped else structured
+    values = [_json(text) for text in texts]
+    if is_wrapped and value is None:
+        return True
+    return value in (*texts, *values) or values == value or (is_wrapped and structured in values)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def content_of(part: Mapping[str, Any]) -> Content:
@@ -24,12 +47,18 @@ def content_of(part: Mapping[str, Any]) -> Content:
         case "image" | "audio":
             return Content.from_uri(_data_uri(str(part["data"]), part.get("mimeType")))
         case "resource_link":
-            return Content.from_uri(str(part["uri"]), media_type=part.get("mimeType") or _BINARY)
+            return Content.from_uri(
+                str(part["uri"]),
+                media_type=part.get("mimeType") or _BINARY,
+                additional_properties=_facts(part, "name", "title", "description", "size"),
+            )
         case "resource":
             resource = part["resource"]
+            facts = _facts(resource, "uri", "mimeType")
             if "blob" in resource:
-                return Content.from_uri(_data_uri(str(resource["blob"]), resource.get("mimeType")))
-            return Content.from_text(str(resource.get("text", "")))
+                data = _data_uri(str(resource["blob"]), resource.get("mimeType"))
+                return Content.from_uri(data, additional_properties=facts)
+            return Content.from_text(str(resource.get("text", "")), additional_properties=facts)
         case "tool_use":
             arguments = part.get("input") or {}
             return Content.from_function_call(str(part.get("id", "")), str(part.get("name", "")), arguments=arguments)
@@ -37,7 +66,7 @@ def content_of(part: Mapping[str, Any]) -> Content:
             inner = contents_of(part.get("content") or ())
             return Content.from_function_result(str(part.get("toolUseId", "")), result=inner)
         case _:
-            return Content.from_text(str(dict(part)))
+            return Content.from_text(json.dumps(dict(part), ensure_ascii=False))
 
 
 def part_of(content: Content) -> dict[str, Any] | None:
@@ -62,6 +91,10 @@ def prompt_text(messages: Iterable[Mapping[str, Any]]) -> str:
     found = [content_of(message["content"]) for message in messages]
     texts = [each.text if each.type == "text" else each.uri or str(each) for each in found]
     return str(texts[0]) if len(texts) == 1 else json.dumps(texts, ensure_ascii=False) if texts else ""
+
+
+def _facts(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: part[name] for name in names if name in part}
 
 
 def _data_uri(data: str, media_type: str | None) -> str:

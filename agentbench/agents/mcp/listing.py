@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agentbench.agents.mcp.naming import ApprovalMode, ToolName
+from agentbench._plain_text import plain_line
+from agentbench._secrets import is_secret
+from agentbench.agents.mcp.limits import MCPLimits, measure
+from agentbench.agents.mcp.naming import ApprovalMode, MCPSpecificApproval, ToolName, approval_of, tool_name_of
+from agentbench.agents.mcp.package import make, wire
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import MCPLimitError
+
+logger = logging.getLogger("agentbench")
 
 Kind = Literal["tools", "prompts"]
 
-Answer = Callable[[Kind, str, dict[str, Any], Mapping[str, Any]], Awaitable[Any]]
-"""Calls a tool or a prompt by its name on the server, with arguments, and with the keyword arguments of the run."""
+Approval: TypeAlias = ApprovalMode | MCPSpecificApproval | None
+"""Which tools and prompts need approval."""
+
+Answer: TypeAlias = Callable[[Kind, str, dict[str, Any], FunctionInvocationContext], Awaitable[Any]]
+"""Calls a tool or a prompt by its name on the server, with its arguments and the context of the call."""
 
 NEVER_SENT = frozenset(
     {"chat_options", "tools", "tool_choice", "session", "thread", "conversation_id", "options", "response_format"}
@@ -20,6 +31,40 @@ NEVER_SENT = frozenset(
 """Arguments of a run that mean something here, and nothing to a server."""
 
 _ORIGINAL, _NORMALIZED = "_mcp_remote_name", "_mcp_normalized_name"
+_NAME_CHARS = 100
+
+
+async def read_pages(
+    server: str, kind: Kind | Literal["resources"], limits: MCPLimits, get_page: Callable[[Any], Awaitable[Any]]
+) -> list[dict[str, Any]]:
+    """Return the entries of all pages of a list.
+
+    Args:
+        server: The name of the server.
+        kind: What it lists.
+        limits: The limits of pages and entries.
+        get_page: Requests a page; its argument is the parameters of the request, None for the first page.
+
+    Raises:
+        MCPLimitError: The list is longer than the limits allow.
+    """
+    found: list[dict[str, Any]] = []
+    cursors: set[str | None] = set()
+    cursor: str | None = None
+    most = getattr(limits, f"max_{kind}")
+    while cursor not in cursors:  # else a server leads round in a circle
+        cursors.add(cursor)
+        if len(cursors) > limits.max_pages:
+            raise MCPLimitError(server, f"a list of {kind} that does not end", "max_pages", limits.max_pages)
+        page = wire(await get_page(make("PaginatedRequestParams", {"cursor": cursor}) if cursor else None))
+        found += page.get(kind) or ()
+        if len(found) > most:
+            raise MCPLimitError(server, f"a list of more than {most:,} {kind}", f"max_{kind}", most)
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            return found
+    logger.warning("The server %s lists its %s in a circle; the rest is left out.", server, kind)
+    return found
 
 
 class Listed(NamedTuple):
@@ -30,35 +75,107 @@ class Listed(NamedTuple):
     function: FunctionTool
 
 
-def function_of(
-    kind: Kind, name: ToolName, listing: Mapping[str, Any], approval: ApprovalMode | None, answer: Answer
-) -> FunctionTool:
-    """Return a function that asks the server. It sends what the model gave, and of the run only what it declares.
+class Listings:
+    """The tools and prompts of one server by their names on it.
 
-    Raises:
-        ValueError: It has no name.
+    Args:
+        server: The name of the server.
+        prefix: Normalized, or empty.
+        runtime_arguments: Names of arguments that the run sends, not the model.
+        limits: The limits of descriptions and schemas.
+        answer: Called when a function is called.
     """
-    if not name.exposed:
-        msg = f"One of the {kind} has no name."
-        raise ValueError(msg)
-    schema = _prompt_schema(listing) if kind == "prompts" else dict(listing.get("inputSchema") or {})
-    if schema.get("type") == "object":
-        schema.setdefault("properties", {})
 
-    async def call(_invocation: FunctionInvocationContext, **arguments: Any) -> Any:
-        runtime = _invocation.kwargs
+    def __init__(
+        self, server: str, prefix: str, runtime_arguments: Collection[str], limits: MCPLimits, answer: Answer
+    ) -> None:
+        self._server, self._prefix = server, prefix
+        self._runtime_arguments, self._limits, self._answer = runtime_arguments, limits, answer
+        self._listed: dict[Kind, dict[str, Listed]] = {"tools": {}, "prompts": {}}
+
+    def functions(self, allowed: Collection[str] | None) -> list[FunctionTool]:
+        """Return the functions of the tools and prompts that are allowed; `None` allows all."""
+        listed = [one for kind in self._listed.values() for one in kind.values()]
+        return [one.function for one in listed if allowed is None or one.name.is_in(allowed)]
+
+    def listing_of(self, kind: Kind, name: str) -> Mapping[str, Any]:
+        """Return how the server lists a tool or prompt; empty if it does not."""
+        listed = self._listed[kind].get(name)
+        return {} if listed is None else listed.listing
+
+    def update(self, kind: Kind, listings: Iterable[dict[str, Any]], approval: Approval) -> None:
+        """Take over a list. What did not change stays the same object; of what cannot be used there is a warning."""
+        tools = {one.name.exposed for one in self._listed["tools"].values()} if kind == "prompts" else set[str]()
+        taken, found = set(tools), dict[str, Listed]()
+        for listing in listings:
+            name = tool_name_of(str(listing["name"]), self._prefix)
+            if name.exposed in tools:  # models know tools and prompts by their names only
+                name = name._replace(exposed=f"{name.exposed}_prompt")
+            if name.exposed in taken:
+                logger.warning("The server %s has two %s named %r; only the first is used.",
+                               self._server, kind, name.exposed)  # fmt: skip
+                continue
+            taken.add(name.exposed)
+            known = self._listed[kind].get(name.original)
+            try:
+                is_known = known is not None and (known.name, known.listing) == (name, listing)
+                found[name.original] = known if known and is_known else self._list(kind, name, listing, approval)
+            except (TypeError, ValueError, MCPLimitError) as error:
+                shown = plain_line(name.original, _NAME_CHARS)
+                reason = f"The {kind.removesuffix('s')} {shown!r} of the server {self._server} is left out: {error}"
+                logger.warning("%s", reason)
+        self._listed[kind] = found
+        if kind == "tools":  # their names decide about those of prompts
+            self.update("prompts", [one.listing for one in self._listed["prompts"].values()], approval)
+
+    def _list(self, kind: Kind, name: ToolName, listing: dict[str, Any], approval: Approval) -> Listed:
+        if not name.exposed:
+            message = "It has no name."
+            raise ValueError(message)
+        schema = _prompt_schema(listing) if kind == "prompts" else dict(listing.get("inputSchema") or {})
+        most = self._limits.max_schema_bytes
+        if measure(schema, most, self._limits.max_depth)[0] > most:
+            raise MCPLimitError(self._server, "a schema that is too large", "max_schema_bytes", most)
+        description, longest = str(listing.get("description") or ""), self._limits.max_description_chars
+        if len(description) > longest:
+            logger.warning("The description of %r of the server %s is shortened to max_description_chars=%s.",
+                           name.original, self._server, longest)  # fmt: skip
+            description = f"{description[: int(longest)]}…"
+        function = FunctionTool(
+            self._caller(kind, name, schema),
+            name=name.exposed,
+            description=description,
+            approval_mode=approval_of(name, approval),
+            input_model=_without(schema, self._runtime_arguments),
+            additional_properties={_ORIGINAL: name.original, _NORMALIZED: name.normalized},
+        )
+        return Listed(name, listing, function)
+
+    def _caller(self, kind: Kind, name: ToolName, schema: Mapping[str, Any]) -> Callable[..., Awaitable[Any]]:
         declared = schema.get("properties") or ()
-        given = {key: runtime[key] for key in declared if key in runtime and key not in NEVER_SENT} | arguments
-        return await answer(kind, name.original, given, runtime)
+        sent = [key for key in self._runtime_arguments if key in declared]
 
-    return FunctionTool(
-        call,
-        name=name.exposed,
-        description=str(listing.get("description") or ""),
-        approval_mode=approval,
-        input_model=schema,
-        additional_properties={_ORIGINAL: name.original, _NORMALIZED: name.normalized},
-    )
+        async def call(_invocation: FunctionInvocationContext, **arguments: Any) -> Any:
+            runtime = _invocation.kwargs
+            given = {key: _revealed(runtime[key]) for key in sent if key in runtime}
+            return await self._answer(kind, name.original, {**arguments, **given}, _invocation)
+
+        return call
+
+
+def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
+    """Return a schema for the model, without the arguments that the run sends."""
+    if schema.get("type") == "object":
+        schema = {**schema, "properties": dict(schema.get("properties") or {})}
+    if hidden and isinstance(schema.get("properties"), dict):
+        schema["properties"] = {key: value for key, value in schema["properties"].items() if key not in hidden}
+        if isinstance(schema.get("required"), list):
+            schema["required"] = [key for key in schema["required"] if key not in hidden]
+    return schema
+
+
+def _revealed(value: Any) -> Any:
+    return value.get_secret_value() if is_secret(value) else value
 
 
 def _prompt_schema(listing: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentbench._extras import require
 
-_CONNECTION_CLOSED, _INVALID_REQUEST = -32000, 32600
+_CONNECTION_CLOSED, _INVALID_REQUEST, _INTERNAL_ERROR = -32000, 32600, -32603
 _PURPOSE = "talk to a server of the Model Context Protocol"
 
 
@@ -50,6 +50,32 @@ async def capabilities(session: Any) -> dict[str, Any]:
     if known is None:
         known = (await session.initialize()).capabilities
     return wire(known)
+
+
+def listing_problem(kind: str, listings: list[Any]) -> str | None:
+    """Return why a page of a list is not valid; `None` if it is."""
+    try:
+        make(f"List{kind.capitalize()}Result", {kind: listings})
+        if not hasattr(module("client.session").ClientSession, "get_server_capabilities"):  # 2.x checks twice
+            methods = require("mcp_types.methods", extra="mcp", purpose=_PURPOSE)
+            methods.validate_server_result(f"{kind}/list", "2025-11-25", {kind: listings})
+    except ValueError as error:
+        first = error.errors(include_url=False, include_context=False)[0]  # type: ignore[attr-defined]
+        return f"{'.'.join(map(str, first['loc'][2:]))}: {first['msg']}"
+    return None
+
+
+def error_response(request_id: Any, error: Exception) -> Any:
+    """Return the answer to a request of ours that fails with an error, which is the data of the answer."""
+    types = module("types")
+    data = {"code": _INTERNAL_ERROR, "message": str(error), "data": error}
+    failed = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=make("ErrorData", data))
+    return types.JSONRPCMessage(failed) if isinstance(types.JSONRPCMessage, type) else failed
+
+
+def error_data(error: BaseException) -> Any:
+    """Return the data of an error of the protocol."""
+    return getattr(getattr(error, "error", error), "data", None)
 
 
 def uri_of(uri: str) -> Any:

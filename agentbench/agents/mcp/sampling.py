@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentbench.agents.mcp.contents import content_of, part_of
+from agentbench.agents.mcp.limits import MCPLimits, measure
 from agentbench.agents.mcp.package import make, wire
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import MCPLimitError
 from agentbench.messages.message import Message
 
 logger = logging.getLogger("agentbench")
@@ -17,26 +20,72 @@ _INTERNAL_ERROR = -32603
 _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
 
-async def answer_sampling(client: Any, params: Any) -> Any:
-    """Let a chat client answer a server. What fails becomes an error of the protocol, and is never raised.
+class Sampling:
+    """Answers the requests of a server to the model, once they are approved.
 
-    Args:
-        client: The chat client; None refuses.
-        params: The parameters of the request.
+    Attributes:
+        requests: The requests since the last call of a tool began.
     """
-    if client is None:
-        return _error("This client has no model: the tool was made without client=.")
-    try:
-        request = wire(params)
-        answer = client.get_response([_message(each) for each in request["messages"]], options=_options(request))
-        response = await answer if inspect.isawaitable(answer) else answer
-    except Exception as error:
-        logger.warning("A server asked the model, and the model failed.", exc_info=True)
-        return _error(f"The model failed: {type(error).__name__}.")
+
+    def __init__(self, server: str, limits: MCPLimits) -> None:
+        self._server, self._limits = server, limits
+        self.requests = 0
+
+    async def answer(self, params: Any, client: Any, approve: Callable[[Any], Any] | None) -> Any:
+        """Return the answer of the model. A failure becomes an error of the protocol, and is never raised.
+
+        Args:
+            params: The parameters of the request.
+            client: The chat client; None denies every request.
+            approve: Called with the parameters; may be async. Only `True` allows the request, None denies it.
+        """
+        request, limits = wire(params), self._limits
+        if client is None:
+            return _error("This client has no model: the tool was created without client=.")
+        if approve is None:
+            return _error("This client does not allow requests to its model: sampling_approval_callback is not set.")
+        self.requests += 1
+        try:
+            if self.requests > limits.max_sampling_requests:
+                sent, name = "too many requests to the model", "max_sampling_requests"
+                raise MCPLimitError(self._server, sent, name, limits.max_sampling_requests)
+            check_payload(self._server, request, limits)
+            approved = approve(params)
+            if (await approved if inspect.isawaitable(approved) else approved) is not True:
+                return _error("The request to the model was denied.")
+            return _result(await self._ask(client, request))
+        except MCPLimitError as error:
+            logger.warning("A request to the model was denied: %s", error)
+            return _error(f"The request is over the limit {error.limit}={error.value:g} of this client.")
+        except Exception as error:
+            logger.warning("The server %s sent a request to the model, which failed.", self._server, exc_info=True)
+            return _error(f"The model failed: {type(error).__name__}.")
+
+    async def _ask(self, client: Any, request: Mapping[str, Any]) -> Any:
+        ask, options = client.get_response, _options(request)
+        options["max_tokens"] = int(min(options["max_tokens"], self._limits.max_sampling_tokens))
+        parameters = inspect.signature(ask).parameters.values()
+        takes_options = any(each.name == "options" or each.kind is each.VAR_KEYWORD for each in parameters)
+        messages = [_message(each) for each in request["messages"]]
+        answer = ask(messages, options=options) if takes_options else ask(messages)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def check_payload(server: str, request: Mapping[str, Any], limits: MCPLimits) -> None:
+    """Raise `MCPLimitError` if a request of a server, to the model or to a person, is too large."""
+    most = limits.max_host_payload_size_bytes
+    if measure(request, most, limits.max_depth)[0] > most:
+        raise MCPLimitError(server, "a request that is too large", "max_host_payload_size_bytes", most)
+
+
+def _result(response: Any) -> Any:
+    """Return the first text or image of a response in the form of the protocol, or an error if there is neither."""
+    if response is None or not getattr(response, "messages", None):
+        return _error("The model did not answer.")
     parts = (part_of(content) for message in response.messages for content in message.contents)
     found = next((part for part in parts if part and part["type"] in ("text", "image")), None)
-    if found is None:
-        return _error("The model gave neither text nor a picture.")
+    if found is None or found.get("text") == "":
+        return _error("The answer of the model has neither text nor an image.")
     model = getattr(response, "model", None) or "unknown"
     return make("CreateMessageResult", {"role": "assistant", "content": found, "model": model})
 
@@ -46,7 +95,7 @@ def _message(sent: dict[str, Any]) -> Message:
     return Message(sent["role"], [content_of(each) for each in contents])
 
 
-def _options(request: dict[str, Any]) -> dict[str, Any]:
+def _options(request: Mapping[str, Any]) -> dict[str, Any]:
     choice = (request.get("toolChoice") or {}).get("mode")
     tools = [
         FunctionTool(

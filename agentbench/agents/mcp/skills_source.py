@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
+from agentbench._plain_text import plain_line
 from agentbench.agents.mcp.tool import MCPTool
 from agentbench.agents.skills.frontmatter import read_skill_md
 from agentbench.agents.skills.skill import Skill, SkillResource
 from agentbench.agents.skills.sources import SkillsSource
 from agentbench.agents.tools.collection import connect_once
+from agentbench.exceptions import MCPLimitError, ToolResultError
 
 logger = logging.getLogger("agentbench")
 
 _SKILL_MD = "/SKILL.md"
+_URI_CHARS, _ERROR_CHARS = 200, 500
 
 
 class MCPSkillsSource(SkillsSource):
     """The skills of a server: each resource whose address ends with `/SKILL.md`, with those beside and below it.
 
-    A skill that cannot be read is left out, and the log says why. Nothing of a server is run.
+    A skill that cannot be read, or is over the `limits` of the server's tool, is left out, and the log says why.
+    Nothing that the server sends is run.
 
     Args:
         server: The connection; it is opened when the skills are first asked for.
@@ -33,17 +38,26 @@ class MCPSkillsSource(SkillsSource):
         self.server = server
 
     async def get_skills(self) -> list[Skill]:
-        """Return the skills."""
+        """Return the skills.
+
+        Raises:
+            MCPLimitError: The server lists more skills than its limits allow.
+            ToolExecutionException: The server cannot be reached.
+        """
         await connect_once(self.server)
-        listed = await self.server.list_resources()
+        listed, limits = await self.server.list_resources(), self.server.limits
+        found = [each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)]
+        if len(found) > limits.max_skills:
+            raise MCPLimitError(self.server.name, f"{len(found):,} skills", "max_skills", limits.max_skills)
         skills: list[Skill] = []
-        for uri in (each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)):
+        for uri in found:
             folder = uri.removesuffix("SKILL.md")
             try:
                 content = await self.server.read_resource(uri)
-                frontmatter, _ = read_skill_md(content)
-            except ValueError as error:
-                logger.warning("The skill %s of the server %s is left out: %s", uri, self.server.name, error)
+                frontmatter, _ = await asyncio.to_thread(read_skill_md, content, limits.max_front_matter_chars)
+            except (ValueError, ToolResultError) as error:
+                shown = plain_line(uri, _URI_CHARS), self.server.name, plain_line(error, _ERROR_CHARS)
+                logger.warning("The skill %s of the server %s is left out: %s", *shown)
                 continue
             parts: list[SkillResource] = [
                 _ServerResource(

@@ -7,8 +7,9 @@ import logging
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import await_on, home_loop, running_loop
@@ -17,21 +18,18 @@ from agentbench.agents.mcp.connection import (
     Connection,
     ConnectionLostError,
     SessionOnLoop,
-    WatchedStream,
     first_cause,
     opening,
 )
 from agentbench.agents.mcp.contents import contents_of, prompt_text
-from agentbench.agents.mcp.listing import NEVER_SENT, Kind, Listed, function_of
-from agentbench.agents.mcp.naming import (
-    ApprovalMode,
-    MCPSpecificApproval,
-    approval_of,
-    normalize_prefix,
-    tool_name_of,
-)
+from agentbench.agents.mcp.elicitation import Elicitation
+from agentbench.agents.mcp.inbound import CheckedStream, InboundChecks
+from agentbench.agents.mcp.limits import MCPLimits
+from agentbench.agents.mcp.listing import NEVER_SENT, Kind, Listings, read_pages
+from agentbench.agents.mcp.naming import ApprovalMode, MCPSpecificApproval, normalize_prefix
 from agentbench.agents.mcp.package import (
     capabilities,
+    error_data,
     is_connection_lost,
     is_session_unknown,
     make,
@@ -41,9 +39,18 @@ from agentbench.agents.mcp.package import (
     uri_of,
     wire,
 )
-from agentbench.agents.mcp.sampling import answer_sampling
+from agentbench.agents.mcp.sampling import Sampling
+from agentbench.agents.mcp.server_log import ServerLog, level_name
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
-from agentbench.exceptions import MissingExtraError, NestedLoopError, ToolException, ToolExecutionException
+from agentbench.exceptions import (
+    MCPLimitError,
+    MissingExtraError,
+    NestedLoopError,
+    ToolException,
+    ToolExecutionException,
+    ToolResultError,
+)
 from agentbench.messages.content.content import Content
 from agentbench.observability import is_tracing
 
@@ -53,16 +60,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("agentbench")
 
 _METHOD_NOT_FOUND = -32601
-_LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "notice": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.CRITICAL,
-    "alert": logging.CRITICAL,
-    "emergency": logging.CRITICAL,
-}
 
 
 @drawn_by("agentbench.notebook.cards.mcp:server_bundle")
@@ -87,27 +84,42 @@ class MCPTool(Displayable):
         session: Any = None,
         request_timeout: float | None = None,
         client: Any = None,
+        sampling_approval_callback: Callable[[Any], Any] | None = None,
+        elicitation_callback: Callable[[Any], Any] | None = None,
+        runtime_arguments: Collection[str] = (),
+        limits: Mapping[str, float] | None = None,
+        max_host_payload_size_bytes: float | None = None,
         additional_properties: dict[str, Any] | None = None,
     ) -> None:
         if isinstance(approval_mode, str) and approval_mode not in ("always_require", "never_require"):
             msg = f"approval_mode is {approval_mode!r}; expected 'always_require', 'never_require', or names by mode."
             raise ValueError(msg)
-        if isinstance(allowed_tools, str):
-            msg = f"allowed_tools is {allowed_tools!r}; expected a collection of names: [{allowed_tools!r}]."
-            raise TypeError(msg)
+        for argument, names in (("allowed_tools", allowed_tools), ("runtime_arguments", runtime_arguments)):
+            if isinstance(names, str):
+                msg = f"{argument} is {names!r}; expected a collection of names: [{names!r}]."
+                raise TypeError(msg)
         self.name, self.description = name, description or ""
         self.approval_mode, self.allowed_tools = approval_mode, allowed_tools
         self.tool_name_prefix = normalize_prefix(tool_name_prefix)
         self.load_tools_flag, self.load_prompts_flag = load_tools, load_prompts
         self.parse_tool_results, self.parse_prompt_results = parse_tool_results, parse_prompt_results
         self.request_timeout, self.client = request_timeout, client
+        self.sampling_approval_callback, self.elicitation_callback = sampling_approval_callback, elicitation_callback
+        self.runtime_arguments = tuple(runtime_arguments)
+        payload = max_host_payload_size_bytes
+        given = {} if payload is None else {"max_host_payload_size_bytes": payload}
+        self.limits = MCPLimits().changed({**(limits or {}), **given})
         self.additional_properties = additional_properties
         self._given_session = session
         self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
         self._connection: Connection | None = None
         self._capabilities: dict[str, Any] = {}
-        self._lists: dict[Kind, dict[str, Listed]] = {"tools": {}, "prompts": {}}
+        self._listings = Listings(name, self.tool_name_prefix, self.runtime_arguments, self.limits, self._answer)
+        self._sampling = Sampling(name, self.limits)
+        self._elicitation = Elicitation(name, elicitation_callback, self.limits)
+        self._log = ServerLog(name, self.limits)
         self._reloads: dict[Kind, asyncio.Task[None]] = {}
+        self._changed: set[Kind] = set()
         self._has_ping = True
         self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
@@ -142,6 +154,7 @@ class MCPTool(Displayable):
             reset: Close it first, if it is open.
 
         Raises:
+            MCPLimitError: The server lists more than its limits allow, or takes longer.
             ToolExecutionException: The server cannot be reached, or does not speak the protocol.
             MissingExtraError: A package of the extra `mcp` is missing.
         """
@@ -153,13 +166,25 @@ class MCPTool(Displayable):
                 return
             await self._open()
             try:
-                for kind in self._kinds():
-                    await self._load(kind)
+                async with self._in_time():
+                    for kind in self._kinds():
+                        await self._load(kind)
             except BaseException as error:
                 await self._shut()
                 if isinstance(error, Exception) and not isinstance(error, ToolException):
                     raise self._failure("listing", error) from error
                 raise
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        seconds = self.limits.connect_s
+        try:
+            async with asyncio.timeout(None if seconds == inf else seconds) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise MCPLimitError(self.name, "no complete answer in time", "connect_s", seconds) from None
 
     async def close(self) -> None:
         """Close the connection, if there is one. A later call of a function opens it again."""
@@ -199,7 +224,8 @@ class MCPTool(Displayable):
         await self._shut()
         connection = Connection()
         try:
-            await connection.open(self._open_session)
+            async with self._in_time():
+                await connection.open(self._open_session)
         except (ToolException, MissingExtraError):
             raise
         except Exception as error:
@@ -207,7 +233,7 @@ class MCPTool(Displayable):
         self._connection = connection
         level = logger.level
         if level and "logging" in self._capabilities:
-            name = next((name for name, number in _LEVELS.items() if number >= level), "emergency")
+            name = level_name(level)
             try:
                 with warnings.catch_warnings():  # the protocol gives logs up, in years
                     warnings.simplefilter("ignore")
@@ -222,18 +248,21 @@ class MCPTool(Displayable):
             reading, writing, *_ = await stack.enter_async_context(self.get_mcp_client())
             callbacks: dict[str, Any] = {
                 "logging_callback": self.logging_callback, "message_handler": self.message_handler,
+                "elicitation_callback": self._answer_question,
             }  # fmt: skip
             if self.client is not None:
                 callbacks["sampling_callback"] = self.sampling_callback
                 callbacks["sampling_capabilities"] = make("SamplingCapability", {"tools": {}})
-            watched = WatchedStream(reading, opening.get().end)
-            session = await stack.enter_async_context(make_session(watched, writing, self.request_timeout, **callbacks))
+            checked = CheckedStream(reading, opening.get().end, InboundChecks(self.name, self.limits))
+            session = await stack.enter_async_context(make_session(checked, writing, self.request_timeout, **callbacks))
         self._capabilities = await capabilities(session)
         return session
 
     def _failure(self, doing: str, error: BaseException) -> ToolExecutionException:
+        if isinstance(limit := error_data(error), MCPLimitError):
+            return limit
         cause = first_cause(error)
-        text = str(cause) or type(cause).__name__
+        text = self.limits.shown(str(cause) or type(cause).__name__)
         message = f"The MCP server {self.name!r} ({self.address}) failed while {doing}: {text}"
         return ToolExecutionException(message, inner_exception=error if isinstance(error, Exception) else None)
 
@@ -242,9 +271,7 @@ class MCPTool(Displayable):
     @property
     def functions(self) -> list[FunctionTool]:
         """The tools and prompts of the server that `allowed_tools` allows, as functions."""
-        listed = [each for found in self._lists.values() for each in found.values()]
-        allowed = self.allowed_tools
-        return [each.function for each in listed if allowed is None or each.name.is_in(allowed)]
+        return self._listings.functions(self.allowed_tools)
 
     async def load_tools(self) -> None:
         """Load the list of tools again: new, changed and removed ones; those that stay are the same objects."""
@@ -277,35 +304,13 @@ class MCPTool(Displayable):
         await self._load(kind)
 
     async def _load(self, kind: Kind) -> None:
-        known = self._lists[kind]
-        found: dict[str, Listed] = {}
-        taken: set[str] = set()
-        async for listing in self._pages(kind):
-            name = tool_name_of(str(listing["name"]), self.tool_name_prefix)
-            if name.exposed in taken:
-                logger.warning(
-                    "The server %s has two %s named %r; only the first is used.", self.name, kind, name.exposed
-                )
-                continue
-            taken.add(name.exposed)
-            before = known.get(name.original)
-            try:
-                unchanged = before is not None and before.listing == listing
-                if not (before and unchanged):
-                    mode = approval_of(name, self.approval_mode)
-                    before = Listed(name, listing, function_of(kind, name, listing, mode, self._answer))
-                found[name.original] = before
-            except (TypeError, ValueError):
-                logger.warning(
-                    "The server %s lists %r in a form that cannot be used.", self.name, name.original, exc_info=True
-                )
-        self._lists[kind] = found
+        self._listings.update(kind, await self._read_list(kind), self.approval_mode)
 
     async def list_resources(self) -> list[dict[str, Any]]:
         """Return the resources of the server as it lists them: `uri`, `name`, `description`, `mimeType`; maybe none."""
         if self._capabilities.get("resources") is None:
             return []
-        return [listing async for listing in self._pages("resources")]
+        return await self._read_list("resources")
 
     async def read_resource(self, uri: str) -> str:
         """Return a resource of the server as text.
@@ -326,27 +331,21 @@ class MCPTool(Displayable):
             raise ValueError(msg)
         return "\n".join(part["text"] for part in parts)
 
-    async def _pages(self, kind: Kind | Literal["resources"]) -> AsyncIterator[dict[str, Any]]:
-        cursors: set[str | None] = set()
-        cursor: str | None = None
-        while cursor not in cursors:  # else a server leads round in a circle
-            cursors.add(cursor)
-            params = make("PaginatedRequestParams", {"cursor": cursor}) if cursor else None
-            page = wire(await self._in_session(lambda session: getattr(session, f"list_{kind}")(params=params)))  # noqa: B023
-            for listing in page.get(kind) or ():
-                yield listing
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                return
-        logger.warning("The server %s lists its %s in a circle; the rest is left out.", self.name, kind)
+    async def _read_list(self, kind: Kind | Literal["resources"]) -> list[dict[str, Any]]:
+        def get_page(params: Any) -> Awaitable[Any]:
+            return self._in_session(lambda session: getattr(session, f"list_{kind}")(params=params))
+
+        return await read_pages(self.name, kind, self.limits, get_page)
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
     async def _answer(
-        self, kind: Kind, name: str, arguments: dict[str, Any], runtime: Mapping[str, Any]
+        self, kind: Kind, name: str, arguments: dict[str, Any], invocation: FunctionInvocationContext
     ) -> str | list[Content]:
-        """Call a function of the server with arguments of the model, and the keyword arguments of the run at hand."""
-        return await (self._prompt if kind == "prompts" else self._call)(name, arguments, runtime)
+        """Call a function of the server with these arguments, for a run of an agent or without one."""
+        if kind == "prompts":
+            return await self._prompt(name, arguments, invocation.kwargs)
+        return await self._call(name, arguments, invocation.kwargs, invocation.metadata)
 
     async def call_tool(self, tool_name: str, **kwargs: Any) -> str | list[Content]:
         """Call a tool of the server.
@@ -359,15 +358,15 @@ class MCPTool(Displayable):
             What `parse_tool_results` returns, else contents.
 
         Raises:
-            ToolExecutionException: The tool failed, the connection was lost, or tools are not loaded.
+            ToolResultError: The tool failed.
+            ToolExecutionException: The connection was lost, or tools are not loaded.
         """
         if not self.load_tools_flag:
             msg = f"{self.name!r} was made with load_tools=False, so that its tools cannot be called."
             raise ToolExecutionException(msg)
-        listed = self._lists["tools"].get(tool_name)
-        declared = (listed.listing.get("inputSchema") or {}).get("properties", {}) if listed else {}
+        declared = (self._listings.listing_of("tools", tool_name).get("inputSchema") or {}).get("properties", {})
         arguments = {key: value for key, value in kwargs.items() if key not in NEVER_SENT or key in declared}
-        return await self._call(tool_name, arguments, kwargs)
+        return await self._call(tool_name, arguments, kwargs, {})
 
     async def get_prompt(self, prompt_name: str, **kwargs: Any) -> str:
         """Return a prompt of the server.
@@ -384,16 +383,20 @@ class MCPTool(Displayable):
             raise ToolExecutionException(msg)
         return await self._prompt(prompt_name, kwargs, kwargs)
 
-    async def _call(self, name: str, arguments: dict[str, Any], runtime: Mapping[str, Any]) -> str | list[Content]:
-        listed = self._lists["tools"].get(name)
-        listing = listed.listing if listed else {}
+    async def _call(
+        self, name: str, arguments: dict[str, Any], runtime: Mapping[str, Any], metadata: Mapping[str, Any]
+    ) -> str | list[Content]:
+        listing = self._listings.listing_of("tools", name)
         notes = listing.get("annotations") or {}
         meta = {**(listing.get("_meta") or {}), **_trace_headers(listing.get("_meta") or {})}
 
-        def send(session: Any) -> Awaitable[Any]:
+        async def send(session: Any) -> Any:
             progress = partial(self.progress_callback, name)
-            return session.call_tool(name, arguments, progress_callback=progress, meta=meta or None)  # type: ignore[no-any-return]
+            return await self._elicitation.during(
+                lambda: session.call_tool(name, arguments, progress_callback=progress, meta=meta or None), metadata
+            )
 
+        self._sampling.requests = 0
         result = await self._request(
             f"calling the tool {name!r}",
             send,
@@ -402,10 +405,17 @@ class MCPTool(Displayable):
         )
         plain = wire(result)
         if plain.get("isError"):
-            texts = [str(part.get("text", "")) for part in plain.get("content") or () if part.get("type") == "text"]
-            raise ToolExecutionException("\n".join(texts) or f"The tool {name!r} failed, and does not say why.")
+            contents = contents_of(plain.get("content") or (), plain.get("structuredContent"))
+            text = "\n".join(each.text for each in contents if each.type == "text" and each.text)
+            is_silent = text in ("", "null")
+            raise ToolResultError(
+                f"The tool {name!r} failed without an explanation." if is_silent else self.limits.shown(text),
+                contents=[each for each in contents if each.type != "text"],
+            )
         parse = self.parse_tool_results
-        return contents_of(plain.get("content") or ()) if parse is None else parse(result)
+        if parse is not None:
+            return parse(result)
+        return contents_of(plain.get("content") or (), plain.get("structuredContent"))
 
     async def _prompt(self, name: str, arguments: Mapping[str, Any], runtime: Mapping[str, Any]) -> str:
         given = {key: str(value) for key, value in arguments.items()}
@@ -442,8 +452,9 @@ class MCPTool(Displayable):
         except (ToolException, MissingExtraError, NestedLoopError):
             raise
         except Exception as error:
-            if isinstance(error, protocol_error()) and not is_connection_lost(error):
-                raise ToolExecutionException(str(error), inner_exception=error) from error
+            is_report = isinstance(error, protocol_error()) and not is_connection_lost(error)
+            if is_report and not isinstance(error_data(error), MCPLimitError):
+                raise ToolResultError(self.limits.shown(str(error)), error) from error
             raise self._failure(doing, error) from error
 
     async def _reopen(self, lost: Connection | None) -> None:
@@ -463,13 +474,16 @@ class MCPTool(Displayable):
     # ------------------------------------------------------------------------------------------- what the server begins
 
     async def sampling_callback(self, context: Any, params: Any) -> Any:
-        """Let `client` answer a server that asks the model.
+        """Let `client` answer a server that asks the model, if `sampling_approval_callback` allows it.
 
         Args:
             context: The context of the request.
             params: Its parameters: messages and options.
         """
-        return await answer_sampling(self.client, params)
+        return await self._sampling.answer(params, self.client, self.sampling_approval_callback)
+
+    async def _answer_question(self, context: Any, params: Any) -> Any:
+        return await self._elicitation.answer(params)
 
     async def logging_callback(self, params: Any) -> None:
         """Log a message of the server.
@@ -478,7 +492,7 @@ class MCPTool(Displayable):
             params: Its level, its logger and its data.
         """
         found = wire(params)
-        logger.log(_LEVELS.get(found.get("level", ""), logging.INFO), "%s: %s", self.name, found.get("data"))
+        self._log.log(found.get("level"), found.get("data"))
 
     async def progress_callback(
         self, tool_name: str, progress: float, total: float | None, message: str | None
@@ -492,10 +506,10 @@ class MCPTool(Displayable):
             message: What it does.
         """
         share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        logger.info("%s, %s: %s%s", self.name, tool_name, share, f", {message}" if message else "")
+        self._log.log("info", f"{tool_name}: {share}{f', {message}' if message else ''}")
 
     async def message_handler(self, message: Any) -> None:
-        """Take what the server sends by itself: a changed list is loaded again, in the background.
+        """Handle a notification of the server: a changed list is loaded again, in the background.
 
         Args:
             message: A notification, a request, or an error of the stream.
@@ -503,15 +517,20 @@ class MCPTool(Displayable):
         method = notification_method(message)
         for kind in self._kinds():
             if method == f"notifications/{kind}/list_changed":
-                if (before := self._reloads.get(kind)) is not None:
-                    before.cancel()
-                self._reloads[kind] = asyncio.ensure_future(self._reload_quietly(kind))
+                self._changed.add(kind)
+                if (reload := self._reloads.get(kind)) is None or reload.done():
+                    self._reloads[kind] = asyncio.ensure_future(self._reload_quietly(kind))
 
     async def _reload_quietly(self, kind: Kind) -> None:
-        try:
-            await self._reload(kind)
-        except Exception:
-            logger.warning("The changed list of %s of the server %s cannot be loaded.", kind, self.name, exc_info=True)
+        """Load a list until it has not changed meanwhile; many changes at once are one."""
+        while kind in self._changed:
+            self._changed.discard(kind)
+            try:
+                await self._reload(kind)
+            except Exception as error:  # noqa: BLE001 - the list stays as it was
+                shown = self.limits.shown(str(error))
+                logger.warning("The changed list of %s of the server %s cannot be loaded: %s", kind, self.name, shown)
+            await asyncio.sleep(self.limits.reload_interval_s)
 
     def __repr__(self) -> str:
         state = f"{len(self.functions)} functions" if self.is_connected else "not connected"

@@ -45,12 +45,23 @@ class MCPStdioTool(MCPTool):
             - `request_timeout`: Seconds that an answer may take; by default any time.
             - `session`: A `ClientSession` that is open; then nothing is started. It stays on the event loop that runs
               when the tool is made.
-            - `client`: The chat client that answers the server when it asks a model; without one it may not ask.
+            - `runtime_arguments`: Names of keyword arguments of a run (`function_invocation_kwargs`) that its tools get
+              if their schema has them, instead of the model's. No others are sent, whatever the schema says.
+            - `client`: The chat client that answers the server when it asks a model (sampling).
+            - `sampling_approval_callback`: Called with the parameters of each such request; may be async. Only if it
+              returns `True` the model is asked; without a callback every request is denied.
+            - `elicitation_callback`: Called with the parameters of a question to a person; may be async. It returns the
+              answer by field, or `None` to decline. Without one, a run of an agent ends with a request to a person:
+              `request.to_function_approval_response(True, arguments={...})` answers, with `False` it declines. The tool
+              is then called again; the server gets the answer when it repeats its question.
+            - `limits`: Other values for some of the limits on what the server may send, by name; `limits` of the tool
+              lists them all.
+            - `max_host_payload_size_bytes`: The limit of that name.
             - `additional_properties`: Anything that the application wants to store with it.
 
     Raises:
-        ValueError: `approval_mode` is unknown.
-        TypeError: `allowed_tools` is one text.
+        ValueError: `approval_mode` or the name of a limit is unknown, or a limit is not positive.
+        TypeError: `allowed_tools` or `runtime_arguments` is one text.
 
     Example:
         async with MCPStdioTool("files", sys.executable, args=["server.py"], tool_name_prefix="fs") as files:

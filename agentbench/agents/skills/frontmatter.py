@@ -12,6 +12,8 @@ from agentbench._extras import require
 MOST_NAME: Final = 64
 MOST_DESCRIPTION: Final = 1024
 MOST_COMPATIBILITY: Final = 500
+MOST_FRONT_MATTER: Final = 16_384
+_MOST_LEVELS: Final = 16
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PLAIN_LINE: Final = re.compile(r"""^([\w-]+:[ \t]+)([^\s"'|>\[{&*!#][^\n]*)$""", re.MULTILINE)
@@ -70,7 +72,7 @@ def check_skill_name(name: object) -> None:
         raise ValueError(message)
 
 
-def read_skill_md(text: str) -> tuple[SkillFrontmatter, list[str]]:
+def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[SkillFrontmatter, list[str]]:
     """Return the front matter of a `SKILL.md`, and sentences about the changes that were needed to read it.
 
     The front matter is YAML between two lines of three hyphens. Unknown fields are ignored. People publish values with
@@ -78,11 +80,14 @@ def read_skill_md(text: str) -> tuple[SkillFrontmatter, list[str]]:
 
     Raises:
         MissingExtraError: PyYAML is not installed.
-        ValueError: There is no front matter, or a field breaks the rules.
+        ValueError: There is no front matter, it is longer than `most_chars`, or a field breaks the rules.
     """
     found = _PARTS.match(text.replace("\r\n", "\n"))
     if found is None:
         message = "There is no front matter. Expected YAML between two lines of '---' at the beginning."
+        raise ValueError(message)
+    if len(found[1]) > most_chars:
+        message = f"The front matter has {len(found[1]):,} characters. Expected at most {most_chars:,}."
         raise ValueError(message)
     changes: list[str] = []
     try:
@@ -121,10 +126,17 @@ def read_skill_md(text: str) -> tuple[SkillFrontmatter, list[str]]:
 def _load_yaml(text: str) -> Any:
     yaml = require("yaml", extra="skills", purpose="read skills from files")
     try:
-        # Few levels can name each other so often that no memory holds what they stand for.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            message = "The front matter has YAML aliases. Expected each value where it belongs."
-            raise ValueError(message)
+        levels = 0
+        for token in yaml.scan(text):  # the parser takes seconds for deep nesting, and then runs out of stack
+            levels += type(token).__name__.endswith("StartToken")
+            levels -= type(token).__name__.endswith("EndToken")
+            if levels > _MOST_LEVELS:
+                message = f"The front matter is nested too deeply. Expected at most {_MOST_LEVELS} levels."
+                raise ValueError(message)
+            # Few levels can name each other so often that no memory holds what they stand for.
+            if isinstance(token, yaml.AliasToken):
+                message = "The front matter has YAML aliases. Expected each value where it belongs."
+                raise ValueError(message)
         # As safe as the safe loader, but numbers and dates stay the text that was written.
         return yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:

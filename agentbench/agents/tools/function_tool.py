@@ -269,7 +269,8 @@ class FunctionTool(SerializationMixin, Displayable):
             arguments: By name, or an instance of a pydantic model.
 
         Raises:
-            TypeError: They do not fit, or are no mapping; the cause is the validation error, where there is one.
+            ToolArgumentsError: They do not fit; the cause is the validation error, where there is one.
+            TypeError: They are no mapping.
         """
         valid = self._valid(arguments)
         return valid if valid is arguments else ValidArguments.of(self._schema.get(), valid)

@@ -11,9 +11,13 @@ from typing import Any, SupportsIndex, TypeAlias
 from agentbench._copying import isolate
 from agentbench.agents.tools.signature import ToolSignature, read_signature
 from agentbench.agents.tools.signature_model import derive_model, is_model_class
+from agentbench.exceptions import ToolArgumentsError
 
 InputModel: TypeAlias = type[Any] | Mapping[str, Any] | None
 """A pydantic model class, a JSON schema, or `None` for what the signature says."""
+
+Problem: TypeAlias = tuple[str, str]
+"""An argument with what was expected of it, and the value that it has; the value may be private."""
 
 _LONGEST = 80
 _CONTAINERS = frozenset({dict, list, set})
@@ -186,12 +190,14 @@ class JsonSchema:
 
     def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments for the function."""
-        problems = [f"{name}: required, but missing" for name in self._required if name not in arguments]
+        problems: list[Problem] = [
+            (f"{name}: required, but missing", "") for name in self._required if name not in arguments
+        ]
         for name, value in arguments.items():
             if name in self._properties:
                 problems += _problems_of_value(name, value, self._properties[name])
             elif self._is_closed:
-                problems.append(f"{name}: no such argument; there are {', '.join(self._properties) or 'none'}")
+                problems.append((f"{name}: no such argument; there are {', '.join(self._properties) or 'none'}", ""))
         if problems:
             raise _misfit(tool_name, problems)
         if self._accepted is None:
@@ -199,17 +205,17 @@ class JsonSchema:
         return {name: value for name, value in arguments.items() if name in self._accepted or name in self._properties}
 
 
-def _problems_of_value(name: str, value: object, schema: object) -> list[str]:
+def _problems_of_value(name: str, value: object, schema: object) -> list[Problem]:
     if not isinstance(schema, Mapping):
         return []
     problems = []
     allowed = schema.get("type")
     types = [allowed] if isinstance(allowed, str) else list(allowed or ())
     if types and not any(_is_of_type(value, type_) for type_ in types):
-        problems.append(f"{name}: expected {' or '.join(types)}, not {_shorten(value)}")
+        problems.append((f"{name}: expected {' or '.join(types)}", f", not {_shorten(value)}"))
     choices = schema.get("enum")
     if choices is not None and not any(value == one and (value is True) == (one is True) for one in choices):
-        problems.append(f"{name}: expected one of {', '.join(map(repr, choices))}, not {_shorten(value)}")
+        problems.append((f"{name}: expected one of {', '.join(map(repr, choices))}", f", not {_shorten(value)}"))
     return problems
 
 
@@ -224,18 +230,20 @@ def _is_of_type(value: object, type_: str) -> bool:
     return isinstance(value, classes)
 
 
-def _problems_of_model(error: Any) -> list[str]:
-    """Return the problems that pydantic found: where, what, and the value."""
+def _problems_of_model(error: Any) -> list[Problem]:
+    """Return the problems that pydantic found."""
     problems = []
     for found in error.errors(include_url=False, include_context=False):
         where = ".".join(map(str, found["loc"]))
         value = "" if found["type"] == "missing" else f", not {_shorten(found['input'])}"
-        problems.append(f"{where}: {found['msg']}{value}" if where else f"{found['msg']}{value}")
+        problems.append((f"{where}: {found['msg']}" if where else found["msg"], value))
     return problems
 
 
-def _misfit(tool_name: str, problems: list[str]) -> TypeError:
-    return TypeError(f"Invalid arguments for tool {tool_name!r}: {'; '.join(problems)}.")
+def _misfit(tool_name: str, problems: list[Problem]) -> ToolArgumentsError:
+    described = "; ".join(problem + value for problem, value in problems)
+    message = f"Invalid arguments for tool {tool_name!r}: {described}."
+    return ToolArgumentsError(message, [problem for problem, _ in problems])
 
 
 def _shorten(value: object) -> str:

@@ -18,6 +18,9 @@ EDITED_ARGUMENTS = "edited_arguments"
 """Key in the additional properties of an approval and of the result of its call: what the call is made with, in place
 of the model's arguments."""
 
+ELICITATION = "elicitation"
+"""Key in the additional properties of an approval request: the question of a server, whose answer are the arguments."""
+
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 

@@ -10,7 +10,7 @@ import pytest
 from agentbench.agents.middleware.bases import function_middleware
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.decorator import tool
-from agentbench.exceptions import MiddlewareTermination, UserInputRequiredException
+from agentbench.exceptions import MiddlewareTermination, ToolResultError, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
 
@@ -40,10 +40,10 @@ async def result_of(wanted: Content, **config: Any) -> Content:
 
 FAILURES = [
     (call("1", "gone"), 'Error: Requested function "gone" not found.', "Requested function 'gone' not found."),
-    (call("1", "add", {"a": "x"}), "Error: Argument parsing failed.", "Invalid arguments for tool 'add'"),
-    (call("1", "add", "{}"), "Error: Argument parsing failed.", "Invalid arguments for tool 'add'"),
-    (call("1", "add", "no json"), "Error: Argument parsing failed.", "The arguments are no JSON"),
-    (call("1", "add", "[1]"), "Error: Argument parsing failed.", "Expected a JSON object"),
+    (call("1", "add", {"a": "x"}), "Error: Argument parsing failed. a: ", "Invalid arguments for tool 'add'"),
+    (call("1", "add", "{}"), "Error: Argument parsing failed. a: ", "Invalid arguments for tool 'add'"),
+    (call("1", "add", "no json"), "Error: Argument parsing failed. ", "The arguments are not valid JSON"),
+    (call("1", "add", "[1]"), "Error: Argument parsing failed. ", "expected a JSON object"),
     (call("1", "fail"), "Error: Function failed.", "a secret text"),
 ]
 
@@ -54,9 +54,40 @@ async def test_a_failed_call_is_an_error_for_the_model_with_its_text_only_on_req
 ) -> None:
     result, detailed = await result_of(wanted), await result_of(wanted, include_detailed_errors=True)
 
-    assert result.result == text
+    assert result.result.startswith(text)
+    assert (" Exception: " in result.result) is False
     assert exception in (result.exception or "")
-    assert detailed.result == f"{text} Exception: {detailed.exception}"
+    assert detailed.result == f"{result.result} Exception: {detailed.exception}"
+
+
+async def test_the_model_reads_which_argument_was_wrong_but_not_its_value() -> None:
+    @tool(schema={"type": "object", "properties": {"pin": {"type": "integer"}}, "required": ["city"]})
+    def look(**given: Any) -> str:
+        return "done"
+
+    client = Script(says(call("1", "look", {"pin": "hunter2"})), says("end"))
+    response = await ask(client, options={"tools": [look]})
+
+    result = response.messages[1].contents[0].result
+    assert "pin: expected integer" in result
+    assert "city: required" in result
+    assert "hunter2" not in result
+
+
+async def test_a_report_that_is_meant_for_the_model_reaches_it_with_all_its_parts() -> None:
+    chart = Content.from_uri("data:image/png;base64,AAEC")
+
+    @tool
+    def reports() -> str:
+        raise ToolResultError("no such day", contents=[chart])
+
+    for detailed in (False, True):
+        config: Any = {"include_detailed_errors": detailed}
+        client = Script(says(call("1", "reports")), says("end"), function_invocation_configuration=config)
+        response = await ask(client, options={"tools": [reports]})
+
+        result = response.messages[1].contents[0]
+        assert (result.result, (result.items or [])[1:]) == ("Error: no such day", [chart])
 
 
 async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured() -> None:

@@ -62,7 +62,8 @@ async def test_a_server_asks_the_model_over_both(http, websocket):
         (MCPStreamableHTTPTool, f"http://127.0.0.1:{http.port}/mcp"),
         (MCPWebsocketTool, f"ws://127.0.0.1:{websocket.port}"),
     ):
-        async with make("asking", address, client=ScriptedChatClient(["Yes."])) as server:
+        client = ScriptedChatClient(["Yes."])
+        async with make("asking", address, client=client, sampling_approval_callback=lambda _: True) as server:
             assert text(await server.call_tool("ask", question="?")).endswith("Yes.")
 
 

@@ -15,11 +15,13 @@ import pytest
 from agentbench import (
     Agent,
     AgentFrameworkException,
+    FunctionInvocationContext,
     MCPStdioTool,
     Message,
     MissingExtraError,
     NestedLoopError,
     ScriptedChatClient,
+    SecretString,
     ToolException,
     ToolExecutionException,
     run_sync,
@@ -134,16 +136,29 @@ async def test_only_wanted_lists_are_loaded():
         assert server.functions == []
 
 
-async def test_runtime_arguments_reach_a_server_only_if_its_tool_declares_them():
+async def test_arguments_of_a_run_are_not_sent_to_a_server_whatever_its_schema_says():
     client = ScriptedChatClient([[Call("arguments", {"city": "Oslo"}), Call("meta", {})], "ok"])
     async with demo() as server:
         agent = Agent(client, tools=server)
         given = {"token": "t0k", "password": "hunter2", "session": object(), "chat_options": {}}
         response = await agent.run("?", function_invocation_kwargs=given)
         results = [content.result for message in response.messages for content in message.contents if content.result]
-        assert results[0] == "token=t0k city=Oslo"  # it declares `token`, and nothing else
+        assert results[0] == "token= city=Oslo"
         assert "hunter2" not in str(results)
         assert text(await server.call_tool("arguments", city="Rome", options={"a": 1})) == "token= city=Rome"
+
+
+async def test_runtime_arguments_are_sent_hidden_from_the_model_and_win_over_what_it_writes():
+    client = ScriptedChatClient([Call("arguments", {"city": "Oslo"}), "ok"])
+    async with demo(runtime_arguments=["token", "unknown"]) as server:
+        assert list(named(server.functions, "arguments").parameters()["properties"]) == ["city"]
+        given = {"token": SecretString("t0k"), "city": "Rome", "unknown": 1}
+        response = await Agent(client, tools=server).run("?", function_invocation_kwargs=given)
+        assert response.messages[1].contents[0].result == "token=t0k city=Oslo"
+        faked = await named(server.functions, "arguments").invoke(
+            arguments={"token": "guessed"}, context=FunctionInvocationContext(None, {}, kwargs={"token": "t0k"})
+        )
+        assert text(faked) == "token=t0k city="
 
 
 async def test_approval_by_name():
@@ -178,7 +193,7 @@ async def test_a_changed_list_is_followed_by_functions():
 
 async def test_a_server_asks_the_model():
     client = ScriptedChatClient(["Forty-two."])
-    async with demo(client=client) as server:
+    async with demo(client=client, sampling_approval_callback=lambda _: True) as server:
         answer = text(await server.call_tool("ask", question="What is 6 * 7?"))
         assert answer.startswith("assistant ")
         assert answer.endswith(": Forty-two.")
@@ -202,7 +217,7 @@ async def test_progress_and_logs_are_logged(caplog):
         await server.call_tool("log", level="alert", text="the pump is dry")
         await until(lambda: "the pump is dry" in caplog.text)
     records = {record.getMessage(): record.levelno for record in caplog.records}
-    assert records["demo, progress: 1 of 2, step 1"] == logging.INFO
+    assert records["demo: progress: 1 of 2, step 1"] == logging.INFO
     assert records["demo: the pump is dry"] == logging.CRITICAL
 
 

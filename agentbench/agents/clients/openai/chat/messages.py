@@ -94,20 +94,31 @@ def arguments_text(content: Content) -> str:
 
 
 def result_text(content: Content) -> str:
-    """Return the text of a tool's result; other contents are left out with a warning."""
+    """Return the text of a tool's result; contents that are not text are described."""
     items, failure = content.items, f"Error: {content.exception}" if content.exception else ""
     if items is None:
         return str(content.result or "") or failure
-    texts = [item.text for item in items if item.type == "text" and item.text]
-    left_out = sorted({item.type for item in items if item.type != "text"})
-    if left_out:
+    texts = [item.text if item.type == "text" else description_of(item) for item in items]
+    if described := sorted({item.type for item in items if item.type != "text"}):
         logger.warning(
-            "Results of tools can only be text in Chat Completions; left out from call %r: %s. The Responses API takes "
-            "images, too.",
+            "Results of tools can only be text in Chat Completions; parts of call %r are described to the model: %s. "
+            "The Responses API takes images, too.",
             content.call_id,
-            ", ".join(left_out),
+            ", ".join(described),
         )
-    return "\n".join(texts) or failure
+    return "\n".join(filter(None, texts)) or failure
+
+
+def description_of(content: Content) -> str:
+    """Return a line for the model about a content of a tool's result that the service does not accept there."""
+    facts = content.additional_properties
+    named = [str(facts[name]) for name in ("title", "name", "description") if facts.get(name)]
+    if content.type == "data":
+        size = len((content.uri or "").partition(",")[2]) * 3 // 4
+        named += [f"about {size:,} bytes", "not shown here"]
+    elif content.type == "uri":
+        named.insert(0, str(content.uri))
+    return f"[{', '.join([content.media_type or content.type, *named])}]"
 
 
 def _part(content: Content) -> Wire | None:

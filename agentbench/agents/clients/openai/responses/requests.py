@@ -12,6 +12,7 @@ from agentbench.agents.clients.openai.chat.messages import (
     Wire,
     arguments_text,
     audio_part,
+    description_of,
     file_fields,
     image_detail,
     media_group,
@@ -193,7 +194,14 @@ def _output(content: Content) -> str | list[Wire]:
     """The result of a tool: text, or parts where there is more than text."""
     if all(item.type == "text" for item in content.items or ()):
         return result_text(content)
-    return [part for item in content.items or () if (part := _part(item)) is not None]
+    return [_result_part(item) for item in content.items or ()]
+
+
+def _result_part(item: Content) -> Wire:
+    """Return a part of a tool's result. What the service cannot read or fetch is described."""
+    is_reachable = item.type != "uri" or (item.uri or "").startswith(("https://", "http://"))
+    part = _part(item) if is_reachable else None
+    return part if part is not None else {"type": "input_text", "text": description_of(item)}
 
 
 def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:

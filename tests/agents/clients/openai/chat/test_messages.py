@@ -129,9 +129,12 @@ def test_what_cannot_be_sent_is_left_out_and_logged(
     assert [record.levelno for record in caplog.records] == [level]
 
 
-def test_images_in_results_are_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_images_in_results_are_described_to_the_model_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     result = Content.from_function_result("a", result=[Content.from_text("x"), PNG, Content.from_text("y")])
-    assert chat_messages([Message("tool", [result])]) == [{"role": "tool", "tool_call_id": "a", "content": "x\ny"}]
+    [sent] = chat_messages([Message("tool", [result])])
+    first, described, last = sent["content"].split("\n")
+    assert (first, last) == ("x", "y")
+    assert "image/png" in described
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "'a'" in caplog.text
 

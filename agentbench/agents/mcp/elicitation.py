@@ -1,0 +1,185 @@
+"""Questions of a server to a person while one of its tools runs (elicitation).
+
+A person may take days to answer, and a server cannot wait for that. So the call ends with a request to the person, who
+answers it like the request to approve a call. The tool is then called again, and when the server asks the same question
+again it gets the recorded answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agentbench import _clock
+from agentbench.agents.mcp.limits import MCPLimits
+from agentbench.agents.mcp.naming import normalize_name
+from agentbench.agents.mcp.package import make, wire
+from agentbench.agents.mcp.sampling import check_payload
+from agentbench.agents.middleware.contexts import INNER_APPROVALS, RUN_INVOCATIONS
+from agentbench.agents.tools.input_schema import JsonSchema
+from agentbench.exceptions import MCPLimitError, ToolArgumentsError, UserInputRequiredException
+from agentbench.messages.content.content import EDITED_ARGUMENTS, ELICITATION, Content
+
+logger = logging.getLogger("agentbench")
+
+_ANSWERED: Final = "answered"
+_REFUSED: Final = (
+    "The MCP server %r asked a person, but nobody can answer: %s. Call its tool in a run of an agent, or pass "
+    "elicitation_callback= where you create the MCP tool."
+)
+
+
+@dataclass(eq=False)
+class _Call:
+    """A call of a tool.
+
+    Attributes:
+        can_ask: Whether it can end with requests to a person.
+        earlier: The questions that a person has answered, in order.
+        answers: Those of them that the server has not asked again yet.
+        problems: The questions whose answers did not fit, with the reasons.
+        requests: The requests with which it ends.
+        ended: Done when it has ended.
+    """
+
+    can_ask: bool
+    earlier: list[dict[str, Any]]
+    answers: list[dict[str, Any]]
+    problems: list[tuple[dict[str, Any], str]]
+    ended: asyncio.Future[None]
+    requests: list[Content] = field(default_factory=list)
+
+
+class Elicitation:
+    """Answers the questions of one server; only from the event loop of the connection.
+
+    The protocol does not say which call a question belongs to. Once a server has asked one, its tools are therefore
+    called one after another.
+    """
+
+    def __init__(self, server: str, callback: Callable[[Any], Any] | None, limits: MCPLimits) -> None:
+        self._server, self._callback, self._limits = server, callback, limits
+        self._calls: list[_Call] = []
+        self._is_serial = False
+
+    async def during(self, send: Callable[[], Awaitable[Any]], metadata: Mapping[str, Any]) -> Any:
+        """Call a tool and return its result.
+
+        Args:
+            send: Sends the request.
+            metadata: That of the `FunctionInvocationContext`; empty if the tool is not called by an agent.
+
+        Raises:
+            UserInputRequiredException: The server asked a question that a person has to answer first.
+        """
+        answered, problems = _read_answers(metadata)
+        self._is_serial = self._is_serial or bool(answered)
+        while self._is_serial and self._calls:
+            await asyncio.wait([one.ended for one in self._calls])
+        ended = asyncio.get_running_loop().create_future()
+        call = _Call(RUN_INVOCATIONS in metadata, answered, [*answered], problems, ended)
+        self._calls.append(call)
+        try:
+            result = await send()
+        except Exception:
+            if not call.requests:  # else it failed because its question was not answered
+                raise
+        finally:
+            self._calls.remove(call)
+            ended.set_result(None)
+        if call.requests:
+            raise UserInputRequiredException(call.requests)
+        return result
+
+    async def answer(self, params: Any) -> Any:
+        """Return the answer to a question: the recorded one, or that nobody answered yet."""
+        asked = wire(params)
+        try:
+            check_payload(self._server, asked, self._limits)
+        except MCPLimitError as error:
+            logger.warning("A question to a person was refused: %s", error)
+            return _result("decline")
+        if self._callback is not None:
+            return await self._ask_callback(self._callback, params)
+        self._is_serial = True
+        if len(self._calls) != 1 or not self._calls[0].can_ask:
+            is_outside = len(self._calls) < 2
+            reason = "no agent called the tool" if is_outside else "it is not clear which of several calls asked"
+            logger.warning(_REFUSED, self._server, reason)
+            return _result("decline" if is_outside else "cancel")
+        [call] = self._calls
+        question = _question_of(asked)
+        for one in call.answers:
+            if one["question"] == question:
+                call.answers.remove(one)  # a server may ask the same question twice
+                return _result(one["action"], one["content"])
+        if len(call.earlier) + len(call.requests) >= self._limits.max_questions:
+            most = self._limits.max_questions
+            limit = MCPLimitError(self._server, "too many questions to a person", "max_questions", most)
+            logger.warning("A question to a person was refused: %s", limit)
+            return _result("decline")
+        problem = next((text for known, text in call.problems if known == question), None)
+        call.requests.append(self._request(question, call.earlier, problem))
+        return _result("cancel")
+
+    async def _ask_callback(self, callback: Callable[[Any], Any], params: Any) -> Any:
+        try:
+            answer = callback(params)
+            answer = await answer if inspect.isawaitable(answer) else answer
+        except Exception:
+            logger.warning("The elicitation_callback of the MCP server %r failed.", self._server, exc_info=True)
+            return _result("cancel")
+        return _result("decline") if answer is None else _result("accept", dict(answer))
+
+    def _request(self, question: dict[str, Any], answered: list[dict[str, Any]], problem: str | None) -> Content:
+        properties = question.get("requestedSchema", {}).get("properties") or {}
+        defaults = {name: one["default"] for name, one in properties.items() if "default" in one}
+        ids = _clock.runtime_defaults().ids
+        call = Content.from_function_call(
+            ids.new_id("call"), f"answer_{normalize_name(self._server)}", arguments=defaults
+        )
+        asked = {"server": self._server, **question, **({} if problem is None else {"problem": problem})}
+        return Content.from_function_approval_request(
+            ids.new_id("request"), call, additional_properties={ELICITATION: asked, _ANSWERED: answered}
+        )
+
+
+def _read_answers(metadata: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
+    """Return the questions that a person has answered, and those whose answers do not fit, with the reasons."""
+    requests, answers = metadata.get(INNER_APPROVALS) or ((), ())
+    by_id = {answer.id: answer for answer in answers}
+    answered: list[dict[str, Any]] = []
+    earlier: list[dict[str, Any]] = []
+    problems: list[tuple[dict[str, Any], str]] = []
+    for request in requests:
+        asked, answer = request.additional_properties.get(ELICITATION), by_id.get(request.id)
+        if asked is None or answer is None:  # a request of an earlier round, or not answered yet
+            continue
+        earlier = request.additional_properties[_ANSWERED]
+        question = _question_of(asked)
+        if not answer.approved:
+            answered.append({"question": question, "action": "decline", "content": None})
+        elif "url" in question:  # the answer is given at that address
+            answered.append({"question": question, "action": "accept", "content": None})
+        else:
+            content = answer.additional_properties.get(EDITED_ARGUMENTS, request.function_call.parse_arguments())
+            try:
+                content = JsonSchema(question.get("requestedSchema") or {}).validate("answer", content or {})
+            except ToolArgumentsError as error:
+                problems.append((question, "; ".join(error.problems)))
+            else:
+                answered.append({"question": question, "action": "accept", "content": content})
+    return [*earlier, *answered], problems
+
+
+def _question_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what makes two questions the same."""
+    return {name: value for name, value in asked.items() if name in ("message", "requestedSchema", "url")}
+
+
+def _result(action: str, content: Mapping[str, Any] | None = None) -> Any:
+    return make("ElicitResult", {"action": action, **({} if content is None else {"content": content})})

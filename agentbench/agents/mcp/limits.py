@@ -1,0 +1,99 @@
+"""The limits for everything that a server sends, and the size of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from math import inf
+from typing import Any
+
+from agentbench._plain_text import plain_text
+from agentbench.agents.arguments import check_known, describe
+
+
+@dataclass(frozen=True, kw_only=True)
+class MCPLimits:
+    """The limits for everything that a server may send; `limits={"max_tools": 5_000}` of an MCP tool changes one.
+
+    Attributes:
+        connect_s: Seconds for opening the connection, and again for loading the lists.
+        max_message_bytes: Size of one message: a result, a resource, a page of a list, a notification.
+        max_depth: Levels of nesting in one message.
+        max_pages: Pages of one list.
+        max_tools: Tools that the server lists.
+        max_prompts: Prompts that the server lists.
+        max_resources: Resources that the server lists.
+        max_description_chars: Length of a description; a longer one is shortened.
+        max_schema_bytes: Size of the schema of one tool; a tool with a larger one is left out.
+        max_skills: Skills that are read from the server's resources.
+        max_front_matter_chars: Length of the front matter of a skill; a skill with a longer one is left out.
+        max_log_chars: Length of a line that the server logs, or of its report of a failure; longer ones are shortened.
+        max_log_lines_per_minute: Lines that the server logs in a minute; the others are dropped.
+        reload_interval_s: Seconds between two reloads of a list that the server reports as changed.
+        max_host_payload_size_bytes: Size of one request of the server: to the model (sampling) or to a person.
+        max_sampling_requests: Requests to the model during one call of a tool.
+        max_sampling_tokens: Tokens of one answer of the model; a request for more is answered with as many.
+        max_questions: Questions to a person during one call of a tool.
+
+    Example:
+        files = MCPStdioTool("files", "files-server", limits={"max_tools": 5_000})
+        print(files.limits)
+    """
+
+    connect_s: float = 120
+    max_message_bytes: float = 16 * 2**20
+    max_depth: float = 64
+    max_pages: float = 100
+    max_tools: float = 1_000
+    max_prompts: float = 1_000
+    max_resources: float = 10_000
+    max_description_chars: float = 16_384
+    max_schema_bytes: float = 2**18
+    max_skills: float = 200
+    max_front_matter_chars: float = 16_384
+    max_log_chars: float = 2_000
+    max_log_lines_per_minute: float = 600
+    reload_interval_s: float = 1
+    max_host_payload_size_bytes: float = 2**20
+    max_sampling_requests: float = 10
+    max_sampling_tokens: float = 4_096
+    max_questions: float = 10
+
+    def changed(self, given: Mapping[str, float]) -> MCPLimits:
+        """Return limits with some values replaced.
+
+        Raises:
+            TypeError: A value is not a number.
+            ValueError: A name is unknown, or a value is not positive.
+        """
+        check_known("limits", given, [field.name for field in fields(self)])
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                message = f"The limit {name} is {describe(value)}. Expected a number."
+                raise TypeError(message)
+            if not value > 0:
+                message = f"The limit {name} is {value!r}. Expected a positive number; float('inf') is no limit."
+                raise ValueError(message)
+        return replace(self, **given)
+
+    def shown(self, text: object) -> str:
+        """Return a text of the server for an error or a log: short, and without codes that control a terminal."""
+        return plain_text(text, None if self.max_log_chars == inf else int(self.max_log_chars))
+
+
+def measure(value: Any, most_bytes: float, most_levels: float) -> tuple[int, int]:
+    """Return the size of a JSON value in bytes, roughly, and its depth. It stops where one of them is too much."""
+    size = depth = 0
+    left = [(value, 1)]
+    while left and size <= most_bytes and depth <= most_levels:
+        item, level = left.pop()
+        depth = max(depth, level)
+        size += 8
+        if isinstance(item, str):
+            size += len(item) if item.isascii() else len(item.encode(errors="replace"))
+        elif isinstance(item, Mapping):
+            size += sum(map(len, item))
+            left.extend([(inner, level + 1) for inner in item.values()])
+        elif isinstance(item, list):
+            left.extend([(inner, level + 1) for inner in item])
+    return size, depth
