@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args
 
 from agentbench._signatures.equivalence import stands_for
@@ -30,24 +29,12 @@ def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
     Arguments are covariant. An `int` may be passed as a `float`, and what else `is_instance_of` takes as another class.
     `Any` and missing arguments are trusted: messages are checked again at run time.
     """
-    return _judge(source, target, trusting=True)
+    return _Comparison(trusting=True).fits(source, target)
 
 
 def always_fits(source: TypeLike, target: TypeLike) -> bool:
     """Return whether every value that matches `source` is certain to match `target`; `Any` is not trusted here."""
-    return _judge(source, target, trusting=False)
-
-
-def _judge(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
-    try:
-        return _verdict(source, target, trusting=trusting)
-    except TypeError:  # an unhashable type, such as Literal[[1]]
-        return _verdict.__wrapped__(source, target, trusting=trusting)
-
-
-@lru_cache(maxsize=4096)
-def _verdict(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
-    return _Comparison(trusting=trusting).fits(source, target)
+    return _Comparison(trusting=False).fits(source, target)
 
 
 class _Comparison:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args
 
+from agentbench._signatures.class_cache import cached_on_class
 from agentbench._signatures.equivalence import NUMBERS, stands_for
 from agentbench._signatures.forms import (
     TypeLike,
@@ -42,11 +42,7 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     `int` fits `float`, as type checkers have it, and what `stands_for` names fits, such as scalars of numpy. What
     cannot be decided at run time accepts every value.
     """
-    try:
-        check = _compile(type_)
-    except TypeError:  # as in `check_for`, whose call would be a sixth of the time of this one
-        check = _compile.__wrapped__(type_)
-    return check(value)
+    return check_for(type_)(value)
 
 
 def check_for(type_: TypeLike, *, exact: bool = False) -> Check:
@@ -54,22 +50,13 @@ def check_for(type_: TypeLike, *, exact: bool = False) -> Check:
 
     With `exact` by `isinstance` alone: no other class stands for those of the type.
     """
-    try:
-        return _compile(type_, exact) if exact else _compile(type_)
-    except TypeError:  # unhashable, such as Literal[[1]]
-        return _compile.__wrapped__(type_, exact)
+    if isinstance(type_, type) and not is_alias(type_):
+        return _exact_check_of_class(type_) if exact else _check_of_class(type_)
+    return _compile(type_, exact)
 
 
 def decided_by_class(type_: TypeLike) -> bool:
     """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it."""
-    try:
-        return _decide(type_)
-    except TypeError:
-        return _decide.__wrapped__(type_)
-
-
-@lru_cache(maxsize=2048)
-def _decide(type_: TypeLike) -> bool:
     form = unwrap(type_)
     if is_union(form):
         return all(decided_by_class(member) for member in get_args(form))
@@ -83,8 +70,17 @@ def _decide(type_: TypeLike) -> bool:
     return str(getattr(check, "__module__", "")).partition(".")[0] == "pydantic"
 
 
-@lru_cache(maxsize=2048)
-def _compile(type_: TypeLike, exact: bool = False) -> Check:
+@cached_on_class
+def _check_of_class(cls: type) -> Check:
+    return _compile(cls, exact=False)
+
+
+@cached_on_class
+def _exact_check_of_class(cls: type) -> Check:
+    return _compile(cls, exact=True)
+
+
+def _compile(type_: TypeLike, exact: bool) -> Check:
     if is_alias(type_):  # may refer to itself, so its value is compiled on first use
         return lambda value: check_for(unwrap(type_), exact=exact)(value)
     form = unwrap(type_)
@@ -129,12 +125,17 @@ def _check_class(classes: tuple[type, ...], exact: bool) -> Check:
 
 def _check_typed_dict(form: TypeLike, exact: bool) -> Check:
     required, fields = required_keys_of(form), fields_of(form)
+    checks: dict[str, Check] = {}
 
     def check(value: object) -> bool:
         if not isinstance(value, Mapping) or not required <= value.keys():
             return False
-        # Looked up on use, for a typed dict may contain itself.
-        return all(check_for(hint, exact=exact)(value[name]) for name, hint in fields.items() if name in value)
+        for name in fields.keys() & value.keys():
+            if name not in checks:  # made on use, for a typed dict may contain itself
+                checks[name] = check_for(fields[name], exact=exact)
+            if not checks[name](value[name]):
+                return False
+        return True
 
     return check
 

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum, Flag
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
+from agentbench._signatures.class_cache import cached_on_class
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 from agentbench.serialization.class_names import as_plain, class_name, find_class, stored_type
 from agentbench.serialization.registry import StateType, of_kind
@@ -19,8 +20,7 @@ from agentbench.serialization.registry import StateType, of_kind
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
 
 
-@lru_cache(maxsize=1024)  # bounded for the classes of notebook cells that are run again
-def class_type(cls: type) -> StateType | None:
+def find_class_type(cls: type) -> StateType | None:
     """Find how instances of exactly this class are stored, if it is of one of the kinds of this module."""
     if issubclass(cls, Enum):
         return _enum_type(cls)
@@ -29,6 +29,9 @@ def class_type(cls: type) -> StateType | None:
     if is_model(cls):
         return _model_type(cls)
     return _dataclass_type(cls) if is_dataclass(cls) else None
+
+
+class_type = cached_on_class(find_class_type)
 
 
 def _enum_type(cls: type[Enum]) -> StateType:

@@ -9,10 +9,10 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from datetime import date, time
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from agentbench._copying import slots_of
+from agentbench._signatures.class_cache import cached_on_class
 from agentbench.serialization.plain import OMIT, to_plain
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _log = logging.getLogger("agentbench")
 _MISSING: Final = object()
 _UNCHANGING: Final = frozenset({type(None), str, bool, int, float, bytes})
 _Dependencies = Mapping[str, Mapping[str, Any]]
-_slots_of = lru_cache(maxsize=1024)(slots_of)  # bounded for the classes of notebook cells that are run again
+_slots_of = cached_on_class(slots_of)
 
 
 @runtime_checkable
@@ -113,7 +113,7 @@ class SerializationMixin:
         """
         arguments = dict(data)
         type_ = arguments.pop("type", None)
-        known = type_identifiers(cls)  # type: ignore[arg-type]  # classes are hashable
+        known = type_identifiers(cls)
         if type_ is not None and type_ not in known:
             message = f"The data are of type {type_!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
             raise ValueError(message)
@@ -140,7 +140,7 @@ class SerializationMixin:
 
     @classmethod
     def _get_type_identifier(cls) -> str:
-        return type_identifiers(cls)[0]  # type: ignore[arg-type]
+        return type_identifiers(cls)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy everything but `raw_representation`, which is shared."""
@@ -153,7 +153,7 @@ class SerializationMixin:
         return duplicate
 
 
-@lru_cache(maxsize=1024)
+@cached_on_class
 def type_identifiers(cls: type) -> tuple[str, ...]:
     """Return the texts that `"type"` may have for a class: first the one that is written, then former spellings."""
     values = [inspect.getattr_static(cls, name, None) for name in ("type", "TYPE")]  # not those of descriptors
@@ -168,7 +168,7 @@ def snake_case(name: str) -> str:
 
 
 def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    for name in _slots_of(type(instance)):  # type: ignore[arg-type]
+    for name in _slots_of(type(instance)):
         value = getattr(instance, name, _MISSING)
         if value is not _MISSING:
             yield name, value

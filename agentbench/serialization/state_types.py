@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 
 from agentbench.exceptions import UnknownStoredTypeError
 from agentbench.serialization.class_names import as_plain, class_name, moved_from_main, refuse_other, register_class
-from agentbench.serialization.class_types import class_type
+from agentbench.serialization.class_types import find_class_type
 from agentbench.serialization.mixin import snake_case
 from agentbench.serialization.registry import StateType, store_as
 
@@ -193,7 +193,7 @@ def _kind_of(
 ) -> StateType:
     if encode is None or decode is None:
         register_class(cls, identifier)
-        kind = class_type.__wrapped__(cls)
+        kind = find_class_type(cls)
         if kind is not None:
             return kind
         encode, decode = getattr(cls, "to_dict", None), getattr(cls, "from_dict", None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
+from agentbench._user_code import warn_user
+from agentbench.checkpoints.access import delete_chain
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
@@ -26,8 +28,9 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
+from agentbench.stategraph.threads.config import read_config, thread_config
 from agentbench.stategraph.threads.history import StateHistory
-from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_config, read_thread, thread_config
+from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_thread
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
@@ -39,13 +42,18 @@ if TYPE_CHECKING:
 
     from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 
+#: So many calls without a thread id that did not complete are kept.
+_MAX_UNNAMED = 100
+
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
 class CompiledGraph(Displayable, Generic[StateT]):
     """A state graph that runs; made by `StateGraph.compile`.
 
-    A call belongs to a thread, which it goes on with: `config={"thread_id": "order-7"}`. `workflow` is the same graph
-    as a workflow of the engine, for steppers and drawings.
+    A call with `config={"thread_id": "order-7"}` continues that thread, which is saved. A call without a thread id is
+    saved only where it does not complete (a question, a breakpoint, a stop, an error): once, under the `thread_id` of
+    its result, and with a warning; the last hundred such calls are kept. `workflow` is the same graph as a workflow of
+    the engine, for steppers and drawings.
 
     Example:
         >>> app = graph.compile(interrupt_before=["judge"])
@@ -64,6 +72,8 @@ class CompiledGraph(Displayable, Generic[StateT]):
         self.shutdown_timeout = shutdown_timeout
         self.threads = Threads(plan, self.storage)
         self._running: dict[str, ThreadCall] = {}
+        #: Chains of calls without a thread id that did not complete, oldest first.
+        self._unnamed: dict[str, None] = {}
 
     def __repr__(self) -> str:
         return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"
@@ -101,7 +111,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
             ThreadBusyError: Another call runs on this thread.
         """
         call, execution = await self._begin(input_data, config, is_watched=False)
-        with self._errors_of(call, response_granularity):
+        async with self._errors_of(call, response_granularity):
             await call.run(execution)
         return self._result(call, response_granularity)
 
@@ -150,7 +160,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
             call.config["run_id"],
         )  # fmt: skip
         steps = LiveSteps(execution)
-        with self._errors_of(call, response_granularity):
+        async with self._errors_of(call, response_granularity):
             try:
                 while not execution.ended:
                     while (events := await steps.next_events()) is not None:
@@ -183,7 +193,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
         if call is not None:
             call.stop(graceful=graceful)
             return {"ok": True, "running": True}
-        if self.storage is None or await self.threads.load(config) is None:
+        if self.storage is None or not await self.threads.head_seq(config["thread_id"]):
             return {"ok": False, "running": False, "reason": "no-state"}
         return {"ok": True, "running": False, "reason": "not-running"}
 
@@ -216,9 +226,10 @@ class CompiledGraph(Displayable, Generic[StateT]):
     ) -> tuple[ThreadCall, Execution]:
         """Claim the thread of a call, and return the call with the engine's run of it."""
         read = read_config(config)
-        call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=is_watched)
+        call = ThreadCall(read, self.threads, is_named=read.get("thread_id") is not None, is_watched=is_watched)
         await call.claim(self._running)
         try:
+            self._unnamed.pop(call.chain, None)  # it is a thread as any other from now on
             run_input, options = await self._prepare(input_data, call)
             return call, call.begin(self.workflow, run_input, options)
         except BaseException:
@@ -242,11 +253,12 @@ class CompiledGraph(Displayable, Generic[StateT]):
             config=config,
             store=self.store,
             record=record,
+            is_named=call.is_named,
         )
         return run_input, options
 
-    @contextmanager
-    def _errors_of(self, call: ThreadCall, granularity: ResponseGranularity | str) -> Iterator[None]:
+    @asynccontextmanager
+    async def _errors_of(self, call: ThreadCall, granularity: ResponseGranularity | str) -> AsyncIterator[None]:
         """End a call; its errors get what it has done so far."""
         thread_id = call.config["thread_id"]
         try:
@@ -268,7 +280,29 @@ class CompiledGraph(Displayable, Generic[StateT]):
             error.snapshot = self.plan.fields.shown(record.values, ExecutionState(**record.meta))
             raise
         finally:
-            call.release(self._running)
+            try:
+                if not call.is_named:
+                    await self._end_unnamed(call)
+            finally:
+                call.release(self._running)
+
+    async def _end_unnamed(self, call: ThreadCall) -> None:
+        """Warn where a call without a thread id was saved; the oldest such call is deleted when there are too many."""
+        thread_id = call.config["thread_id"]
+        if call.execution is None or call.execution.run.run_state.last_checkpoint_id is None:
+            self.threads.unsaved.append(thread_id)
+            return
+        self._unnamed[call.chain] = None
+        if len(self._unnamed) > _MAX_UNNAMED:
+            oldest = next(iter(self._unnamed))
+            del self._unnamed[oldest]
+            await delete_chain(self.threads.storage, oldest)
+        message = (
+            f"The call has no thread_id and did not complete. It was saved as thread {thread_id!r}, which continues "
+            f"with config={{'thread_id': {thread_id!r}}}. Only the last {_MAX_UNNAMED} such calls are kept; pass a "
+            "thread_id to keep a thread."
+        )
+        warn_user(message, UserWarning)
 
     def _result(self, call: ThreadCall, granularity: ResponseGranularity | str) -> GraphResult[StateT]:
         assert call.execution is not None
@@ -297,7 +331,7 @@ class CompiledGraph(Displayable, Generic[StateT]):
     async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
         """Return a handle on a run of a thread; see `start`."""
         read = read_config(config)
-        call = ThreadCall(read, self.threads.chain(read["thread_id"]), is_watched=True)
+        call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
         run_input, options = await self._prepare(input_data, call)
         run = ThreadRun(self.workflow, run_input, options)
         read["run_id"] = run.run_id

@@ -96,6 +96,11 @@ class ExecutionState(BaseModel):
         return self.interrupt_node
 
 
+def _no_messages() -> list[Message]:
+    """Return an empty conversation. Of `list`, Pydantic would parse the signature for each class of states."""
+    return []
+
+
 @drawn_by("agentbench.notebook.cards.state_graph:state_bundle")
 class AgentState(BaseModel, Displayable):
     """The state of a state graph. Inherit from it to add fields; nodes return updates of them.
@@ -121,7 +126,7 @@ class AgentState(BaseModel, Displayable):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True, arbitrary_types_allowed=True)
 
-    context: Annotated[list[Message], add_messages] = Field(default_factory=list)
+    context: Annotated[list[Message], add_messages] = Field(default_factory=_no_messages)
     context_summary: str | None = None
     execution_meta: ExecutionState = Field(default_factory=lambda: ExecutionState(current_node=START))
 

@@ -12,6 +12,7 @@ import pytest
 
 from agentbench import Message
 from agentbench.exceptions import (
+    GraphError,
     GraphRecursionError,
     InvalidUpdateError,
     NodeTimeoutError,
@@ -97,15 +98,13 @@ def test_numbers_name_threads_as_their_text_does_and_settings_may_stand_under_co
     app = shop()
     app.invoke({"order_id": "7"}, {"configurable": {"thread_id": 1}})
     assert app.get_state({"thread_id": "1"}).values.order_id == "7"
-    with pytest.warns(UserWarning, match="thread_id"):
-        app.invoke("Hello")
 
 
 @pytest.mark.parametrize("given", [None, {}])
 def test_a_thread_without_anything_to_go_on_with_says_so(given: Any):
     app = shop()
     with pytest.raises(ValueError, match="nothing to go on with"):
-        app.invoke(given, THREAD)
+        app.invoke(None, THREAD)
     app.invoke("Hello", THREAD)
     with pytest.raises(ValueError, match="nothing to go on with"):
         app.invoke(given, THREAD)
@@ -389,3 +388,47 @@ async def test_a_stream_that_is_left_stops_the_run_and_the_thread_goes_on_later(
 def test_a_command_as_input_goes_where_it_says():
     result = shop().invoke(Command(update={"order_id": "7"}, goto="confirm"), THREAD)
     assert (result.state.confirmed, texts(result)) == (True, [])
+
+
+def test_an_empty_input_starts_with_the_defaults():
+    app = shop()
+    assert app.invoke({}, THREAD).status is ExecutionStatus.COMPLETED
+    assert app.invoke({}).status is ExecutionStatus.COMPLETED
+
+
+def test_an_empty_input_is_refused_where_a_field_has_no_default():
+    app = StateGraph(Needs).add_node("a", lambda state: {}).set_entry_point("a").compile()
+    with pytest.raises(StateValidationError) as caught:
+        app.invoke({}, THREAD)
+    assert caught.value.field == "city"
+
+
+@pytest.mark.parametrize("given", [5, b"x", ["a", 5], {1: 2}, {"notes": 5}, {"unknown": 1}, Command(goto="nowhere")])
+def test_an_invalid_input_is_refused_each_time_and_the_thread_stays_as_it_was(given: Any):
+    app = shop()
+    for _ in range(2):
+        with pytest.raises(GraphError):
+            app.invoke(given, THREAD)
+    app.invoke({"order_id": "7"}, THREAD)
+    for _ in range(2):
+        with pytest.raises(GraphError):
+            app.invoke(given, THREAD)
+    assert app.get_state(THREAD).values.order_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ("order-7", "config"),
+        (["thread_id"], "config"),
+        ({"configurable": 3}, "configurable"),
+        ({"thread_id": ["t"]}, "thread_id"),
+        ({"thread_id": "\ud800"}, "thread_id"),
+        ({"thread_id": "t", "recursion_limit": "x"}, "recursion_limit"),
+        ({"thread_id": "t", "metadata": 5}, "metadata"),
+        ({"thread_id": "t", "interrupt_before": 5}, "interrupt_before"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_named(config: Any, name: str):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} is "):
+        shop().invoke("Hello", config)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
+from agentbench._signatures.class_cache import cached_on_class
 from agentbench.exceptions import (
     AgentContentFilterException,
     AgentException,
@@ -37,7 +37,7 @@ def as_agent_error(error: ChatClientException) -> ChatClientException:
     return restore_error(derived, error.args, error.__dict__).with_traceback(error.__traceback__)
 
 
-@cache
+@cached_on_class
 def _derived_class(cls: type[ChatClientException]) -> type[ChatClientException] | None:
     """Return a class derived from that of a client's error and its agent's class; `None` if agents have none."""
     if issubclass(cls, AgentException):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agentbench.agents.history.history import HistoryProvider
 from agentbench.agents.sessions.context_provider import ContextProvider
@@ -90,13 +90,18 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
 _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
-@lru_cache(maxsize=256)
+#: What `_parameters_of` returned; weak, for the classes of notebook cells that are run again.
+_known: WeakKeyDictionary[Callable[..., Any], frozenset[str] | None] = WeakKeyDictionary()
+
+
 def _parameters_of(function: Callable[..., Any]) -> frozenset[str] | None:
     """Return the names of the arguments that a hook takes; `None` if it takes all."""
+    if function in _known:
+        return _known[function]
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # written in C
         return None
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        return None
-    return frozenset(each.name for each in parameters)
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    _known[function] = taken = None if takes_all else frozenset(each.name for each in parameters)
+    return taken

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
+from agentbench._signatures.class_cache import cached_on_class
 from agentbench.stategraph.state import AgentState
 
 _DICT: Any = BaseModel.__dict__["__dict__"]
@@ -30,7 +30,7 @@ def fields_read(state: AgentState) -> dict[str, Any]:
     return _DICT.__get__(state)  # type: ignore[no-any-return]
 
 
-@cache
+@cached_on_class
 def _lazy_class(cls: Any) -> Any:
     """Return a class whose instances are of `cls` for everybody, and read a field when somebody asks for it.
 

@@ -252,6 +252,12 @@ class AgentStateFields(ModelFields):
     def __init__(self, cls: type[AgentState]) -> None:
         super().__init__(cls, [name for name in cls.model_fields if name != "execution_meta"])
         self.conversation = "context"
+        # Pydantic looks at the signature of a factory at each call.
+        self._factories: dict[str, Any] = {
+            name: field.default_factory
+            for name, field in cls.model_fields.items()
+            if field.default_factory is not None and not field.default_factory_takes_validated_data
+        }
         if cls.model_fields["execution_meta"].annotation is not ExecutionState:
             raise declared_wrongly("execution_meta", f"{cls.__name__} must leave it as it is: the graph writes it.")
         for name in cls.model_fields:
@@ -282,6 +288,9 @@ class AgentStateFields(ModelFields):
             return {name: isolate(getattr(template, name)) for name in self.names}
         values: dict[str, Any] = {}
         for name in self.names:
+            if name in self._factories:
+                values[name] = self._factories[name]()
+                continue
             default = self.cls.model_fields[name].get_default(call_default_factory=True, validated_data=values)
             if default is not PydanticUndefined:
                 values[name] = default

@@ -78,6 +78,8 @@ class GraphHook:
         if delivery.executor_id == START or delivery.error is not None:
             return None
         record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
+        if isinstance(view.options, GraphOptions) and not view.options.is_named:
+            return None
         return {DONE: {**record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
     @property
@@ -111,6 +113,7 @@ class _Call:
         self.config: Mapping[str, Any] = options.config if isinstance(options, GraphOptions) else {}
         self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
         self.is_nested = isinstance(options, GraphOptions) and options.is_nested
+        self.is_named = not isinstance(options, GraphOptions) or options.is_named
         state = view.state
         self.values: Mapping[str, Any] = plan.values_in(state.committed)
         self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
@@ -140,10 +143,10 @@ class _Call:
             merged = merge(fields, self.values, [writes])
             if fields.is_agent_state:
                 fields.require_all(merged.values)
+            self.record.messages += messages
+            return await self._go_on(merged, [writes], "input", [])
         except GraphError as error:
             return self._fail(error, [], "input")
-        self.record.messages += messages
-        return await self._go_on(merged, [writes], "input", [])
 
     # ---- a superstep -------------------------------------------------------------------------------------------------
 
@@ -218,7 +221,9 @@ class _Call:
         metadata = {"changed": merged.writers}
         if not frontier:
             meta["status"] = "completed"
-            return self._outcome(source, outputs=[(END, plan.fields.public(merged.values))], metadata=metadata)
+            return self._outcome(
+                source, outputs=[(END, plan.fields.public(merged.values))], metadata=metadata, save=self.is_named
+            )
         if self.view.stop_requested:
             self._note_stop(frontier[0][0])
             return self._outcome("stop", messages=frontier, metadata=metadata)
@@ -229,7 +234,7 @@ class _Call:
             return self._pause(breakpoint_, frontier, source, metadata)
         self.record.n_supersteps += source == "step"
         is_last = self.record.n_supersteps >= self.config.get("recursion_limit", 0)
-        saves = self.plan.durability != "exit" or source == "answer" or is_last
+        saves = (self.is_named and self.plan.durability != "exit") or source == "answer" or is_last
         return self._outcome(source, messages=frontier, metadata=metadata, save=saves)
 
     def _take(self, values: Mapping[str, Any]) -> None:
@@ -365,7 +370,8 @@ class _Call:
         """
         self.meta.update(status="error", error_message=str(error))
         self.updates = {PENDING: self.pending}
-        return self._outcome(source, messages=again, error=error if raised is None else raised)
+        saves = self.is_named or source != "input"
+        return self._outcome(source, messages=again, error=error if raised is None else raised, save=saves)
 
     def _as_raised(self, failed: Sequence[DeliveryView]) -> BaseException | None:
         """Return the error of a node as it is, with a note, where the state class asks for that."""

@@ -35,13 +35,15 @@ class CallRecord:
 class GraphOptions(RunOptions):
     """The options of a run of a graph: those of every run, the configuration of the call, and its record.
 
-    `is_nested` if another graph or a workflow is around it.
+    `is_nested` if another graph or a workflow is around it; unless `is_named`, it is saved only where it does not
+    complete.
     """
 
     config: Mapping[str, Any] = field(default_factory=dict)
     store: Any = None
     record: CallRecord = field(default_factory=CallRecord)
     is_nested: bool = False
+    is_named: bool = True
 
 
 class StateChanges(dict[str, Any]):

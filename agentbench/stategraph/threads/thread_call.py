@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any, get_args
+from typing import Any
 
 from agentbench._bridge import call_on
-from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._clock import runtime_defaults
+from agentbench._display import shortened
 from agentbench._extras import require
+from agentbench._signatures import type_name
 from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -21,7 +22,6 @@ from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.running.executors import META
-from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
@@ -30,61 +30,23 @@ from agentbench.workflows.run.execution import Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
-_DEFAULTS: Mapping[str, Any] = {
-    "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
-    "on_graph_change": "raise",
-}  # fmt: skip
-
-
-def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a configuration whose settings may stand under `configurable`; those beside it count."""
-    flat = {**(config or {})}
-    return {**flat.pop("configurable", {}), **flat}
-
-
-def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat configuration that names a thread; `ValueError` if it names none."""
-    flat = flat_config(config)
-    if flat.get("thread_id") is None:
-        message = f"{dict(config)} names no thread. Write: {{'thread_id': ...}}."
-        raise ValueError(message)
-    return flat
-
-
-def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the configuration of a call with its defaults.
-
-    Raises:
-        ValueError: A setting has a value that it cannot have.
-    """
-    read = {**_DEFAULTS, **flat_config(config)}
-    defaults = runtime_defaults()
-    if read["recursion_limit"] < 1:
-        message = f"recursion_limit is {read['recursion_limit']}; expected at least 1 superstep."
-        raise ValueError(message)
-    for name, choices in (("on_busy", get_args(OnBusy)), ("on_graph_change", get_args(OnGraphChange))):
-        if read[name] not in choices:
-            message = f"{name} is {read[name]!r}; expected one of {', '.join(map(repr, choices))}."
-            raise ValueError(message)
-    read.setdefault("run_id", defaults.ids.new_id("run"))
-    read.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
-    if read.get("thread_id") is None:
-        read["thread_id"] = defaults.ids.new_id("thread")
-        warnings.warn(
-            "The call has no thread_id, so nothing can go on from it: config={'thread_id': ...}.", stacklevel=4
-        )
-    return read
-
 
 class ThreadCall:
     """A call of a graph on a thread, from its beginning to its end.
 
-    `ended` is done when it has ended; `execution` is there once the thread is read.
+    `ended` is done when it has ended; `execution` is there once the thread is read. Without a thread id it gets one of
+    its own; unless `is_named`, it is saved only where it does not complete.
     """
 
-    def __init__(self, config: dict[str, Any], chain: str, *, is_watched: bool) -> None:
+    def __init__(self, config: dict[str, Any], threads: Threads, *, is_named: bool, is_watched: bool) -> None:
+        if config.get("thread_id") is None:
+            if config.get("checkpoint_id") is not None:
+                message = f"The config names checkpoint {config['checkpoint_id']!r} of no thread. Add its thread_id."
+                raise ValueError(message)
+            config["thread_id"] = runtime_defaults().ids.new_id("thread")
         self.config = config
-        self.chain = chain
+        self.chain = threads.chain(config["thread_id"])
+        self.is_named = is_named
         self.record = CallRecord(is_watched=is_watched)
         self.execution: Execution | None = None
         #: Number of the newest checkpoint of the thread, when it was read.
@@ -163,21 +125,25 @@ async def read_thread(
     """Return what the engine is to do with an input, by how the thread stands, and the checkpoint to go on from.
 
     Raises:
+        InvalidUpdateError: The input is in none of its forms.
         ValueError: An answer is missing, or nothing waits for one; or there is nothing to go on with.
         GraphMismatchError: The thread belongs to another graph.
     """
     config, storage = call.config, threads.storage_or_none
     has_input = data is not None and (data != {} or not threads.plan.fields.is_agent_state)
-    checkpoint = None if storage is None else await _checkpoint(threads, call, workflow, is_replay=not has_input)
+    is_answer = _is_answer(data, threads)
+    _require_form(data, workflow)
+    reads = storage is not None and call.is_named
+    checkpoint = None if not reads else await _checkpoint(threads, call, workflow, is_replay=not has_input)
     if checkpoint is None:
-        if not has_input or _is_answer(data, threads):
+        if data is None or is_answer:
             message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
             raise ValueError(message)
         return RunInput(message=data, storage=storage), None
     questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
     asked = {key: question for key, question in questions.items() if isinstance(question, Interrupt)}
     pauses = [key for key, question in questions.items() if isinstance(question, Breakpoint)]
-    if _is_answer(data, threads):
+    if is_answer:
         answers = _answers(data, asked, config["thread_id"])
         if isinstance(data, Command) and (data.update is not None or data.state is not None):
             update = Command(update=data.update, state=data.state)
@@ -202,6 +168,14 @@ async def read_thread(
         message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
         raise ValueError(message)
     return RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+
+
+def _require_form(data: Any, workflow: Workflow) -> None:
+    start = workflow.get_start_executor()
+    if data is not None and start.find_handler(data) is None:
+        expected = " | ".join(map(type_name, start.input_types))
+        message = f"The input is {shortened(data)}, of type {type_name(type(data))}; expected {expected}."
+        raise InvalidUpdateError(message)
 
 
 async def _checkpoint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,6 +44,8 @@ class Threads:
     def __init__(self, plan: GraphPlan, storage: Any) -> None:
         self.plan = plan
         self.storage_or_none = storage
+        #: Ids of calls that got one and completed, so that nothing was saved.
+        self.unsaved: deque[Any] = deque(maxlen=1000)
 
     @property
     def storage(self) -> Any:
@@ -68,6 +71,12 @@ class Threads:
         if checkpoint_id is None:
             head = await head_of(self.storage, self.chain(config["thread_id"]))
             checkpoint_id = head and head.checkpoint_id
+        if checkpoint_id is None and config["thread_id"] in self.unsaved:
+            message = (
+                f"Nothing was saved under {config['thread_id']!r}: that call had no thread_id. Pass one to keep the "
+                "state: app.invoke(..., {'thread_id': 'order-7'})."
+            )
+            raise GraphError(message, thread_id=config["thread_id"])
         return None if checkpoint_id is None else await load_checkpoint(self.storage, checkpoint_id)
 
     async def _require(self, config: Mapping[str, Any]) -> WorkflowCheckpoint:

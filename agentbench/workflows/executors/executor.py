@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentbench._signatures import flatten_union, is_type_compatible
+from agentbench._signatures import is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery, require_sources
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.host import by_hand
@@ -129,12 +128,14 @@ class Executor(JsonForm):
     @property
     def output_types(self) -> list[Any]:
         """Types that handlers and response handlers send, each once; unions flattened."""
-        return _distinct(tuple([s.signature.send_types for s in (*self._handlers.specs, *self._responses.specs)]))
+        sent = self._handlers.send_types
+        return [*sent, *[each for each in self._responses.send_types if each not in sent]]
 
     @property
     def workflow_output_types(self) -> list[Any]:
         """Types that handlers and response handlers yield, each once; unions flattened."""
-        return _distinct(tuple([s.signature.yield_types for s in (*self._handlers.specs, *self._responses.specs)]))
+        yielded = self._handlers.yield_types
+        return [*yielded, *[each for each in self._responses.yield_types if each not in yielded]]
 
     def can_handle(self, message: WorkflowMessage) -> bool:
         """Return whether a handler (or, for an answer, a response handler) takes this message."""
@@ -251,23 +252,3 @@ class Executor(JsonForm):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.id!r})"
-
-
-def distinct_types(groups: Iterable[Iterable[Any]]) -> list[Any]:
-    """Return the members of all types, unions flattened, each once."""
-    found: list[Any] = []
-    for member in [member for group in groups for declared in group for member in flatten_union(declared)]:
-        if member not in found:
-            found.append(member)
-    return found
-
-
-# Building asks every executor for its types, and a graph has many executors of few classes.
-_cached_types = lru_cache(maxsize=1024)(distinct_types)
-
-
-def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    try:
-        return _cached_types(groups).copy()
-    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
-        return distinct_types(groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
@@ -24,6 +24,7 @@ from agentbench._signatures import (
     types_in,
     warn_of_redefinition,
 )
+from agentbench._signatures.class_cache import is_lasting
 from agentbench.workflows.executors.context import WorkflowContext, context_class
 
 if TYPE_CHECKING:
@@ -157,10 +158,19 @@ def _mark(func: Callable[..., Any] | None, name: str, read: Callable[[Callable[.
     return decorate if func is None else decorate(func)
 
 
+def distinct_types(groups: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the members of all types, unions flattened, each once."""
+    found: list[Any] = []
+    for member in [member for group in groups for declared in group for member in flatten_union(declared)]:
+        if member not in found:
+            found.append(member)
+    return found
+
+
 class _Table:
     """Handlers of one kind in dispatch order, of an executor class or (without `executor_class`) of a function."""
 
-    __slots__ = ("executor_class", "owner", "specs")
+    __slots__ = ("executor_class", "owner", "send_types", "specs", "yield_types")
 
     _mark: ClassVar[str]
     _attribute: ClassVar[str]
@@ -169,6 +179,8 @@ class _Table:
         self.specs = specs
         self.owner = owner
         self.executor_class = executor_class
+        self.send_types = distinct_types([spec.signature.send_types for spec in specs])
+        self.yield_types = distinct_types([spec.signature.yield_types for spec in specs])
 
     @classmethod
     def of_class(cls, executor_class: type) -> Self:
@@ -195,7 +207,7 @@ class _Table:
 class HandlerTable(_Table):
     """Handlers of an executor class in dispatch order; look-ups are cached by the class of the message."""
 
-    __slots__ = ("_checks", "by_class", "input_types")
+    __slots__ = ("_checks", "_declared", "by_class", "input_types")
 
     _mark = _MARK
     _attribute = "_handler_table"
@@ -205,6 +217,7 @@ class HandlerTable(_Table):
         self.input_types: list[Any] = [spec.signature.message_type for spec in specs]
         types = zip(self.input_types, specs, strict=True)
         self._checks = [(check_for(taken, exact=True), decided_by_class(taken), spec) for taken, spec in types]
+        self._declared = {each for taken in self.input_types for each in flatten_union(taken) if isinstance(each, type)}
         #: What `find` returned, where the class of the data alone decides.
         self.by_class: dict[type, HandlerSpec | None] = {}
         for i, spec in enumerate(specs):
@@ -248,7 +261,8 @@ class HandlerTable(_Table):
             if alike:
                 found = alike[0]
                 warn_of_redefinition(types_in(data), [found.signature.message_type], "the message", repr(self.owner))
-        if by_class_alone:
+        # A class that only passes by must not be kept alive by this table, which may be that of a lasting class.
+        if by_class_alone and (data.__class__ in self._declared or is_lasting(data.__class__)):
             self.by_class[data.__class__] = found
         return found
 

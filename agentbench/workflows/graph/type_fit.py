@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from types import GenericAlias
 from typing import Any
 
@@ -16,18 +15,7 @@ _Types = tuple[Any, ...]
 
 def types_fit(outputs: _Types, inputs: _Types) -> bool:
     """Return whether a value of at least one sent type can be passed as one of the accepted types."""
-    try:
-        return _cached_fit(outputs, inputs)
-    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
-        return _fit(outputs, inputs)
-
-
-def _fit(outputs: _Types, inputs: _Types) -> bool:
     return any(is_type_compatible(output, accepted) for output in outputs for accepted in inputs)
-
-
-# Graphs repeat the same few classes of executor many times.
-_cached_fit = lru_cache(maxsize=2048)(_fit)
 
 
 def as_list_types(outputs: _Types) -> _Types:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
 from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
-from agentbench.workflows.executors.executor import Executor, distinct_types
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import distinct_types
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
 
