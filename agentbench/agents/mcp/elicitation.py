@@ -100,8 +100,9 @@ class Elicitation:
         asked = wire(params)
         try:
             check_payload(self._server, asked, self._limits)
-        except MCPLimitError as error:
-            logger.warning("A question to a person was refused: %s", error)
+            _check_schema(self._server, asked.get("requestedSchema", {}))
+        except (MCPLimitError, ValueError) as error:
+            logger.warning("A question to a person was declined: %s", error)
             return _result("decline")
         if self._callback is not None:
             return await self._ask_callback(self._callback, params)
@@ -120,7 +121,7 @@ class Elicitation:
         if len(call.earlier) + len(call.requests) >= self._limits.max_questions:
             most = self._limits.max_questions
             limit = MCPLimitError(self._server, "too many questions to a person", "max_questions", most)
-            logger.warning("A question to a person was refused: %s", limit)
+            logger.warning("A question to a person was declined: %s", limit)
             return _result("decline")
         problem = next((text for known, text in call.problems if known == question), None)
         call.requests.append(self._request(question, call.earlier, problem))
@@ -174,6 +175,13 @@ def _read_answers(metadata: Mapping[str, Any]) -> tuple[list[dict[str, Any]], li
             else:
                 answered.append({"question": question, "action": "accept", "content": content})
     return [*earlier, *answered], problems
+
+
+def _check_schema(server: str, schema: Mapping[str, Any]) -> None:
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping) or not all(isinstance(one, Mapping) for one in properties.values()):
+        message = f"The MCP server {server!r} asked for an answer without describing its fields."
+        raise ValueError(message)
 
 
 def _question_of(asked: Mapping[str, Any]) -> dict[str, Any]:

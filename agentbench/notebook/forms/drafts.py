@@ -55,7 +55,9 @@ def draft_for_request(question: Question) -> Draft:
         as_json=question.kind == "form",
         as_message=question.kind == "message",
     )
-    make = {"approval": _approval, "choice": _choice, "message": _message}.get(question.kind, _value)
+    make = {"approval": _approval, "choice": _choice, "message": _message, "question": _question}.get(
+        question.kind, _value
+    )
     try:
         return make(question, content)
     except NotebookError as error:  # the run validates the response
@@ -93,6 +95,24 @@ def _message(question: Question, content: FormContent) -> Draft:
         nullable=bool(words.without) or optional,
     )  # fmt: skip
     return Draft(replace(content, actions=tuple(actions)), field, build=build)
+
+
+def _question(question: Question, content: FormContent) -> Draft:
+    """Return the form of a server's question, which can be declined."""
+    schema = question.response_type
+    has_fields = bool(schema.get("properties"))
+    try:
+        field = field_of_schema(schema) if has_fields else Field(kind="group", parts=list)
+    except NotebookError as error:
+        field = json_field(f"JSON. {error}", label="Your answer")
+    field = replace(field, label="Your answer", nullable=True)
+    send = Action("submit", "Send" if has_fields else "Accept", {}, tone="yes")
+    actions = (Action("decline", "Decline", {ROOT: None}, tone="no"), send)
+
+    def build(values: Any) -> Any:
+        return question.answer(values is not None, values)
+
+    return Draft(replace(content, actions=actions), field, build=build)
 
 
 def _choice(question: Question, content: FormContent) -> Draft:

@@ -23,15 +23,15 @@ from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origi
 
 from agentbench._secrets import is_secret_name
 from agentbench._signatures import text_reader
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import ELICITATION, Content
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview, said_text
+from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview, said_text, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
 __all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
 __all__ += ["request_kind", "unwrap_optional"]
 
-RequestKind = Literal["approval", "choice", "text", "message", "form"]
+RequestKind = Literal["approval", "question", "choice", "text", "message", "form"]
 
 _PROMPTS = ("prompt", "question", "message", "title")
 _CONTEXTS = ("context", "details")
@@ -77,7 +77,7 @@ class Question:
     Attributes:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
-        answer: Makes the answer to an approval.
+        answer: Makes the answer to an approval, or to the question of a server.
         objects: Those of the fields that may have a display of their own, by name; not in the context.
         options: What to choose from; empty unless `kind` is `choice`.
         words: The labels of a form that is answered with messages.
@@ -108,7 +108,9 @@ def read_request(request: Request) -> Question:
         response_type = schema
     kind = request_kind(data, response_type)
     answer: Answer = _answer_plainly
-    if _is_call(data) and data.function_call is not None:
+    if kind == "question" and isinstance(data, Content):
+        data, response_type, answer = _read_question(data)
+    elif _is_call(data) and data.function_call is not None:
         data, answer = _read_call(data, data.function_call, is_editable=unwrap_optional(response_type) is not bool)
     found = _found(data, _PROMPTS)
     prompt = data if isinstance(data, str) else found if isinstance(found, str) and found else default_prompt(executor)
@@ -155,9 +157,23 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
     return {**data, "arguments": shown, "editable": bool(shown) and mask_secrets(shown) is shown}, answer
 
 
+def _read_question(request: Content) -> tuple[dict[str, Any], Any, Answer]:
+    """Return the question of a server, the schema of its answer, and how it is answered or declined."""
+    asked = request.additional_properties[ELICITATION]
+    schema = asked.get("requestedSchema") or {}
+
+    def answer(accepted: bool, values: Any) -> object:
+        return request.to_function_approval_response(accepted, arguments=values if accepted else None)
+
+    facts = {name: asked[name] for name in ("url", "problem") if name in asked}
+    return {"question": server_question(request), **facts}, schema, answer
+
+
 def request_kind(data: object, response_type: Any) -> RequestKind:
-    """Return which of the four forms a request gets; `form` is the one made from the response type."""
+    """Return which form a request gets; `form` is the one made from the response type."""
     base = unwrap_optional(response_type)
+    if _is_call(data) and ELICITATION in data.additional_properties:
+        return "question"
     if base is bool or base is Approval or _is_call(data):
         return "approval"
     if _options(data, response_type):

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
-from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, ELICITATION, Content
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
@@ -28,6 +28,7 @@ __all__ = [
     "preview",
     "said_text",
     "secrets_in",
+    "server_question",
 ]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
@@ -127,6 +128,8 @@ def said_text(value: object) -> str:
 
 def _call_text(content: Content) -> str:
     """Return the call that a content makes, or asks a person to approve, secrets masked."""
+    if content.approved is None and (question := server_question(content)):
+        return question
     call = content.function_call or content
     edited = content.additional_properties.get(EDITED_ARGUMENTS)
     arguments = call.arguments if edited is None else edited
@@ -137,24 +140,33 @@ def _call_text(content: Content) -> str:
     return f"{verb} {call.name} with {given if isinstance(given, str) else _Previewer(400, in_line=True).repr(given)}"
 
 
+def server_question(request: Content) -> str:
+    """Return the question of a server to a person; empty for other requests."""
+    asked = request.additional_properties.get(ELICITATION)
+    return f"The server {asked['server']} asks: {asked['message']}" if asked else ""
+
+
 def decision_text(answer: Content, call: Content | None = None) -> str:
     """Return how a person decided about a call: `rejected`, `approved`, or `approved with copies: 50`.
+
+    The answer to a server's question is `declined`, `answered`, or `answered with day: Friday`.
 
     Args:
         answer: The approval, or the result of an approved call.
         call: The call as the model wrote it; by default that of the approval.
     """
+    no, yes = ("declined", "answered") if ELICITATION in answer.additional_properties else ("rejected", "approved")
     if answer.approved is False:
-        return "rejected"
+        return no
     edited, call = answer.additional_properties.get(EDITED_ARGUMENTS), call or answer.function_call
     given = (call and call.parse_arguments()) or {}
     if not isinstance(edited, Mapping) or edited == given:
-        return "approved"
+        return yes
     changed = {name: value for name, value in edited.items() if name not in given or given[name] != value}
     facts = [f"{line_preview(name)}: {line_preview(mask_secrets(value, key=name))}" for name, value in changed.items()]
     missing = [line_preview(name) for name in given if name not in edited]
     words = [f"{word} {', '.join(some)}" for word, some in (("with", facts), ("without", missing)) if some]
-    return f"approved {' and '.join(words)}"
+    return f"{yes} {' and '.join(words)}"
 
 
 def line_preview(value: object, limit: int = 120) -> str:

@@ -41,7 +41,7 @@ class Approvals:
         pending = pending_requests(transcript.messages)
         self._transcript = transcript
         self._requests = {content.id or "": content for content, _ in pending}
-        self._answers: dict[str, bool] = {}
+        self._answers: dict[str, bool | Content] = {}
         self._outputs: list[Any] = []
         self.forms = tuple(
             request_form(_CallRequest(content.id or "", author, content), respond=self._take)
@@ -55,7 +55,10 @@ class Approvals:
             answered = f"{len(self._answers)} of {count_text(len(self._requests), 'call')} waiting for approval"
             msg = f"{answered} were answered. Press Approve or Reject, or call answer(True) or answer(False) of a form."
             raise ValueError(msg)
-        contents = [self._requests[each].to_function_approval_response(yes) for each, yes in self._answers.items()]
+        contents = [
+            answer if isinstance(answer, Content) else self._requests[request_id].to_function_approval_response(answer)
+            for request_id, answer in self._answers.items()
+        ]
         return Message("user", contents)
 
     def display(self, outputs: Sequence[Any] = ()) -> None:
@@ -69,8 +72,8 @@ class Approvals:
             else:
                 output.update(view or {"text/plain": ""}, **how)
 
-    def _take(self, request_id: str, approved: bool) -> object:
-        self._answers[request_id] = approved
+    def _take(self, request_id: str, answer: bool | Content) -> object:
+        self._answers[request_id] = answer
         respond = self._transcript.respond
         if respond is None or len(self._answers) < len(self._requests):
             return None

@@ -12,7 +12,7 @@ from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Table
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import decision_text, line_preview, mask_secrets
+from agentbench.notebook.text.redact import decision_text, line_preview, mask_secrets, server_question
 
 __all__ = ["Part", "Turn", "pending_requests", "turns_of"]
 
@@ -125,7 +125,7 @@ def _approval(content: Content) -> Part:
     edited = content.additional_properties.get(EDITED_ARGUMENTS)
     signature, arguments = _signature(content.function_call, edited) if content.function_call else ("a call", ())
     if content.type == "function_approval_request":
-        return Part("ask", f"May it call {signature}?", "?", folded=arguments)
+        return Part("ask", server_question(content) or f"May it call {signature}?", "?", folded=arguments)
     words = decision_text(content)
     return Part("answer", f"{words[0].upper()}{words[1:]}: {signature}", "✓" if content.approved else "✗")
 
