@@ -15,13 +15,11 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
-    _Update = ChatResponseUpdate | AgentResponseUpdate
-
 #: Property by which a client says to which of several calls a piece belongs, where the service numbers them.
 TOOL_CALL_INDEX: Final = "tool_call_index"
 
 
-def fold_updates(updates: Iterable[_Update], latest: Iterable[str]) -> dict[str, Any]:
+def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], latest: Iterable[str]) -> dict[str, Any]:
     """Return the fields of the response that the updates make; of those in `latest` the last non-empty value counts."""
     updates = updates if isinstance(updates, list) else list(updates)
     messages, usage = _fold_contents(updates)
@@ -38,25 +36,21 @@ def fold_updates(updates: Iterable[_Update], latest: Iterable[str]) -> dict[str,
     }
 
 
-def _fold_contents(updates: Iterable[_Update]) -> tuple[list[_OpenMessage], UsageDetails | None]:
+def _fold_contents(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate]) -> tuple[list[_OpenMessage], UsageDetails | None]:
     messages: list[_OpenMessage] = []
     usage: UsageDetails | None = None
     message: _OpenMessage | None = None
+    agent_id: str | None = None
+    latest: dict[str, _OpenMessage] = {}  # by agent: those at work side by side take turns
     for update in updates:
-        role, id_ = update.role, update.message_id
-        if (
-            message is None
-            or (role and role != message.role)
-            or (id_ and message.message_id and id_ != message.message_id)
-        ):
+        if (speaker := getattr(update, "agent_id", None)) and speaker != agent_id:
+            if message is not None and agent_id is not None:
+                latest[agent_id] = message
+            agent_id, message = speaker, latest.get(speaker) or (message if agent_id is None else None)
+        if message is None or message.ends_before(update):
             message = _OpenMessage()
             messages.append(message)
-        if role is not None:
-            message.role = role
-        if update.author_name is not None:
-            message.author_name = update.author_name
-        if id_:
-            message.message_id = id_
+        message.take_facts(update)
         for content in update.contents:
             kind = content.type
             if kind == "function_call":
@@ -71,15 +65,34 @@ def _fold_contents(updates: Iterable[_Update]) -> tuple[list[_OpenMessage], Usag
 class _OpenMessage:
     """A message that is not complete."""
 
-    __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "role")
+    __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "response_id", "role")
 
     def __init__(self) -> None:
         self.role = "assistant"
         self.author_name: str | None = None
         self.message_id: Any = None
+        self.response_id: str | None = None
         self.entries: list[Content | _OpenCall] = []
         self.by_id: dict[str, _OpenCall] = {}
         self.by_index: dict[Any, _OpenCall] = {}
+
+    def ends_before(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
+        """Return whether an update belongs to another message: one of its facts is known and differs."""
+        return bool(
+            (update.role and update.role != self.role)
+            or (update.message_id and self.message_id and update.message_id != self.message_id)
+            or (update.author_name and self.author_name and update.author_name != self.author_name)
+            or (update.response_id and self.response_id and update.response_id != self.response_id)
+        )
+
+    def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> None:
+        """Take over what an update says of its message."""
+        if update.role is not None:
+            self.role = update.role
+        if update.author_name is not None:
+            self.author_name = update.author_name
+        self.message_id = update.message_id or self.message_id
+        self.response_id = update.response_id or self.response_id
 
     def take_call(self, piece: Content) -> None:
         """Add a call, or a piece of one."""

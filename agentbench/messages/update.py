@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NewType, TypedDict
 
+from agentbench import _clock
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
 from agentbench.messages.content.content import Content
-from agentbench.messages.message import as_contents
+from agentbench.messages.message import Message, as_contents
 from agentbench.messages.record import Record
 
 FinishReason = NewType("FinishReason", str)
@@ -215,6 +216,16 @@ def map_chat_to_agent_update(
     mapped.additional_properties = update.additional_properties
     mapped.raw_representation = update
     return mapped
+
+
+def ids_apart(messages: Sequence[Message]) -> list[Any]:
+    """Return the ids of messages for their updates, with new ones where neighbours would be taken for one message."""
+    ids: list[Any] = [message.message_id for message in messages]
+    for at in range(1, len(messages)):
+        if messages[at].role == messages[at - 1].role and not (ids[at - 1] and ids[at] and ids[at] != ids[at - 1]):
+            ids[at - 1] = ids[at - 1] or _clock.runtime_defaults().ids.new_id("message")
+            ids[at] = _clock.runtime_defaults().ids.new_id("message")
+    return ids
 
 
 register_frozen(ChatResponseUpdate)

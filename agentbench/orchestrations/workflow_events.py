@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
+from agentbench.messages.update import AgentResponseUpdate, ids_apart
 from agentbench.messages.usage import UsageDetails, add_usage_details
 from agentbench.workflows.events.events import WorkflowEvent
 
@@ -66,7 +67,7 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
         if event.type not in _SPOKEN:
             continue
         if isinstance(event.data, AgentResponse) and event.type != "request_info":
-            messages += event.data.messages
+            messages += [_authored(message, event) for message in event.data.messages]
             if event.data.usage_details is not None:
                 usage = add_usage_details(usage, event.data.usage_details)
             times += [event.data.created_at] if event.data.created_at else []
@@ -82,10 +83,35 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
     return AgentResponse(messages=messages, response_id=response_id, created_at=created_at, usage_details=usage)
 
 
-def updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentResponseUpdate]:
-    """Yield an event as updates, one for each message."""
-    if event.type not in _SPOKEN:
-        return
+class EventUpdates:
+    """The events of a streamed run as updates. Ids of messages that several answers use are made different.
+
+    Args:
+        response_id: Of the whole answer.
+    """
+
+    def __init__(self, response_id: str) -> None:
+        self._response_id = response_id
+        self._calls: Counter[str | None] = Counter()
+        self._users: dict[str, tuple[str | None, int]] = {}  # of an id: an executor and the number of its call
+        self._renamed: dict[tuple[str | None, int, str], str] = {}
+
+    def of(self, event: WorkflowEvent[Any]) -> Iterator[AgentResponseUpdate]:
+        """Yield an event as updates, one for each message."""
+        if event.type == "executor_invoked":
+            self._calls[event.executor_id] += 1
+        if event.type not in _SPOKEN:
+            return
+        for update in _updates_of(event, self._response_id):
+            if update.message_id:
+                user = (event.source_id, self._calls[event.source_id])
+                if self._users.setdefault(update.message_id, user) != user:
+                    key = (*user, update.message_id)
+                    update.message_id = self._renamed.setdefault(key, runtime_defaults().ids.new_id("message"))
+            yield update
+
+
+def _updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentResponseUpdate]:
     if isinstance(event.data, AgentResponseUpdate):
         update = copy.copy(event.data)
         update.author_name = update.author_name or event.executor_id
@@ -96,16 +122,25 @@ def updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentRes
         messages, usage = event.data.messages, event.data.usage_details
     else:
         messages = _messages(event)
-    for number, message in enumerate(messages, 1):
+    for number, (message, message_id) in enumerate(zip(messages, ids_apart(messages), strict=True), 1):
         is_last = number == len(messages)
         yield AgentResponseUpdate(
             contents=[*message.contents, *([Content.from_usage(usage)] if usage and is_last else [])],
             role=message.role,
             author_name=message.author_name or event.source_id,
             response_id=response_id,
-            message_id=str(message.message_id or runtime_defaults().ids.new_id("message")),
+            message_id=str(message_id or runtime_defaults().ids.new_id("message")),
             created_at=_now(),
         )
+
+
+def _authored(message: Message, event: WorkflowEvent[Any]) -> Message:
+    """Return a message with the executor as its author where it names none."""
+    if message.author_name:
+        return message
+    message = copy.copy(message)
+    message.author_name = event.source_id
+    return message
 
 
 def _messages(event: WorkflowEvent[Any]) -> list[Message]:
@@ -118,11 +153,9 @@ def _messages(event: WorkflowEvent[Any]) -> list[Message]:
         )
         contents = [call, Content.from_function_approval_request(event.request_id, call)]
         return [Message("assistant", contents, author_name=event.source_id)]
-    if isinstance(data, Message):
-        return [data]
     items = data if isinstance(data, list) else [data]
     if items and all(isinstance(item, Message) for item in items):
-        return items
+        return [_authored(item, event) for item in items]
     return [Message("assistant", list(_contents(items)), author_name=event.executor_id)]
 
 

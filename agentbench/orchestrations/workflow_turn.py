@@ -23,16 +23,16 @@ from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.joined_updates import join_updates
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_node import request_id_of
 from agentbench.orchestrations.workflow_events import (
+    EventUpdates,
     RequestInfoFunctionArgs,
-    merge_updates,
     response_of,
-    updates_of,
 )
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow
@@ -126,21 +126,21 @@ class _Turn:
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
         """Yield the updates as they come; then `response` is there."""
-        received: list[AgentResponseUpdate] = []
+        updates, events = EventUpdates(self._response_id), list[WorkflowEvent[Any]]()
         try:
             arguments = await self._prepare()
             stream = self._workflow.run(stream=True, **arguments)
             try:
                 async for event in stream:
-                    for update in updates_of(event, self._response_id):
-                        received.append(update)
+                    events.append(event)
+                    for update in updates.of(event):
                         yield update
             finally:
                 await stream.aclose()
         except BaseException as error:
             await self._report_failure(error)
             raise
-        self.response = merge_updates(received, self._response_id)
+        self.response = response_of(join_updates(events), self._response_id)
         await self._finish()
 
     async def _prepare(self) -> dict[str, Any]:

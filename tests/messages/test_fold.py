@@ -64,7 +64,14 @@ def calls_of(response: ChatResponse[Any]) -> list[tuple[Any, Any, Any]]:
         ([update("a", role="tool"), update("b")], [Message("tool", "ab")]),
         ([update("a", role="")], [Message("", "a")]),
         ([update("a", author_name="x"), update("b")], [Message("assistant", "ab", author_name="x")]),
-        ([update("a", author_name="x"), update("b", author_name="y")], [Message("assistant", "ab", author_name="y")]),
+        (
+            [update("a", author_name="x"), update("b", author_name="y")],
+            [Message("assistant", "a", author_name="x"), Message("assistant", "b", author_name="y")],
+        ),
+        (
+            [update("a", message_id="1", response_id="r"), update("b", message_id="1", response_id="s")],
+            [Message("assistant", "a", message_id="1"), Message("assistant", "b", message_id="1")],
+        ),
         ([update(finish_reason="stop")], [Message("assistant")]),
     ],
 )

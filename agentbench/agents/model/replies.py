@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
-from agentbench import _clock
 from agentbench.agents.history.unique_calls import with_unique_calls
 from agentbench.exceptions import ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
-from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
-from agentbench.messages.update import ChatResponseUpdate
+from agentbench.messages.update import ChatResponseUpdate, ids_apart
 
 ChatStream: TypeAlias = ResponseStream[ChatResponseUpdate, ChatResponse[Any]]
 BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStream]
@@ -68,7 +66,7 @@ def updates_of(
 ) -> list[ChatResponseUpdate]:
     """Return the updates that fold to a response; `split` cuts the contents of a message into those of updates."""
     response = with_unique_calls(response)  # pieces with one id would fold to one call
-    ids = _ids_apart(response.messages)
+    ids = ids_apart(response.messages)
     updates = [
         ChatResponseUpdate(
             contents=contents,
@@ -95,16 +93,6 @@ def updates_of(
     if response.usage_details is not None:
         last.contents = [*last.contents, Content.from_usage(response.usage_details)]
     return updates
-
-
-def _ids_apart(messages: Sequence[Message]) -> list[Any]:
-    """Return the ids of messages, with new ones where neighbours would be taken for one message."""
-    ids = [message.message_id for message in messages]
-    for at in range(1, len(messages)):
-        if messages[at].role == messages[at - 1].role and not (ids[at - 1] and ids[at] and ids[at] != ids[at - 1]):
-            ids[at - 1] = ids[at - 1] or _clock.runtime_defaults().ids.new_id("message")
-            ids[at] = _clock.runtime_defaults().ids.new_id("message")
-    return ids
 
 
 def _invalid(reply: object) -> ChatClientInvalidResponseException:

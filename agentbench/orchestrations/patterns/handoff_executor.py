@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import MiddlewareTermination
+from agentbench.messages.content.content import Content
+from agentbench.messages.fold import TOOL_CALL_INDEX
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
@@ -35,7 +38,6 @@ CONVERSATION = "handoff_conversation"
 """Key of the shared state under which the texts of all are."""
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
-_HIDDEN = frozenset({"function_call", "function_result", "usage"})
 
 
 def handoff_tool_name(target_id: str) -> str:
@@ -147,16 +149,36 @@ class HandoffAgentExecutor(AgentExecutor):
 
     def _run_arguments(self) -> dict[str, Any]:
         self._handoff = _Handoff({handoff_tool_name(target): target for target in self.handoffs})
+        self._handoff_calls: set[Any] = set()
         if not self._tools:
             return {}
         options = {"allow_multiple_tool_calls": False}
         return {"tools": self._tools, "middleware": [self._handoff], "options": options}
 
     async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
-        """Yield what there is to see: not the call of a tool that only hands on."""
-        contents = output.contents if isinstance(output, AgentResponseUpdate) else _contents(output)
-        if any(content.type not in _HIDDEN for content in contents):
-            await super()._yield_output(output, ctx)
+        """Yield an answer, or a piece of one, without the call of a tool that only hands on."""
+        shown = copy.copy(output)
+        if isinstance(shown, AgentResponseUpdate):
+            shown.contents = self._visible(shown.contents)
+            is_empty = not shown.contents
+        else:
+            messages = [(message, self._visible(message.contents)) for message in shown.messages]
+            shown.messages = [_with_contents(message, contents) for message, contents in messages if contents]
+            is_empty = not shown.messages
+        if not is_empty:
+            await super()._yield_output(shown, ctx)
+
+    def _visible(self, contents: list[Content]) -> list[Content]:
+        """Return the contents that are not about a handoff; further pieces of a call have its id or its index alone."""
+        found: list[Content] = []
+        for content in contents:
+            keys = {content.call_id or None, content.additional_properties.get(TOOL_CALL_INDEX)} - {None}
+            is_handoff = self._handoff is not None and content.name in self._handoff.targets
+            if content.type == "function_call" and (is_handoff or keys & self._handoff_calls):
+                self._handoff_calls |= keys
+            elif content.type != "function_result" or content.call_id not in self._handoff_calls:
+                found.append(content)
+        return found
 
     async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
         """Tell the others, and hand the conversation on, end it, go on alone, or ask the user."""
@@ -201,11 +223,11 @@ class _Handoff(FunctionMiddleware):
     """Ends the loop of model and tools at the call of a tool that hands on; the first one wins."""
 
     def __init__(self, targets: dict[str, str]) -> None:
-        self._targets = targets
+        self.targets = targets
         self.target: str | None = None
 
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
-        target = self._targets.get(context.function.name)
+        target = self.targets.get(context.function.name)
         if target is None:
             await call_next()
             return
@@ -227,5 +249,7 @@ def _handoff_tool(handoff: HandoffConfiguration) -> FunctionTool:
     return FunctionTool(hand_on, name=handoff_tool_name(handoff.target_id), description=description)
 
 
-def _contents(response: AgentResponse) -> list[Any]:
-    return [content for message in response.messages for content in message.contents]
+def _with_contents(message: Message, contents: list[Content]) -> Message:
+    message = copy.copy(message)
+    message.contents = contents
+    return message

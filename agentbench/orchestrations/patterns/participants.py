@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
+from agentbench.messages.update import AgentResponseUpdate, ids_apart
 from agentbench.orchestrations.agent_executor import AgentExecutor
 from agentbench.workflows.builder.nodes import as_executor
 from agentbench.workflows.executors.context import WorkflowContext
@@ -131,16 +130,13 @@ async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]
     if not ctx.is_streaming():
         await ctx.yield_output(response)
         return
-    for message in response.messages:
-        await ctx.yield_output(update_of(message, response.response_id))
-
-
-def update_of(message: Message, response_id: str | None = None) -> AgentResponseUpdate:
-    """Return a message as one update."""
-    return AgentResponseUpdate(
-        contents=message.contents,
-        role=message.role,
-        author_name=message.author_name,
-        message_id=None if message.message_id is None else str(message.message_id),
-        response_id=response_id,
-    )
+    for message, message_id in zip(response.messages, ids_apart(response.messages), strict=True):
+        await ctx.yield_output(
+            AgentResponseUpdate(
+                contents=message.contents,
+                role=message.role,
+                author_name=message.author_name,
+                message_id=None if message_id is None else str(message_id),
+                response_id=response.response_id,
+            )
+        )

@@ -55,12 +55,19 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return result
 
     def get_outputs(self) -> list[Any]:
-        """Data of the `output` events, in order."""
-        return [e.data for e in self if e.type == "output"]
+        """Data of the `output` events, in order; the updates of a streamed answer of an agent are one response."""
+        return [e.data for e in self._answers() if e.type == "output"]
 
     def get_intermediate_outputs(self) -> list[Any]:
-        """Data of the `intermediate` (and legacy `data`) events, in order."""
-        return [e.data for e in self if e.type in ("intermediate", "data")]
+        """Data of the `intermediate` (and legacy `data`) events, in order, with streamed answers as responses."""
+        return [e.data for e in self._answers() if e.type in ("intermediate", "data")]
+
+    def _answers(self) -> list[WorkflowEvent[Any]]:
+        if "agentbench.messages.update" not in sys.modules:  # no data is an update: a plain run loads no messages
+            return self
+        from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415
+
+        return join_updates(self)
 
     def get_request_info_events(self) -> list[WorkflowEvent[Any]]:
         """Requests that this run raised, in order."""
@@ -99,12 +106,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return self.get_final_state()
 
     def __repr__(self) -> str:
-        events: list[WorkflowEvent[Any]] = [event for event in self if event.type == "output"]
-        if "agentbench.messages.update" in sys.modules:  # else no output is one; a plain run does not load messages
-            from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415
-
-            events = join_updates(events)
-        outputs = [event.data for event in events]
+        outputs = self.get_outputs()
         state = self._status[-1].state if self._status else "no status"
         warned = f", warnings={self.warnings!r}" if self.warnings else ""
         return f"WorkflowRunResult({state}, {len(self)} events, outputs={outputs!r}{warned})"
@@ -126,8 +128,16 @@ class _UnreadRunResult(WorkflowRunResult):
         del self._log, self._with_status
 
     def get_outputs(self) -> list[Any]:
-        """Data of the `output` events, from the log."""
-        return [e.data for e in self._log.outputs]
+        """Data of the `output` events, from the log unless some are updates of a streamed answer."""
+        outputs = [e.data for e in self._log.outputs]
+        if "agentbench.messages.update" not in sys.modules:
+            return outputs
+        from agentbench.messages.update import AgentResponseUpdate  # noqa: PLC0415
+
+        if not any(isinstance(each, AgentResponseUpdate) for each in outputs):
+            return outputs
+        self.read()
+        return WorkflowRunResult.get_outputs(self)
 
     def get_final_state(self) -> WorkflowRunState:
         """State of the last status event, from the log."""
