@@ -36,7 +36,9 @@ def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], la
     }
 
 
-def _fold_contents(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate]) -> tuple[list[_OpenMessage], UsageDetails | None]:
+def _fold_contents(
+    updates: Iterable[ChatResponseUpdate | AgentResponseUpdate],
+) -> tuple[list[_OpenMessage], UsageDetails | None]:
     messages: list[_OpenMessage] = []
     usage: UsageDetails | None = None
     message: _OpenMessage | None = None

@@ -226,6 +226,9 @@ async def call_agent(
             if any(one.type == ANSWER for one in update.contents):
                 update = copy.copy(update)
                 update.contents = [one for one in update.contents if one.type != ANSWER]
+            if update.agent_id and update.agent_id != agent.id:  # of an agent inside: its answer is a part of this one
+                update = copy.copy(update)
+                update.agent_id = agent.id
             await on_update(update)
 
     try:

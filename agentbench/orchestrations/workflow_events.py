@@ -84,7 +84,7 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
 
 
 class EventUpdates:
-    """The events of a streamed run as updates. Ids of messages that several answers use are made different.
+    """The events of a streamed run as updates, all with ids of messages, which no two messages share.
 
     Args:
         response_id: Of the whole answer.
@@ -95,6 +95,7 @@ class EventUpdates:
         self._calls: Counter[str | None] = Counter()
         self._users: dict[str, tuple[str | None, int]] = {}  # of an id: an executor and the number of its call
         self._renamed: dict[tuple[str | None, int, str], str] = {}
+        self._unnamed: dict[tuple[str | None, int], tuple[str | None, str]] = {}  # role and id of the last message
 
     def of(self, event: WorkflowEvent[Any]) -> Iterator[AgentResponseUpdate]:
         """Yield an event as updates, one for each message."""
@@ -103,8 +104,15 @@ class EventUpdates:
         if event.type not in _SPOKEN:
             return
         for update in _updates_of(event, self._response_id):
-            if update.message_id:
-                user = (event.source_id, self._calls[event.source_id])
+            user = (event.source_id, self._calls[event.source_id])
+            if not update.message_id:
+                role, id_ = self._unnamed.get(user, (None, ""))
+                if not id_ or (update.role and update.role != role):
+                    role, id_ = update.role or "assistant", runtime_defaults().ids.new_id("message")
+                    self._unnamed[user] = role, id_
+                update.message_id = id_
+            else:
+                self._unnamed.pop(user, None)
                 if self._users.setdefault(update.message_id, user) != user:
                     key = (*user, update.message_id)
                     update.message_id = self._renamed.setdefault(key, runtime_defaults().ids.new_id("message"))

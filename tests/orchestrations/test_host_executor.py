@@ -134,7 +134,7 @@ async def test_its_own_messages_stay_its_own_when_they_come_back(of):
 async def test_the_token_and_then_the_options_choose_what_is_yielded(token, options, kinds_yielded):
     _, workflow = alone(agent("a", "Good day"), **options)
     result = await workflow.run(["hi", TurnToken(token)])
-    assert [type(output) for output in result.outputs] == kinds_yielded
+    assert [type(event.data) for event in result if event.type == "output"] == kinds_yielded
 
 
 async def test_a_token_that_is_sent_later_starts_the_turn():

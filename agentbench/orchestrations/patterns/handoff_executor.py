@@ -150,6 +150,7 @@ class HandoffAgentExecutor(AgentExecutor):
     def _run_arguments(self) -> dict[str, Any]:
         self._handoff = _Handoff({handoff_tool_name(target): target for target in self.handoffs})
         self._handoff_calls: set[Any] = set()
+        self._has_shown = False
         if not self._tools:
             return {}
         options = {"allow_multiple_tool_calls": False}
@@ -160,7 +161,8 @@ class HandoffAgentExecutor(AgentExecutor):
         shown = copy.copy(output)
         if isinstance(shown, AgentResponseUpdate):
             shown.contents = self._visible(shown.contents)
-            is_empty = not shown.contents
+            self._has_shown = self._has_shown or any(content.type != "usage" for content in shown.contents)
+            is_empty = not (shown.contents and self._has_shown)  # a handoff alone is not an answer
         else:
             messages = [(message, self._visible(message.contents)) for message in shown.messages]
             shown.messages = [_with_contents(message, contents) for message, contents in messages if contents]
