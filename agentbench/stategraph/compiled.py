@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import delete_chain
-from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     GraphError,
     GraphRecursionError,
+    ThreadBusyError,
     WorkflowCheckpointException,
     WorkflowConvergenceException,
 )
@@ -25,11 +26,10 @@ from agentbench.stategraph.results import GraphResult, ResponseGranularity, grap
 from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
+from agentbench.stategraph.threads.access import ThreadAccess
 from agentbench.stategraph.threads.config import read_config, thread_config
-from agentbench.stategraph.threads.history import StateHistory
 from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_thread
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
@@ -47,7 +47,7 @@ _MAX_UNNAMED = 100
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
-class CompiledGraph(Displayable, Generic[StateT]):
+class CompiledGraph(ThreadAccess[StateT], Displayable):
     """A state graph that runs; made by `StateGraph.compile`.
 
     A call with `config={"thread_id": "order-7"}` continues that thread, which is saved. A call without a thread id is
@@ -63,10 +63,17 @@ class CompiledGraph(Displayable, Generic[StateT]):
     """
 
     def __init__(
-        self, plan: GraphPlan, workflow: Workflow, *, checkpointer: Any, store: Any, shutdown_timeout: float
+        self,
+        plan: GraphPlan,
+        build: Callable[[GraphPlan], Workflow],
+        *,
+        checkpointer: Any,
+        store: Any,
+        shutdown_timeout: float,
     ) -> None:
+        self._build = build
         self.plan = plan
-        self.workflow = workflow
+        self.workflow = build(plan)
         self.store = store
         self.storage = InMemoryCheckpointStorage() if checkpointer is None else checkpointer or None
         self.shutdown_timeout = shutdown_timeout
@@ -77,6 +84,31 @@ class CompiledGraph(Displayable, Generic[StateT]):
 
     def __repr__(self) -> str:
         return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"
+
+    def override_node(self, name: str, func: Any) -> Self:
+        """Let a node of this compiled graph call another function, and return the graph; nothing else changes.
+
+        Args:
+            name: The node.
+            func: What it calls now, as in `StateGraph.add_node`.
+
+        Raises:
+            KeyError: There is no such node.
+            ThreadBusyError: A call is running.
+            GraphError: The function has a parameter that no node gets, or names a node that does not exist.
+
+        Example:
+            >>> app.override_node("search", lambda state: {"notes": ["nothing found"]})  # in a test
+        """
+        if self._running:
+            message = f"Node {name!r} was not replaced: a call of the graph is running. Await it, or stop it."
+            raise ThreadBusyError(message, node=name)
+        with_function = import_module("agentbench.stategraph.graph").with_function  # which compiles to this class
+        spec, fields = with_function(self.plan.nodes[name], func, self.plan.fields)
+        plan = replace(self.plan, nodes={**self.plan.nodes, name: spec}, fields=fields)
+        self.workflow = self._build(plan)
+        self.plan = self.threads.plan = plan
+        return self
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
@@ -379,131 +411,6 @@ class CompiledGraph(Displayable, Generic[StateT]):
             >>> response = await app.as_agent("triage").run("The service is slow.")
         """
         return _nested().graph_agent(self, name or self.plan.name, **settings)
-
-    # ---- threads -----------------------------------------------------------------------------------------------------
-
-    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at its newest checkpoint, or at the one that `checkpoint_id` names."""
-        return run_sync(self.aget_state(config))
-
-    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at a checkpoint; see `get_state`."""
-        return await self.threads.snapshot(thread_config(config))
-
-    def get_state_history(
-        self,
-        config: Mapping[str, Any],
-        *,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the published signature
-        before: str | None = None,
-        limit: int | None = None,
-        branch: str | None = None,
-    ) -> StateHistory:
-        """Return the checkpoints of a thread, newest first.
-
-        Args:
-            config: Names the thread.
-            filter: Only checkpoints whose metadata have these values, such as `{"source": "update"}`.
-            before: Only those that come before the checkpoint with this id.
-            limit: At most so many.
-            branch: Only those that led to the checkpoint with this id, and itself.
-        """
-        return run_sync(self.aget_state_history(config, filter=filter, before=before, limit=limit, branch=branch))
-
-    async def aget_state_history(self, config: Mapping[str, Any], **chosen: Any) -> StateHistory:
-        """Return the checkpoints of a thread; see `get_state_history`."""
-        return await self.threads.history(thread_config(config), **chosen)
-
-    def diff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints; of one, what it changed.
-
-        Example:
-            >>> print(app.diff({"thread_id": "inc-7"}))
-        """
-        return run_sync(self.adiff(config_a, config_b))
-
-    async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints; see `diff`."""
-        return await self.threads.diff(thread_config(config_a), config_b and thread_config(config_b))
-
-    def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Save a checkpoint with other values, and return the configuration that names it.
-
-        Args:
-            config: Names the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
-            values: The update, in any form that a node may return; goes through the reducers.
-            as_node: Without it only the values change. With it the thread is as if this node had returned them: what
-                follows it runs next, and open questions are dropped.
-
-        Raises:
-            GraphError: The update does not fit the state, or there is no such thread or node. Nothing is saved then.
-        """
-        return run_sync(self.aupdate_state(config, values, as_node))
-
-    async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Save a checkpoint with other values; see `update_state`."""
-        return await self.threads.update(thread_config(config), values, as_node)
-
-    def fork(
-        self,
-        config: Mapping[str, Any],
-        *,
-        thread_id: str | int | None = None,
-        values: Any = None,
-        as_node: str | None = None,
-    ) -> dict[str, Any]:
-        """Copy a thread up to a checkpoint into another thread, and return the configuration that names its end.
-
-        Args:
-            config: Names the thread, and with `checkpoint_id` the checkpoint.
-            thread_id: The other thread; by default `<thread>~1` and so on. The same thread makes a branch in it.
-            values: An update of the copy.
-            as_node: As in `update_state`.
-        """
-        return run_sync(self.afork(config, thread_id=thread_id, values=values, as_node=as_node))
-
-    async def afork(
-        self,
-        config: Mapping[str, Any],
-        *,
-        thread_id: str | int | None = None,
-        values: Any = None,
-        as_node: str | None = None,
-    ) -> dict[str, Any]:
-        """Copy a thread up to a checkpoint into another thread; see `fork`."""
-        config = thread_config(config)
-        if thread_id is None:
-            thread_id = await self.threads.free_id(config["thread_id"])
-        same = str(thread_id) == str(config["thread_id"])
-        return await self.threads.update(config, values, as_node, thread_id=None if same else thread_id)
-
-    def list_threads(self) -> list[str]:
-        """Return the ids of this graph's threads, sorted."""
-        return run_sync(self.alist_threads())
-
-    async def alist_threads(self) -> list[str]:
-        """Return the ids of this graph's threads, sorted."""
-        return await self.threads.ids()
-
-    def delete_thread(self, config: Mapping[str, Any]) -> int:
-        """Delete a thread; returns how many checkpoints it had."""
-        return run_sync(self.adelete_thread(config))
-
-    async def adelete_thread(self, config: Mapping[str, Any]) -> int:
-        """Delete a thread; returns how many checkpoints it had."""
-        return await self.threads.delete(thread_config(config))
-
-    def prune(self, config: Mapping[str, Any], keep: int) -> int:
-        """Delete old checkpoints of a thread; the newest `keep`, the ends of branches and pauses stay.
-
-        Returns:
-            How many were deleted.
-        """
-        return run_sync(self.aprune(config, keep))
-
-    async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
-        """Delete old checkpoints of a thread; see `prune`."""
-        return await self.threads.prune(thread_config(config), keep)
 
 
 def _nested() -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
+from agentbench._user_code import warn_user
 from agentbench.checkpoints.manager import require_storage
 from agentbench.exceptions import GraphCompileError
 from agentbench.stategraph.compiled import CompiledGraph
@@ -63,10 +63,14 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
             raise ValueError(message)
     if checkpointer not in (None, False):
         checkpointer = require_storage(checkpointer, "checkpointer")
+    return CompiledGraph(plan, _checked_workflow, checkpointer=checkpointer, **services)
+
+
+def _checked_workflow(plan: GraphPlan) -> Workflow:
     _check(plan)
     if not plan.saves and (plan.interrupt_before or plan.interrupt_after):
         raise plan.refuse_pause()
-    return CompiledGraph(plan, _workflow(plan), checkpointer=checkpointer, **services)
+    return _workflow(plan)
 
 
 def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:
@@ -88,19 +92,24 @@ def _check(plan: GraphPlan) -> None:
     while new:
         new = [target for source in new for target in following.get(source, ()) if target not in reached]
         reached.update(new)
-    is_dynamic = any(node.goto is None for node in plan.nodes.values()) or any(
-        condition.targets is None for conditions in plan.conditions.values() for condition in conditions
-    )
+    anywhere = [repr(name) for name, node in plan.nodes.items() if node.goto is None]
+    anywhere += [
+        repr(condition.name)
+        for conditions in plan.conditions.values()
+        for condition in conditions
+        if condition.targets is None
+    ]
     for name in plan.nodes.keys() - reached:
-        if not is_dynamic:
+        if not anywhere:
             what = "cannot be reached from START" if name in named else "has no edge"
             _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
-        elif name in named:
+        else:
             message = (
-                f"No edge leads to node {name!r}, so it runs only where a condition or a Command names it. Declare "
-                f"that: path_map=[..., {name!r}], or -> Command[Literal[{name!r}]]."
+                f"No edge leads to node {name!r}, so it runs only where a condition or a Command names it, and these "
+                f"may go anywhere: {', '.join(anywhere)}. Declare where they go: path_map=[{name!r}], "
+                f"goes_to=[{name!r}] or -> Command[Literal[{name!r}]]; or connect {name!r} with add_edge()."
             )
-            warnings.warn(message, stacklevel=4)
+            warn_user(message, UserWarning)
     _warn_of_second_runs(plan)
 
 
@@ -121,13 +130,14 @@ def _warn_of_second_runs(plan: GraphPlan) -> None:
     """Warn of nodes to which edges lead on ways of different length, so that they run once for each."""
     depths: dict[str, set[int]] = {}
 
-    def walk(node: str, way: tuple[str, ...]) -> None:
-        depths.setdefault(node, set()).add(len(way))
-        for target in plan.edges.get(node, ()):
-            if target not in (*way, node) and target != END and len(way) + 1 not in depths.get(target, ()):
-                walk(target, (*way, node))
-
-    walk(START, ())
+    ways: list[tuple[str, ...]] = [(START,)]
+    while ways:
+        way = ways.pop()
+        found = depths.setdefault(way[-1], set())
+        if len(way) in found:
+            continue
+        found.add(len(way))
+        ways += [(*way, target) for target in plan.edges.get(way[-1], ()) if target not in way and target != END]
     for name, found in depths.items():
         sources = [source for source, targets in plan.edges.items() if name in targets]
         if (
@@ -139,7 +149,7 @@ def _warn_of_second_runs(plan: GraphPlan) -> None:
                 f"Node {name!r} will run more than once: ways of different length lead to it, over "
                 f"{' and '.join(map(repr, sources))}. A join, add_edge([...], {name!r}), or defer=True makes it wait."
             )
-            warnings.warn(message, stacklevel=4)
+            warn_user(message, UserWarning)
 
 
 def _refuse(message: str, code: str, node: str | None = None) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, overload
 
+from agentbench._signatures import flatten_union
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
-from agentbench.stategraph.merging.state_fields import is_state_class, state_fields
+from agentbench.stategraph.merging.state_fields import StateFields, is_state_class, state_fields
 from agentbench.stategraph.nested import task_function
 from agentbench.stategraph.running.node import NodeFunction, annotations_of
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
@@ -97,7 +99,7 @@ class StateGraph(Generic[StateT]):
     def __repr__(self) -> str:
         return f"StateGraph({self.state_class.__name__}, nodes: {', '.join(self.nodes) or 'none yet'})"
 
-    def add_node(
+    def add_node(  # noqa: PLR0913 - the published signature
         self,
         name_or_func: str | Callable[..., Any],
         func: Any = None,
@@ -106,6 +108,8 @@ class StateGraph(Generic[StateT]):
         timeout: float | None = None,
         retries: int = 0,
         metadata: Mapping[str, Any] | None = None,
+        goes_to: Sequence[str] | None = None,
+        asks: bool | None = None,
         replace: bool = False,
     ) -> Self:
         """Add a node.
@@ -119,6 +123,10 @@ class StateGraph(Generic[StateT]):
             timeout: Seconds that it may take.
             retries: Further attempts when it fails.
             metadata: Facts about it, for views.
+            goes_to: The nodes that its `Command`s name. By default what it declares, `-> Command[Literal["a", "b"]]`;
+                a function without a return annotation may go anywhere.
+            asks: Whether it calls `interrupt()`, for drawings. By default this is found in the code of the function and
+                of the functions that it calls by name.
             replace: Take the place of a node of that name.
 
         Raises:
@@ -136,18 +144,16 @@ class StateGraph(Generic[StateT]):
         if name in self.nodes and not replace:
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
             raise GraphError(message, "GRAPH_009", node=name)
-        # Raises what is wrong with its parameters here, not at the first run.
-        self.fields = self.fields.with_view(NodeFunction(name, func, self.fields).view)
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
-        goto = _declared_targets(func)
-        if goto is None and not _names_command(func):
-            goto = ()
-        self.nodes[name] = NodeSpec(name, order, func, defer, timeout, retries, metadata or {}, goto)
+        declared = None if goes_to is None else tuple(goes_to)
+        spec = NodeSpec(name, order, func, defer, timeout, retries, metadata or {}, declared, asks=asks)
+        self.nodes[name], self.fields = with_function(spec, func, self.fields)
         return self
 
-    def override_node(self, name: str, func: Callable[..., Any]) -> Self:
-        """Let a node call another function; its edges stay. `KeyError`: there is no such node."""
-        return self.add_node(self.nodes[name].name, func, replace=True)
+    def override_node(self, name: str, func: Any) -> Self:
+        """Let a node call another function; nothing else changes. `KeyError`: there is no such node."""
+        self.nodes[name], self.fields = with_function(self.nodes[name], func, self.fields)
+        return self
 
     def add_edge(self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all") -> Self:
         """Let a node run after another one; from a list of nodes, when all of them have finished.
@@ -196,7 +202,11 @@ class StateGraph(Generic[StateT]):
         view = self.fields.view_of(annotations_of(condition).get(parameters[0]) if parameters else None)
         self.fields = self.fields.with_view(view)
         name = getattr(condition, "__name__", type(condition).__name__)
-        targets = tuple(path_map.values()) if path_map is not None else _declared_targets(condition)
+        targets = (
+            tuple(path_map.values())
+            if path_map is not None
+            else _literal_targets(annotations_of(condition).get("return"))
+        )
         self.conditions.setdefault(from_node, []).append(
             Condition(condition, name, takes_config, view, path_map, targets)
         )
@@ -255,6 +265,18 @@ class StateGraph(Generic[StateT]):
         )  # fmt: skip
 
 
+def with_function(spec: NodeSpec, func: Any, fields: StateFields) -> tuple[NodeSpec, StateFields]:
+    """Return a node that calls a function, and the fields with the view of the state that the function takes.
+
+    Raises:
+        GraphError: `GRAPH_007`, it has a parameter that no node gets.
+    """
+    func = task_function(func)
+    view = NodeFunction(spec.name, func, fields).view
+    goto = _command_targets(func) if spec.goes_to is None else spec.goes_to
+    return replace(spec, target=func, goto=goto), fields.with_view(view)
+
+
 def _duplicate_edge(edge: Join) -> GraphError:
     message = f"There is an edge {edge.key} already. Add it once."
     return GraphError(message, "GRAPH_001")
@@ -264,18 +286,21 @@ def _n_defaults(function: Callable[..., Any]) -> int:
     return sum(each.default is not each.empty for each in inspect.signature(function).parameters.values())
 
 
-def _declared_targets(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """Return the targets in a return annotation `Literal["a", "b"]` or `Command[Literal["a", "b"]]`."""
-    try:
-        hint = get_type_hints(function).get("return")
-    except Exception:  # noqa: BLE001 - annotations are code of the user
-        return None
-    if get_origin(hint) is Command:
-        (hint,) = get_args(hint)
+def _literal_targets(hint: Any) -> tuple[str, ...] | None:
+    """Return the names in `Literal["a", "b"]`; `None` for any other annotation."""
     return tuple(map(str, get_args(hint))) if get_origin(hint) is Literal else None
 
 
-def _names_command(function: Any) -> bool:
-    """Return whether the code of a function names `Command`, so that it may go anywhere."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return "Command" in getattr(code, "co_names", ()) or getattr(function, "returns_commands", False)
+def _command_targets(function: Any) -> tuple[str, ...] | None:
+    """Return the names in a return annotation `Command[Literal["a", "b"]]`; `None` if it allows any target."""
+    if hasattr(function, "returns_commands"):
+        return None if function.returns_commands else ()
+    called = function if inspect.isroutine(function) else getattr(function, "func", function.__call__)
+    found: list[str] = []
+    for hint in flatten_union(annotations_of(called).get("return", Any)):
+        origin: Any = get_origin(hint)
+        names = _literal_targets(*get_args(hint)[:1]) if origin is Command else ()
+        if names is None or hint in (Any, object) or Command in (hint, *get_args(hint)):
+            return None
+        found += names
+    return tuple(found)

@@ -176,6 +176,7 @@ class Way(str, Enum):
     LEFT = "left"
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to node")
 def test_results_of_conditions_may_be_members_booleans_and_lists_with_repetitions() -> None:
     def graph(condition: Any, path_map: Any = None) -> list[str]:
         built = StateGraph(Notes).add_node("a", note).add_node("left", lambda state: {"notes": ["left"]})
@@ -342,3 +343,19 @@ def test_an_overwrite_comes_before_plain_writes_and_clears_what_a_reducer_grew()
     app = graph.add_edge(START, "clear").add_edge(START, "note").compile()
 
     assert app.invoke({"notes": ["old"]}, THREAD).state.notes == ["note"]
+
+
+def test_a_graph_of_a_thousand_nodes_in_a_row_compiles():
+    graph = StateGraph(Notes).add_node("n0", note).add_edge(START, "n0")
+    for number in range(1, 1200):
+        graph.add_node(f"n{number}", note).add_edge(f"n{number - 1}", f"n{number}")
+    assert len(graph.compile().workflow.executors) == 1202
+
+
+def test_graphs_nested_too_deeply_for_the_stack_are_refused_when_they_are_compiled():
+    app = StateGraph(Notes, name="inner").add_node("a", note).set_entry_point("a").compile()
+    for number in range(50):
+        app = StateGraph(Notes, name=f"g{number}").add_node("inner", app).set_entry_point("inner").compile()
+    assert app.invoke({}).state.notes == ["note"]
+    with pytest.raises(WorkflowValidationError, match="50 workflows are nested"):
+        StateGraph(Notes).add_node("inner", app).set_entry_point("inner").compile()

@@ -16,7 +16,7 @@ from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions
+from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, read_return
 from agentbench.stategraph.running.calls import GraphOptions
@@ -106,11 +106,11 @@ class NodeExecutor(Executor):
     @property
     def is_request_response_capable(self) -> bool:
         """Whether a run may wait for a person here: at a breakpoint, or where the function calls `interrupt()`."""
-        stops = self.plan.interrupt_before | self.plan.interrupt_after
-        if getattr(self.spec.target, "may_ask", False):
+        if (self.plan.interrupt_before | self.plan.interrupt_after) & {self.id, "*"}:
             return True
-        code = getattr(inspect.unwrap(self.spec.target), "__code__", None)
-        return bool(stops & {self.id, "*"}) or "interrupt" in getattr(code, "co_names", ())
+        if self.spec.asks is not None:
+            return self.spec.asks
+        return getattr(self.spec.target, "may_ask", False) or _calls_interrupt(self.spec.target, set())
 
     @handler
     async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
@@ -253,6 +253,17 @@ class _Task:
             for name, mine in view.touched(self.state).items()
             if name in self.values and name not in written and not are_equal(mine, self.values[name])
         )
+
+
+def _calls_interrupt(function: Any, seen: set[Any]) -> bool:
+    """Return whether a function, or one that it calls by a name of its module, calls `interrupt()`."""
+    if function is interrupt or not inspect.isfunction(function) or function in seen:
+        return function is interrupt
+    seen.add(function)
+    function = inspect.unwrap(function)
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    called += inspect.getclosurevars(function).nonlocals.values()
+    return any(_calls_interrupt(each, seen) for each in called)
 
 
 def _shallow(value: Any) -> Any:

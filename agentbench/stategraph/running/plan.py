@@ -26,8 +26,12 @@ class NodeSpec:
     timeout: float | None = None
     retries: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    #: Where it may go by a `Command`: as it declares, else None if it may return one.
+    #: Where it may go by a `Command`, as `add_node` was told; None if it was not.
+    goes_to: tuple[str, ...] | None = None
+    #: Where it may go by a `Command`, from `goes_to` or its annotation; None for anywhere.
     goto: tuple[str, ...] | None = ()
+    #: Whether it calls `interrupt()`, as `add_node` was told.
+    asks: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -186,9 +186,9 @@ class WorkflowBuilder:
         self._groups.extend([SingleEdgeGroup(a.id, b.id) for a, b in pairwise(nodes)])
         return self
 
-    def add_fan_out_edges(self, source: Any, targets: Sequence[Any]) -> Self:
-        """Send each message of a node to several others at once."""
-        return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add))
+    def add_fan_out_edges(self, source: Any, targets: Sequence[Any], *, copy: bool = False) -> Self:
+        """Send each message of a node to several others at once: one object, or with `copy` a deep copy for each."""
+        return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add), copy=copy)
 
     def add_multi_selection_edge_group(
         self, source: Any, targets: Sequence[Any], selection_func: SelectionFunction
@@ -202,6 +202,8 @@ class WorkflowBuilder:
         targets: Sequence[Any],
         selection_func: SelectionFunction | None = None,
         selection_func_name: str | None = None,
+        *,
+        copy: bool = False,
     ) -> Self:
         """Send each message of a node to several others at once, or to those that a function picks.
 
@@ -210,12 +212,14 @@ class WorkflowBuilder:
             targets: Two or more nodes or ids, else `ValueError`.
             selection_func: Called with the message data and all ids, may be async; returns some of them.
             selection_func_name: Recorded name of the function; by default its own.
+            copy: Each target gets its own deep copy of the message. By default all get the same object, so that what
+                one changes in it, the others see.
 
         """
         source_id = self._nodes.find(source).id
         target_ids = [node.id for node in each_of("targets", targets, self._nodes.find)]
         self._groups.append(
-            FanOutEdgeGroup(source_id, target_ids, selection_func, selection_func_name=selection_func_name)
+            FanOutEdgeGroup(source_id, target_ids, selection_func, selection_func_name=selection_func_name, copy=copy)
         )
         return self
 

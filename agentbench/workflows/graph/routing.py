@@ -7,6 +7,7 @@ Evaluating conditions is split from planning: `decide` awaits the user's conditi
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
@@ -179,7 +180,17 @@ class FanOutEdgeRunner(EdgeRunner):
         request = message.original_request_info_event
         specs = [(targets[i], find_handler(targets[i], message)) for i in wanted]
         deliveries = [Delivery(t, spec, data, sources, messages, request) for t, spec in specs if spec is not None]
+        if self.group.copies:
+            for delivery in deliveries:
+                delivery.data = self._copy(data)
         return deliveries or TYPE_MISMATCH
+
+    def _copy(self, data: Any) -> Any:
+        try:
+            return deepcopy(data)
+        except Exception as error:
+            error.add_note(f"Raised by {self.group!r}, which copies a {type(data).__name__} for each target.")
+            raise
 
 
 class FanInEdgeRunner(EdgeRunner):

@@ -39,6 +39,8 @@ class FanOutEdgeGroup(EdgeGroup):
         selection_func: Called with the message data and the list of target ids; returns the ids to deliver to.
             May be async. An empty result drops the message.
         selection_func_name: Recorded name of the function; by default its own.
+        copy: Each target gets its own deep copy of the data. By default all get the same object, so that what one
+            changes in it, the others see.
         id: Name of the group.
 
     Raises:
@@ -51,7 +53,7 @@ class FanOutEdgeGroup(EdgeGroup):
         >>> builder.add_edge_group(FanOutEdgeGroup("intake", ["summary", "full_text"], by_length))
     """
 
-    __slots__ = ("_selection_func", "_target_ids", "selection_func_name")
+    __slots__ = ("_selection_func", "_target_ids", "copies", "selection_func_name")
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class FanOutEdgeGroup(EdgeGroup):
         selection_func: SelectionFunction | None = None,
         *,
         selection_func_name: str | None = None,
+        copy: bool = False,
         id: str | None = None,  # noqa: A002 - published name
     ) -> None:
         require_several("FanOutEdgeGroup", "target", target_ids)
@@ -71,6 +74,7 @@ class FanOutEdgeGroup(EdgeGroup):
         self._target_ids = tuple(target_ids)
         self._selection_func = selection_func
         self.selection_func_name = selection_func_name
+        self.copies = copy
 
     @property
     def target_ids(self) -> list[str]:
@@ -111,13 +115,15 @@ class FanOutEdgeGroup(EdgeGroup):
         return selected
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the common keys and `selection_func_name` (or `None`)."""
-        return {**EdgeGroup.to_dict(self), "selection_func_name": self.selection_func_name}
+        """Return the common keys and `selection_func_name` (or `None`), and `copy` if it is on."""
+        data = {**EdgeGroup.to_dict(self), "selection_func_name": self.selection_func_name}
+        return {**data, "copy": True} if self.copies else data
 
     def restore_fields(self, data: Mapping[str, Any]) -> None:
         """Fill the fields; a recorded function becomes a placeholder that raises `RuntimeError`."""
         EdgeGroup.restore_fields(self, data)
         self._target_ids = tuple(self.target_executor_ids)
+        self.copies = data.get("copy", False)
         name = data.get("selection_func_name")
         self.selection_func_name = name
         self._selection_func = None
@@ -173,6 +179,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
             )
         super(FanOutEdgeGroup, self).__init__([Edge(source_id, t) for t in self._target_ids], id=id)
         self._selection_func = self.selection_func_name = None
+        self.copies = False
 
     def _set_cases(self, source_id: str, cases: Sequence[Any]) -> None:
         for case in cases:

@@ -2,7 +2,7 @@
 
 The rules, in the order in which they are checked:
 
-1. every start, and every end of every edge, is an executor of the graph;
+1. every start, and every end of every edge, is an executor of the graph; workflows are nested 50 deep at most;
 2. two executors are connected by one edge at most, over all groups;
 3. along each edge at least one sent type fits an accepted one (for a barrier: a list of it);
 4. every executor can be reached from a start;
@@ -30,9 +30,12 @@ from agentbench.exceptions import (
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import Edge
+from agentbench.workflows.graph.signature import find_sub_workflow
 from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
 logger = logging.getLogger(__name__)
+
+MAX_NESTED_WORKFLOWS = 50
 
 
 class OutputDesignation(NamedTuple):
@@ -104,7 +107,7 @@ class WorkflowGraphValidator:
         """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
         groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
         edges = [edge for group in groups for edge in group.edges]
-        errors = _missing_executors(edges, executors, start_executor_ids)
+        errors = _missing_executors(edges, executors, start_executor_ids) + _too_deeply_nested(executors)
         ends_are_known = not errors
         pairs = [(edge.source_id, edge.target_id) for edge in edges]
         if len(set(pairs)) < len(pairs):
@@ -152,6 +155,20 @@ def _missing_executors(
             "executor with add_executor(), or correct the id."
         )
     return [GraphConnectivityError(message) for message in messages]
+
+
+def _too_deeply_nested(executors: Mapping[str, Executor]) -> list[WorkflowValidationError]:
+    """Refuse what would exceed Python's recursion limit when it runs."""
+    level, depth = [*executors.values()], 0
+    while inner := {id(found): found for found in map(find_sub_workflow, level) if found is not None}:
+        level, depth = [each for workflow in inner.values() for each in workflow.executors.values()], depth + 1
+        if depth > MAX_NESTED_WORKFLOWS:
+            message = (
+                f"More than {MAX_NESTED_WORKFLOWS} workflows are nested in each other, and Python's stack is too small "
+                "to run them. Connect some of them one after another instead."
+            )
+            return [WorkflowValidationError(message, ValidationTypeEnum.GRAPH_CONNECTIVITY)]
+    return []
 
 
 def _incompatible_types(

@@ -1,8 +1,11 @@
 import asyncio
 import logging
+import threading
+from typing import Any
 
 import pytest
 
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup, SwitchSelection
@@ -200,3 +203,50 @@ async def test_the_selection_function_of_a_switch_is_plain_while_its_conditions_
     assert await chosen(waits, 1) == ["b"]
     with pytest.raises(RuntimeError, match="waits; make it an async function"):
         chosen(lambda data: asyncio.sleep(0), 1)
+
+
+@pytest.mark.parametrize("copy", [False, True])
+async def test_the_targets_of_a_fan_out_get_one_object_or_a_copy_each(copy: bool) -> None:
+    sent = {"lines": ["a"]}
+    seen: list[dict[str, list[str]]] = []
+
+    @executor(id="start")
+    async def start(text: str, ctx: WorkflowContext[dict[str, Any]]) -> None:
+        await ctx.send_message(sent)
+
+    def target(name: str) -> Executor:
+        @executor(id=name)
+        async def change(data: dict[str, Any], ctx: WorkflowContext[Any]) -> None:
+            data["lines"].append(name)
+            seen.append(data)
+
+        return change
+
+    builder = WorkflowBuilder(start_executor=start)
+    await builder.add_fan_out_edges(start, [target("b"), target("c")], copy=copy).build().run("x")
+    assert [each is sent for each in seen] == [not copy] * 2
+    assert sent == {"lines": ["a"] if copy else ["a", "b", "c"]}
+    assert [each["lines"] for each in seen] == ([["a", "b"], ["a", "c"]] if copy else [["a", "b", "c"]] * 2)
+
+
+async def test_a_message_that_cannot_be_copied_for_each_target_says_where() -> None:
+    @executor(id="start")
+    async def start(text: str, ctx: WorkflowContext[object]) -> None:
+        await ctx.send_message(threading.Lock())
+
+    @executor(id="b")
+    async def b(data: object, ctx: WorkflowContext[Any]) -> None: ...
+
+    @executor(id="c")
+    async def c(data: object, ctx: WorkflowContext[Any]) -> None: ...
+
+    with pytest.raises(TypeError) as caught:
+        await WorkflowBuilder(start_executor=start).add_fan_out_edges(start, [b, c], copy=True).build().run("x")
+    assert any("copies a lock for each target" in note for note in caught.value.__notes__)
+
+
+def test_a_group_that_copies_says_so_in_its_dictionary() -> None:
+    group = FanOutEdgeGroup("a", ["b", "c"], copy=True)
+    assert group.to_dict()["copy"] is True
+    assert FanOutEdgeGroup.from_dict(group.to_dict()).copies
+    assert "copy" not in FanOutEdgeGroup("a", ["b", "c"]).to_dict()

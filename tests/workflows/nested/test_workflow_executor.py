@@ -19,6 +19,7 @@ from agentbench import (
     WorkflowExecutor,
     WorkflowMessage,
     WorkflowRunState,
+    WorkflowValidationError,
     executor,
     handler,
     response_handler,
@@ -364,3 +365,13 @@ async def test_a_bare_workflow_is_a_node_that_passes_requests_and_outputs_on():
         await WorkflowBuilder(start_executor=(first := between.build())).add_edge(first, Show("end")).build().run("a")
     )
     assert result.get_outputs() == ["a!!"]
+
+
+async def test_workflows_nested_too_deeply_for_the_stack_are_refused_when_they_are_built():
+    workflow = WorkflowBuilder(start_executor=Show("a"), name="w").build()
+    for number in range(50):
+        inner = WorkflowExecutor(workflow, f"in{number}", allow_direct_output=True)
+        workflow = WorkflowBuilder(start_executor=inner, name=f"w{number}").build()
+    await workflow.run("x")
+    with pytest.raises(WorkflowValidationError, match="More than 50 workflows are nested"):
+        WorkflowBuilder(start_executor=WorkflowExecutor(workflow, "in"), name="outer").build()
