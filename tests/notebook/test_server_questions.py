@@ -28,7 +28,7 @@ class Asked:
 
 def question(schema: Any = SCHEMA, **more: Any) -> Content:
     asked = {"server": "table", "message": "Which day?", "requestedSchema": schema, **more}
-    call = Content.from_function_call("c", "answer_table", arguments={})
+    call = Content.from_function_call("c", "answer to table", arguments={})
     return Content.from_function_approval_request("r", call, additional_properties={"elicitation": asked})
 
 
@@ -50,6 +50,14 @@ def test_its_fields_are_those_of_the_answer(response_type: Any) -> None:
     assert given[0].approved is True
     assert given[0].additional_properties[EDITED_ARGUMENTS] == {"day": "Friday", "seats": 4}
     assert form.text.endswith("answered with day: Friday, seats: 4")
+
+
+def test_a_call_of_a_tool_cannot_look_like_a_question() -> None:
+    disguised = question()
+    assert disguised.function_call is not None
+    disguised.function_call.name = "delete_all"
+    form, _ = form_of(disguised)
+    assert "May it call delete_all?" in form.text
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, {"type": "object", "properties": {}}])

@@ -6,9 +6,27 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentbench.agents.mcp.limits import MCPLimits
+from agentbench.exceptions import ToolResultError
 from agentbench.messages.content.content import Content
 
 _BINARY = "application/octet-stream"
+
+
+def contents_of_result(tool_name: str, result: Mapping[str, Any], limits: MCPLimits) -> list[Content]:
+    """Return what a tool returned.
+
+    Raises:
+        ToolResultError: The result reports a failure.
+    """
+    contents = contents_of(result.get("content") or (), result.get("structuredContent"))
+    if not result.get("isError"):
+        return contents
+    text = "\n".join(each.text for each in contents if each.type == "text" and each.text)
+    raise ToolResultError(
+        f"The tool {tool_name!r} failed without an explanation." if text in ("", "null") else limits.shown(text),
+        contents=[each for each in contents if each.type != "text"],
+    )
 
 
 def contents_of(parts: Iterable[Mapping[str, Any]], structured: object = None) -> list[Content]:

@@ -12,17 +12,16 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agentbench import _clock
 from agentbench.agents.mcp.limits import MCPLimits
-from agentbench.agents.mcp.naming import normalize_name
 from agentbench.agents.mcp.package import make, wire
 from agentbench.agents.mcp.sampling import check_payload
 from agentbench.agents.middleware.contexts import INNER_APPROVALS, RUN_INVOCATIONS
 from agentbench.agents.tools.input_schema import JsonSchema
 from agentbench.exceptions import MCPLimitError, ToolArgumentsError, UserInputRequiredException
-from agentbench.messages.content.content import EDITED_ARGUMENTS, ELICITATION, Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, ELICITATION, Content, question_in
 
 logger = logging.getLogger("agentbench")
 
@@ -33,23 +32,22 @@ _REFUSED: Final = (
 )
 
 
+class _Answer(NamedTuple):
+    """The answer of a person to a question; one that does not fit has a `problem`, and the question is asked again."""
+
+    question: dict[str, Any]
+    action: str
+    content: dict[str, Any] | None = None
+    problem: str = ""
+
+
 @dataclass(eq=False)
 class _Call:
-    """A call of a tool.
-
-    Attributes:
-        can_ask: Whether it can end with requests to a person.
-        earlier: The questions that a person has answered, in order.
-        answers: Those of them that the server has not asked again yet.
-        problems: The questions whose answers did not fit, with the reasons.
-        requests: The requests with which it ends.
-        ended: Done when it has ended.
-    """
+    """A call of a tool; `unused` are the answers to questions that the server has not asked again yet."""
 
     can_ask: bool
-    earlier: list[dict[str, Any]]
-    answers: list[dict[str, Any]]
-    problems: list[tuple[dict[str, Any], str]]
+    answers: list[_Answer]
+    unused: list[_Answer]
     ended: asyncio.Future[None]
     requests: list[Content] = field(default_factory=list)
 
@@ -76,12 +74,12 @@ class Elicitation:
         Raises:
             UserInputRequiredException: The server asked a question that a person has to answer first.
         """
-        answered, problems = _read_answers(metadata)
-        self._is_serial = self._is_serial or bool(answered)
+        answers = _read_answers(metadata)
+        self._is_serial = self._is_serial or bool(answers)
         while self._is_serial and self._calls:
             await asyncio.wait([one.ended for one in self._calls])
         ended = asyncio.get_running_loop().create_future()
-        call = _Call(RUN_INVOCATIONS in metadata, answered, [*answered], problems, ended)
+        call = _Call(RUN_INVOCATIONS in metadata, answers, [*answers], ended)
         self._calls.append(call)
         try:
             result = await send()
@@ -114,17 +112,17 @@ class Elicitation:
             return _result("decline" if is_outside else "cancel")
         [call] = self._calls
         question = _question_of(asked)
-        for one in call.answers:
-            if one["question"] == question:
-                call.answers.remove(one)  # a server may ask the same question twice
-                return _result(one["action"], one["content"])
-        if len(call.earlier) + len(call.requests) >= self._limits.max_questions:
+        answer = next((one for one in call.unused if one.question == question), None)
+        if answer is not None:
+            call.unused.remove(answer)  # a server may ask the same question twice
+            if not answer.problem:
+                return _result(answer.action, answer.content)
+        if len(call.answers) + len(call.requests) >= self._limits.max_questions:
             most = self._limits.max_questions
             limit = MCPLimitError(self._server, "too many questions to a person", "max_questions", most)
             logger.warning("A question to a person was declined: %s", limit)
             return _result("decline")
-        problem = next((text for known, text in call.problems if known == question), None)
-        call.requests.append(self._request(question, call.earlier, problem))
+        call.requests.append(self._request(question, call.answers, answer.problem if answer else ""))
         return _result("cancel")
 
     async def _ask_callback(self, callback: Callable[[Any], Any], params: Any) -> Any:
@@ -136,45 +134,41 @@ class Elicitation:
             return _result("cancel")
         return _result("decline") if answer is None else _result("accept", dict(answer))
 
-    def _request(self, question: dict[str, Any], answered: list[dict[str, Any]], problem: str | None) -> Content:
+    def _request(self, question: dict[str, Any], answers: list[_Answer], problem: str) -> Content:
         properties = question.get("requestedSchema", {}).get("properties") or {}
         defaults = {name: one["default"] for name, one in properties.items() if "default" in one}
         ids = _clock.runtime_defaults().ids
-        call = Content.from_function_call(
-            ids.new_id("call"), f"answer_{normalize_name(self._server)}", arguments=defaults
-        )
-        asked = {"server": self._server, **question, **({} if problem is None else {"problem": problem})}
+        call = Content.from_function_call(ids.new_id("call"), f"answer to {self._server}", arguments=defaults)
+        asked = {"server": self._server, **question, **({"problem": problem} if problem else {})}
+        answered = [one._asdict() for one in answers if not one.problem]
         return Content.from_function_approval_request(
             ids.new_id("request"), call, additional_properties={ELICITATION: asked, _ANSWERED: answered}
         )
 
 
-def _read_answers(metadata: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
-    """Return the questions that a person has answered, and those whose answers do not fit, with the reasons."""
+def _read_answers(metadata: Mapping[str, Any]) -> list[_Answer]:
+    """Return the answers of a person, those of earlier rounds first."""
     requests, answers = metadata.get(INNER_APPROVALS) or ((), ())
     by_id = {answer.id: answer for answer in answers}
-    answered: list[dict[str, Any]] = []
-    earlier: list[dict[str, Any]] = []
-    problems: list[tuple[dict[str, Any], str]] = []
+    earlier: list[Any] = []
+    found: list[_Answer] = []
     for request in requests:
-        asked, answer = request.additional_properties.get(ELICITATION), by_id.get(request.id)
+        asked, answer = question_in(request), by_id.get(request.id)
         if asked is None or answer is None:  # a request of an earlier round, or not answered yet
             continue
-        earlier = request.additional_properties[_ANSWERED]
-        question = _question_of(asked)
+        earlier, question = request.additional_properties[_ANSWERED], _question_of(asked)
         if not answer.approved:
-            answered.append({"question": question, "action": "decline", "content": None})
+            found.append(_Answer(question, "decline"))
         elif "url" in question:  # the answer is given at that address
-            answered.append({"question": question, "action": "accept", "content": None})
+            found.append(_Answer(question, "accept"))
         else:
             content = answer.additional_properties.get(EDITED_ARGUMENTS, request.function_call.parse_arguments())
             try:
                 content = JsonSchema(question.get("requestedSchema") or {}).validate("answer", content or {})
+                found.append(_Answer(question, "accept", content))
             except ToolArgumentsError as error:
-                problems.append((question, "; ".join(error.problems)))
-            else:
-                answered.append({"question": question, "action": "accept", "content": content})
-    return [*earlier, *answered], problems
+                found.append(_Answer(question, "accept", problem="; ".join(error.problems)))
+    return [*(_Answer(**one) for one in earlier), *found]
 
 
 def _check_schema(server: str, schema: Mapping[str, Any]) -> None:

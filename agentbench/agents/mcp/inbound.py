@@ -1,11 +1,13 @@
-"""Checks the messages of a server before the session reads them: their size, and the entries of lists."""
+"""Messages of a server, checked before the session reads them, and the lines that it logs."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from agentbench import _clock
 from agentbench._plain_text import plain_line
 from agentbench.agents.mcp.connection import WatchedStream
 from agentbench.agents.mcp.limits import MCPLimits, measure
@@ -14,42 +16,42 @@ from agentbench.exceptions import MCPLimitError
 
 logger = logging.getLogger("agentbench")
 
+_MINUTE_NS = 60_000_000_000
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "alert": logging.CRITICAL,
+    "emergency": logging.CRITICAL,
+}
+
 _LISTS = ("tools", "prompts", "resources")
 _NAME_CHARS = 100
 
 
 class CheckedStream(WatchedStream):
-    """A stream of messages of which each one is checked; the session does not get what is dropped.
+    """A stream of messages of a server of which each one is checked; the session does not get what is dropped."""
 
-    Args:
-        stream: The stream to read.
-        on_end: Called once the server sends no more.
-        checks: The checks.
-    """
-
-    def __init__(self, stream: Any, on_end: Any, checks: InboundChecks) -> None:
+    def __init__(self, stream: Any, on_end: Callable[[], None], server: str, limits: MCPLimits) -> None:
         super().__init__(stream, on_end)
-        self._checks = checks
+        self._server, self._limits = server, limits
 
     async def __anext__(self) -> Any:
-        while (message := self._checks.check(await super().__anext__())) is None:
+        while (message := self._checked(await super().__anext__())) is None:
             pass
         return message
 
     async def receive(self) -> Any:
         """Return the next message."""
-        while (message := self._checks.check(await super().receive())) is None:
+        while (message := self._checked(await super().receive())) is None:
             pass
         return message
 
-
-class InboundChecks:
-    """The checks of one server."""
-
-    def __init__(self, server: str, limits: MCPLimits) -> None:
-        self._server, self._limits = server, limits
-
-    def check(self, message: Any) -> Any:
+    def _checked(self, message: Any) -> Any:
         """Return a message as the session may read it; `None` drops it.
 
         An answer that is too large becomes an error, so that the request does not wait for ever.
@@ -73,14 +75,15 @@ class InboundChecks:
 
     def _excess(self, body: Any) -> MCPLimitError | None:
         limits = self._limits
-        size, depth = measure(body, limits.max_message_bytes, limits.max_depth)
+        most = limits.max_message_bytes
+        size, depth = measure(body, most, limits.max_depth)
         if depth > limits.max_depth:
             return MCPLimitError(self._server, "a message that is nested too deeply", "max_depth", limits.max_depth)
-        if size > limits.max_message_bytes:
-            return MCPLimitError(
-                self._server, "a message that is too large", "max_message_bytes", limits.max_message_bytes
-            )
-        return None
+        return (
+            MCPLimitError(self._server, "a message that is too large", "max_message_bytes", most)
+            if size > most
+            else None
+        )
 
     def _usable(self, kind: str, listings: list[Any]) -> list[Any]:
         """Return the entries of a list that the protocol allows: one that is invalid must not hide the others."""
@@ -109,3 +112,30 @@ def _with_object_schema(tool: Any) -> Any:
     if isinstance(schema, dict) and "type" not in schema:
         return {**tool, "inputSchema": {**schema, "type": "object"}}
     return tool
+
+
+def level_name(level: int) -> str:
+    """Return the name that the protocol has for a level of our log."""
+    return next((name for name, number in _LEVELS.items() if number >= level), "emergency")
+
+
+class ServerLog:
+    """Logs the lines of one server, as plain text and at most so many a minute."""
+
+    def __init__(self, server: str, limits: MCPLimits) -> None:
+        self._server, self._limits = server, limits
+        self._begin_ns = self._count = 0
+
+    def log(self, level: str | None, text: object) -> None:
+        """Log a line with the name of the server; what is over the limit is dropped, with one warning."""
+        now = _clock.runtime_defaults().clock.perf_ns()
+        if now - self._begin_ns >= _MINUTE_NS:
+            self._begin_ns, self._count = now, 0
+        self._count += 1
+        most = self._limits.max_log_lines_per_minute
+        if self._count <= most:
+            line = " ".join(self._limits.shown(text).split())
+            logger.log(_LEVELS.get(level or "", logging.INFO), "%s: %s", self._server, line)
+        elif self._count <= most + 1:
+            error = MCPLimitError(self._server, "too many log lines", "max_log_lines_per_minute", most)
+            logger.warning("Log lines are dropped: %s", error)

@@ -21,9 +21,9 @@ from agentbench.agents.mcp.connection import (
     first_cause,
     opening,
 )
-from agentbench.agents.mcp.contents import contents_of, prompt_text
+from agentbench.agents.mcp.contents import contents_of_result, prompt_text
 from agentbench.agents.mcp.elicitation import Elicitation
-from agentbench.agents.mcp.inbound import CheckedStream, InboundChecks
+from agentbench.agents.mcp.inbound import CheckedStream, ServerLog, level_name
 from agentbench.agents.mcp.limits import MCPLimits
 from agentbench.agents.mcp.listing import NEVER_SENT, Kind, Listings, read_pages
 from agentbench.agents.mcp.naming import ApprovalMode, MCPSpecificApproval, normalize_prefix
@@ -40,7 +40,6 @@ from agentbench.agents.mcp.package import (
     wire,
 )
 from agentbench.agents.mcp.sampling import Sampling
-from agentbench.agents.mcp.server_log import ServerLog, level_name
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import (
@@ -253,7 +252,7 @@ class MCPTool(Displayable):
             if self.client is not None:
                 callbacks["sampling_callback"] = self.sampling_callback
                 callbacks["sampling_capabilities"] = make("SamplingCapability", {"tools": {}})
-            checked = CheckedStream(reading, opening.get().end, InboundChecks(self.name, self.limits))
+            checked = CheckedStream(reading, opening.get().end, self.name, self.limits)
             session = await stack.enter_async_context(make_session(checked, writing, self.request_timeout, **callbacks))
         self._capabilities = await capabilities(session)
         return session
@@ -403,19 +402,9 @@ class MCPTool(Displayable):
             runtime,
             may_repeat=bool(notes.get("readOnlyHint") or notes.get("idempotentHint")),
         )
-        plain = wire(result)
-        if plain.get("isError"):
-            contents = contents_of(plain.get("content") or (), plain.get("structuredContent"))
-            text = "\n".join(each.text for each in contents if each.type == "text" and each.text)
-            is_silent = text in ("", "null")
-            raise ToolResultError(
-                f"The tool {name!r} failed without an explanation." if is_silent else self.limits.shown(text),
-                contents=[each for each in contents if each.type != "text"],
-            )
         parse = self.parse_tool_results
-        if parse is not None:
-            return parse(result)
-        return contents_of(plain.get("content") or (), plain.get("structuredContent"))
+        contents = contents_of_result(name, wire(result), self.limits)
+        return contents if parse is None else parse(result)
 
     async def _prompt(self, name: str, arguments: Mapping[str, Any], runtime: Mapping[str, Any]) -> str:
         given = {key: str(value) for key, value in arguments.items()}

@@ -19,7 +19,7 @@ EDITED_ARGUMENTS = "edited_arguments"
 of the model's arguments."""
 
 ELICITATION = "elicitation"
-"""Key in the additional properties of an approval request: the question of a server, whose answer are the arguments."""
+"""Key in the additional properties of an approval request: the question of a server, to be read with `question_in`."""
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -392,6 +392,15 @@ class Content(ContentRecord):
         if not isinstance(other, Content):
             return NotImplemented
         return add_contents(self, cast("Self", other))
+
+
+def question_in(request: Content) -> Mapping[str, Any] | None:
+    """Return the question of a server to a person, if that is what an approval request holds.
+
+    No tool can have the name of its call: a request that looks like a question cannot approve a tool.
+    """
+    call = request.function_call
+    return request.additional_properties.get(ELICITATION) if call is not None and " " in (call.name or "") else None
 
 
 def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:

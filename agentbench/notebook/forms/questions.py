@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origi
 
 from agentbench._secrets import is_secret_name
 from agentbench._signatures import text_reader
-from agentbench.messages.content.content import ELICITATION, Content
+from agentbench.messages.content.content import Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview, said_text, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
@@ -108,8 +108,8 @@ def read_request(request: Request) -> Question:
         response_type = schema
     kind = request_kind(data, response_type)
     answer: Answer = _answer_plainly
-    if kind == "question" and isinstance(data, Content):
-        data, response_type, answer = _read_question(data)
+    if _is_call(data) and (asked := question_in(data)) is not None:
+        data, response_type, answer = _read_question(data, asked)
     elif _is_call(data) and data.function_call is not None:
         data, answer = _read_call(data, data.function_call, is_editable=unwrap_optional(response_type) is not bool)
     found = _found(data, _PROMPTS)
@@ -157,9 +157,8 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
     return {**data, "arguments": shown, "editable": bool(shown) and mask_secrets(shown) is shown}, answer
 
 
-def _read_question(request: Content) -> tuple[dict[str, Any], Any, Answer]:
+def _read_question(request: Content, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Answer]:
     """Return the question of a server, the schema of its answer, and how it is answered or declined."""
-    asked = request.additional_properties[ELICITATION]
     schema = asked.get("requestedSchema") or {}
 
     def answer(accepted: bool, values: Any) -> object:
@@ -172,7 +171,7 @@ def _read_question(request: Content) -> tuple[dict[str, Any], Any, Answer]:
 def request_kind(data: object, response_type: Any) -> RequestKind:
     """Return which form a request gets; `form` is the one made from the response type."""
     base = unwrap_optional(response_type)
-    if _is_call(data) and ELICITATION in data.additional_properties:
+    if _is_call(data) and question_in(data) is not None:
         return "question"
     if base is bool or base is Approval or _is_call(data):
         return "approval"

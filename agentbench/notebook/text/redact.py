@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name
-from agentbench.messages.content.content import EDITED_ARGUMENTS, ELICITATION, Content
+from agentbench.messages.content.content import EDITED_ARGUMENTS, Content, question_in
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
@@ -142,7 +142,7 @@ def _call_text(content: Content) -> str:
 
 def server_question(request: Content) -> str:
     """Return the question of a server to a person; empty for other requests."""
-    asked = request.additional_properties.get(ELICITATION)
+    asked = question_in(request)
     return f"The server {asked['server']} asks: {asked['message']}" if asked else ""
 
 
@@ -155,7 +155,7 @@ def decision_text(answer: Content, call: Content | None = None) -> str:
         answer: The approval, or the result of an approved call.
         call: The call as the model wrote it; by default that of the approval.
     """
-    no, yes = ("declined", "answered") if ELICITATION in answer.additional_properties else ("rejected", "approved")
+    no, yes = ("declined", "answered") if question_in(answer) else ("rejected", "approved")
     if answer.approved is False:
         return no
     edited, call = answer.additional_properties.get(EDITED_ARGUMENTS), call or answer.function_call

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import MCPStdioTool, ScriptedChatClient, TickingClock, set_runtime_defaults
+from agentbench.agents.mcp.inbound import ServerLog
 from agentbench.agents.mcp.limits import MCPLimits, measure
-from agentbench.agents.mcp.server_log import ServerLog
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
 from agentbench.exceptions import MCPLimitError, ToolResultError
 from tests.agents.mcp.servers import raw, text, until
