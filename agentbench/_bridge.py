@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as WaitTimeoutError
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from agentbench.exceptions import NestedLoopError, NoBlockingError
 
@@ -35,11 +35,26 @@ _CLOSE_LIMIT_S = 2.0
 _CHECK_S = 0.5  # how often work on another loop is checked for a wait that cannot end
 
 
-class _Caller(threading.local):
-    futures: weakref.WeakSet[EngineFuture[Any]] | None = None  # that it submitted within `cancelled_with_caller`
+class _Call(Protocol):
+    """The call that a worker thread makes."""
+
+    def begin_waiting(self, future: EngineFuture[Any]) -> None: ...
+    def end_waiting(self) -> None: ...
 
 
-_caller = _Caller()
+class Caller(threading.local):
+    """The thread that calls.
+
+    Attributes:
+        futures: The work that it submitted within `cancelled_with_caller`.
+        call: The call that it makes, if it is a worker thread.
+    """
+
+    futures: weakref.WeakSet[EngineFuture[Any]] | None = None
+    call: _Call | None = None
+
+
+caller = Caller()
 #: All work that has not ended: loops hold their tasks weakly.
 _open: set[EngineFuture[Any]] = set()
 #: For the running work, and the work around it: the loops whose threads wait for it.
@@ -63,8 +78,8 @@ class EngineFuture(Future[T]):
 
     def start(self) -> None:
         """Hand the work over to its loop, with a copy of the caller's context variables."""
-        if _caller.futures is not None:
-            _caller.futures.add(self)
+        if caller.futures is not None:
+            caller.futures.add(self)
         _open.add(self)
         context = contextvars.copy_context()
         context.run(_blocked_loops.set, (*filter(None, _blocked_loops.get()), self.blocked_loops))
@@ -121,6 +136,13 @@ def _discard(work: object) -> None:
         work.close()  # else Python warns that it was never awaited
 
 
+def start_thread(main: Callable[[], None], *, name: str) -> threading.Thread:
+    """Start a daemon thread. No other function of this library starts one."""
+    thread = threading.Thread(target=main, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 class EngineThread:
     """A daemon thread that runs one asyncio loop, of which other threads may only use the thread-safe methods."""
 
@@ -131,8 +153,7 @@ class EngineThread:
         self.loop: asyncio.AbstractEventLoop = module.new_event_loop()
         self._closing = False
         self._closing_task: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._main, name=name)
 
     @property
     def alive(self) -> bool:
@@ -186,13 +207,13 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
     __slots__ = ("_futures", "_outer")
 
     def __enter__(self) -> None:
-        self._outer = _caller.futures
+        self._outer = caller.futures
         # Weak, so that an interrupt within these very lines leaves nothing behind.
         self._futures: weakref.WeakSet[EngineFuture[Any]] = weakref.WeakSet()
-        _caller.futures = self._futures
+        caller.futures = self._futures
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        _caller.futures = self._outer
+        caller.futures = self._outer
         if error is None or isinstance(error, Exception):
             return
         cancelled = [future for future in self._futures if not future.cancelling and future.cancel()]
@@ -309,9 +330,10 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
     """Wait for submitted work and return its result. An interrupt or `timeout` seconds cancel the work `name`."""
     __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
-    loop = running_loop()
-    if loop is not None:
-        future.blocked_loops.add(loop)
+    blocked = {loop for loop in (running_loop(),) if loop is not None}
+    future.blocked_loops.update(blocked)
+    if caller.call is not None:
+        caller.call.begin_waiting(future)
     try:
         while not future.done():
             left = min(_SLICE_S, end - time.monotonic())
@@ -326,7 +348,9 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
             error.__traceback__ = None
         raise error
     finally:
-        future.blocked_loops.clear()
+        future.blocked_loops.difference_update(blocked)
+        if caller.call is not None:
+            caller.call.end_waiting()
     return future.result()
 
 
@@ -360,35 +384,33 @@ async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
     if loop is asyncio.get_running_loop():
         return await work
     name = _name_of(work)
-    try:
-        _require_progress(loop, name)
-    except NestedLoopError:
+    hindrance = _hindrance(loop)
+    if hindrance is not None:
         work.close()
-        raise
+        raise NestedLoopError(name, hindrance)
     future = submit(work, loop=loop)
     outcome = asyncio.wrap_future(future)
     cancelled: asyncio.CancelledError | None = None
     while not outcome.done():
         try:
             await asyncio.wait((outcome,), timeout=_CHECK_S)
-            if not outcome.done():
-                _require_progress(loop, name)
-        except asyncio.CancelledError as error:  # noqa: PERF203 - waits, in turns
+        except asyncio.CancelledError as error:
             future.cancel()
             cancelled = error
-        except NestedLoopError:
+        hindrance = None if outcome.done() else _hindrance(loop)
+        if hindrance is not None:
             future.cancel()
-            raise
+            raise NestedLoopError(name, hindrance)
     if cancelled is not None:
         raise cancelled
     return outcome.result()
 
 
-def _require_progress(loop: asyncio.AbstractEventLoop, name: str) -> None:
+def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:
+    """Return why work on a loop cannot make progress now."""
     if any(loop in loops for loops in _blocked_loops.get()):
-        raise NestedLoopError(name, "it needs an event loop whose thread waits for this very call")
-    if not loop.is_running():
-        raise NestedLoopError(name, "it needs an event loop that does not run")
+        return "it needs an event loop whose thread waits for this very call"
+    return None if loop.is_running() else "it needs an event loop that does not run"
 
 
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], object]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._user_code import warn_user
+from agentbench._workers import run_in_thread
 from agentbench.checkpoints.access import delete_chain
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
@@ -231,7 +231,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     async def aclose(self) -> None:
         """Wait until what runs has ended, and stop it after `shutdown_timeout` seconds; the graph can still be used."""
-        await asyncio.to_thread(self.close)
+        await run_in_thread(self.close)
 
     def close(self) -> None:
         """Wait until what runs has ended; see `aclose`."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentbench._copying import isolate
 from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._workers import run_in_thread
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -232,7 +233,7 @@ class _Tool:
             )
         call: Callable[..., Any] = self.tool
         filled = {**arguments, **{name: given[name] for name in self.injected}}
-        return await call(**filled) if self.is_async else await asyncio.to_thread(call, **filled)
+        return await call(**filled) if self.is_async else await run_in_thread(call, **filled)
 
 
 def _ended(call_id: str, value: Any) -> EndedCall:

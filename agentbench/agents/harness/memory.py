@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from agentbench._clock import runtime_defaults
+from agentbench._workers import run_in_thread
 from agentbench.agents.compaction.grouping import group_messages
 from agentbench.agents.harness.memory_model import (
     CONSOLIDATION_PROMPT,
@@ -146,7 +147,7 @@ class MemoryContextProvider(HistoryProvider):
     ) -> None:
         """Show the index and the topics that fit the input; load the last turns; add the tools."""
         question = " ".join(message.text for message in context.input_messages)
-        shown = await asyncio.to_thread(self._shown, session, question)
+        shown = await run_in_thread(self._shown, session, question)
         if self.recent_turns:
             context.extend_messages(self, self._recent(await self.get_messages(session.session_id, session=session)))
         context.extend_instructions(self, self.context_prompt)
@@ -204,7 +205,7 @@ class MemoryContextProvider(HistoryProvider):
     ) -> list[Message]:
         """Return the transcript of a session, oldest first; `session` says whose."""
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
-        if not await asyncio.to_thread(folder.is_dir):
+        if not await run_in_thread(folder.is_dir):
             return []
         return await FileHistoryProvider(folder, **self._line_format).get_messages(session_id)
 
@@ -213,19 +214,19 @@ class MemoryContextProvider(HistoryProvider):
     ) -> None:
         """Add messages to the transcript of a session; `session` says whose."""
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
-        history = await asyncio.to_thread(lambda: FileHistoryProvider(folder, **self._line_format))
+        history = await run_in_thread(lambda: FileHistoryProvider(folder, **self._line_format))
         await history.save_messages(session_id, messages)
 
     # ------------------------------------------------------------------------------------------------------ tools
 
     async def list_memory_topics(self, context: FunctionInvocationContext) -> str:
         """List the topics of your memory, with a summary of each."""
-        records = await asyncio.to_thread(self.store.list_topics, context.session, source_id=self.source_id)
+        records = await run_in_thread(self.store.list_topics, context.session, source_id=self.source_id)
         return json.dumps([MemoryIndexEntry.from_topic_record(record).to_dict() for record in records])
 
     async def read_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
         """Read all that you remember about a topic."""
-        record = await asyncio.to_thread(self.store.get_topic, context.session, source_id=self.source_id, topic=topic)
+        record = await run_in_thread(self.store.get_topic, context.session, source_id=self.source_id, topic=topic)
         return json.dumps(record.to_dict())
 
     async def write_memory(self, context: FunctionInvocationContext, topic: str, memory: str) -> str:
@@ -235,14 +236,14 @@ class MemoryContextProvider(HistoryProvider):
     async def delete_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
         """Forget a topic."""
         async with self._lock(context.session):
-            await asyncio.to_thread(self.store.delete_topic, context.session, source_id=self.source_id, topic=topic)
+            await run_in_thread(self.store.delete_topic, context.session, source_id=self.source_id, topic=topic)
         return json.dumps({"deleted": topic})
 
     async def search_memory_transcripts(
         self, context: FunctionInvocationContext, query: str, session_id: str | None = None, limit: int = 20
     ) -> str:
         """Find the messages of earlier conversations that contain a text."""
-        found = await asyncio.to_thread(
+        found = await run_in_thread(
             self.store.search_transcripts,
             context.session,
             source_id=self.source_id,
@@ -280,7 +281,7 @@ class MemoryContextProvider(HistoryProvider):
             return record
 
         async with self._lock(session):
-            return await asyncio.to_thread(add)
+            return await run_in_thread(add)
 
     async def _is_time_to_consolidate(self, session: AgentSession) -> bool:
         def register() -> dict[str, Any]:
@@ -292,24 +293,24 @@ class MemoryContextProvider(HistoryProvider):
             return known
 
         async with self._lock(session):
-            known = await asyncio.to_thread(register)
+            known = await run_in_thread(register)
         last = known.get("last_consolidated_at")
         is_due = last is None or _now() - datetime.fromisoformat(last) >= self.consolidation_interval
         return is_due and len(known["sessions_since_consolidation"]) >= self.consolidation_min_sessions
 
     async def _consolidate_all(self, session: AgentSession, client: Any) -> int:
         """Write all topics anew, and return how many could be; those that changed meanwhile stay."""
-        records = await asyncio.to_thread(self.store.list_topics, session, source_id=self.source_id)
+        records = await run_in_thread(self.store.list_topics, session, source_id=self.source_id)
         count = 0
         for record in records:
             found = await consolidate(client, self.consolidation_prompt, record)
             if found is not None:
                 async with self._lock(session):
-                    count += await asyncio.to_thread(self._replace_topic, session, record, *found)
+                    count += await run_in_thread(self._replace_topic, session, record, *found)
         if count:
             state = {"last_consolidated_at": _now().isoformat(), "sessions_since_consolidation": []}
             async with self._lock(session):
-                await asyncio.to_thread(self.store.write_state, session, state, source_id=self.source_id)
+                await run_in_thread(self.store.write_state, session, state, source_id=self.source_id)
         return count
 
     def _replace_topic(

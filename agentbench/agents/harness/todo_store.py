@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from abc import ABC, abstractmethod
@@ -11,6 +10,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentbench._files.private_file import refuse_links, write_private
+from agentbench._workers import run_in_thread
 from agentbench.agents.history.file_history import stem_of
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class TodoFileStore(TodoStore):
             ValueError: The file holds no tasks, or the id of the session cannot name a folder.
         """
         path = self._path_of(session, source_id)
-        text = await asyncio.to_thread(_text_of, path)
+        text = await run_in_thread(_text_of, path)
         if text is None:
             return [], 1
         try:
@@ -170,7 +170,7 @@ class TodoFileStore(TodoStore):
         """Put the tasks into the file of a session, all of them or none."""
         path = self._path_of(session, source_id)
         data = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
-        await asyncio.to_thread(_replace_file, path, data)
+        await run_in_thread(_replace_file, path, data)
 
     def _path_of(self, session: AgentSession, source_id: str) -> str:
         if "/" in session.session_id or "\\" in session.session_id:

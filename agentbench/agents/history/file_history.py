@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -22,6 +21,7 @@ from uuid import uuid4
 
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, read_at, read_private, write_all
+from agentbench._workers import run_in_thread
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.sessions.attribution import attributed
 from agentbench.agents.sessions.session_json import read_values, write_values
@@ -137,7 +137,7 @@ class FileHistoryProvider(HistoryProvider):
                 folder.
             OSError: The system refuses to read the file.
         """
-        messages = await asyncio.to_thread(self._read, self._path_of(session_id))
+        messages = await run_in_thread(self._read, self._path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
 
     async def before_run(
@@ -147,7 +147,7 @@ class FileHistoryProvider(HistoryProvider):
         if type(self).get_messages is not FileHistoryProvider.get_messages:
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
-        messages = await asyncio.to_thread(self._read_new, self._path_of(context.session_id))
+        messages = await run_in_thread(self._read_new, self._path_of(context.session_id))
         shared = context.context_messages.setdefault(self.source_id, [])  # not copied: they never change
         shared += not_excluded(messages) if self.skip_excluded else messages
 
@@ -165,11 +165,11 @@ class FileHistoryProvider(HistoryProvider):
         path = self._path_of(session_id)
         lines = b"".join([self._line_of(message) for message in messages])
         if lines:
-            await asyncio.to_thread(self._append, path, lines)
+            await run_in_thread(self._append, path, lines)
 
     async def delete(self, session_id: str | None) -> bool:
         """Delete the file of a session, and return whether there was one."""
-        return await asyncio.to_thread(self._delete, self._path_of(session_id))
+        return await run_in_thread(self._delete, self._path_of(session_id))
 
     def _path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")

@@ -17,6 +17,7 @@ from agentbench.agents.middleware.contexts import (
     InnerApprovals,
 )
 from agentbench.agents.middleware.pipeline import run_pipeline
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import (
     NestedLoopError,
     ToolArgumentsError,
@@ -79,7 +80,7 @@ class Calling:
         arguments: Mapping[str, Any],
     ) -> None:
         self._detailed = configuration.get("include_detailed_errors", False)
-        self._threads = configuration.get("sync_tools_in_threads", False)
+        self._threads = configuration.get("sync_tools_in_threads", True)
         self._middleware = middleware
         self._session = session
         self._arguments = arguments
@@ -135,8 +136,8 @@ class Calling:
 
     def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
         keywords: dict[str, Any] = {"arguments": context.arguments, "context": context, "tool_call_id": call_id}
-        if self._threads:  # tools of another make may not know about that
-            keywords["in_thread"] = True
+        if not self._threads and isinstance(tool, FunctionTool):
+            keywords["in_thread"] = False
         if getattr(tool, "MAKES_OWN_SPANS", False) or not is_tracing():
             return tool.invoke(**keywords)  # type: ignore[no-any-return]
         from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry

@@ -25,8 +25,9 @@ class FunctionInvocationConfiguration(TypedDict, total=False):
             the model with an error.
         additional_tools: Tools that are known but never run here: calls of them are handed back.
         include_detailed_errors: Whether the model also gets the text of an error.
-        sync_tools_in_threads: Whether plain functions run in threads, so that they neither block the event loop nor
-            wait for one another.
+        sync_tools_in_threads: Whether sync functions run in worker threads, so that they neither block the event loop
+            nor wait for one another. `True` by default; `False` runs them on the event loop, one after another, for
+            functions that use something bound to its thread, such as a connection of `sqlite3`.
         max_duration_s: The number of seconds after which the model gets no tools, checked after each batch. `None`, the
             default: any time.
         error_scope: `"batch"` counts batches with an error; `"tool"` counts for each tool and takes only that one away.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentbench._files.private_file import read_private
+from agentbench._workers import run_in_thread
 from agentbench.agents.skills.frontmatter import SkillFrontmatter, read_skill_md
 from agentbench.agents.skills.script_runner import SCRIPT_ENDINGS, subprocess_script_runner
 from agentbench.agents.skills.skill import Skill, SkillResource, SkillScript, SkillScriptRunner, scripts_block
@@ -77,7 +77,7 @@ class _FileResource(SkillResource):
 
     async def read(self, **kwargs: Any) -> str:
         """Return the text of the file, which is checked again: it may be another one since it was found."""
-        return await asyncio.to_thread(_text_in, self._folder, self.name, self._max_bytes)
+        return await run_in_thread(_text_in, self._folder, self.name, self._max_bytes)
 
 
 class FileSkillScript(SkillScript):
@@ -127,7 +127,7 @@ class FileSkillScript(SkillScript):
         if self.runner is None:
             message = f"Script {self.name!r} has no runner. Pass script_runner=, such as subprocess_script_runner()."
             raise ValueError(message)
-        if not await asyncio.to_thread(_is_in_skill, self.full_path, skill.path):
+        if not await run_in_thread(_is_in_skill, self.full_path, skill.path):
             message = f"Script {self.name!r} is no plain file in {skill.path!r}. Links and other folders are refused."
             raise ValueError(message)
         result = self.runner(skill, self, args)
@@ -135,7 +135,7 @@ class FileSkillScript(SkillScript):
 
     async def read(self, skill: FileSkill) -> str:
         """Return the source of the script."""
-        return await asyncio.to_thread(_text_in, skill.path, self.name, self._max_bytes)
+        return await run_in_thread(_text_in, skill.path, self.name, self._max_bytes)
 
 
 class FileSkillsSource(SkillsSource):
@@ -190,7 +190,7 @@ class FileSkillsSource(SkillsSource):
     async def get_skills(self) -> list[Skill]:
         """Return the skills that are there now; of two with one name the first."""
         problems: list[str] = []
-        skills = await asyncio.to_thread(self._find, problems)
+        skills = await run_in_thread(self._find, problems)
         for problem in problems:
             logger.warning("%s", problem)
             warnings.warn(problem, RuntimeWarning, stacklevel=2)

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._workers import run_in_thread
+
 if TYPE_CHECKING:
     from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript
     from agentbench.agents.skills.skill import SkillScriptRunner
@@ -61,7 +63,7 @@ def subprocess_script_runner(
     variables |= {"LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8", **(env or {})}
 
     async def run(skill: FileSkill, script: FileSkillScript, args: Any = None) -> str:
-        words = await asyncio.to_thread(_interpreter, script.full_path)
+        words = await run_in_thread(_interpreter, script.full_path)
         if not words:
             endings = ", ".join(SCRIPT_ENDINGS)
             return (

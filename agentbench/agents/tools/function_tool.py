@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 import logging
@@ -11,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._workers import run_in_thread
 from agentbench.agents.arguments import check_whole_number, warn_of_near_misses
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
 from agentbench.agents.tools.counters import BoundTools, Counters
@@ -290,7 +290,7 @@ class FunctionTool(SerializationMixin, Displayable):
         context: FunctionInvocationContext | None = None,
         tool_call_id: str | None = None,
         skip_parsing: bool = False,
-        in_thread: bool = False,
+        in_thread: bool = True,
         **kwargs: Any,
     ) -> Any:
         """Check the arguments, call the function and turn its result into contents.
@@ -302,7 +302,8 @@ class FunctionTool(SerializationMixin, Displayable):
             context: For a function with a parameter for it; by default a new one.
             tool_call_id: The id of the call, for its span and for the metadata of a new context.
             skip_parsing: Return the function's result as it is.
-            in_thread: Run a plain function in a thread of its own, with a copy of the context variables.
+            in_thread: Run a sync function in a worker thread, with a copy of the context variables, so that it does not
+                block the event loop.
             **kwargs: The arguments by name, instead of `arguments`.
 
         Returns:
@@ -346,8 +347,8 @@ class FunctionTool(SerializationMixin, Displayable):
         """Count a call of the function, make it, and return its result as contents."""
         self._count_call(metadata)
         try:
-            if in_thread and not inspect.iscoroutinefunction(self.func):
-                result = await asyncio.to_thread(_call_to_end, call)
+            if in_thread and _is_sync(self.func):
+                result = await run_in_thread(_call_to_end, call)
             else:
                 result = call()
             if type(result) not in _PLAIN:
@@ -484,6 +485,18 @@ async def _whole(result: Any) -> Any:
     if inspect.isasyncgen(result):
         return [item async for item in result]
     return result
+
+
+def _is_sync(func: Any) -> bool:
+    """Whether a function is neither a coroutine function nor an asynchronous generator function."""
+    code = getattr(func, "__code__", None)  # much faster than what `inspect` does
+    if code is not None:
+        return not code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
+    return not any(
+        is_async(each)
+        for is_async in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+        for each in (func, getattr(func, "__call__", None))  # noqa: B004 - an object whose class has an async __call__
+    )
 
 
 def _call_to_end(call: Callable[[], Any]) -> Any:

@@ -1,12 +1,12 @@
 """The inbox: the open requests of several runs in one place, the newest at the bottom, each with its own form."""
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench._clock import runtime_defaults
+from agentbench._workers import run_in_thread
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import Question, Request, read_request
@@ -272,7 +272,7 @@ def _source_of(run: Any) -> Source:
         return lambda: [stop() for stop in stops]
 
     def send(request_id: str, value: Any) -> object:
-        return asyncio.to_thread(run.respond, request_id, value)  # it waits for the run
+        return run_in_thread(run.respond, request_id, value)  # it waits for the run
 
     return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, watch, answers)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
+from agentbench._workers import run_in_thread
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
@@ -113,7 +113,7 @@ class CallbackAggregator(Executor):
         if inspect.iscoroutinefunction(self._function):
             found = await self._function(*arguments)
         else:
-            found = await asyncio.to_thread(self._function, *arguments)
+            found = await run_in_thread(self._function, *arguments)
             found = await found if inspect.isawaitable(found) else found
         if isinstance(found, AgentResponse):
             await yield_response(found, ctx)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-from collections.abc import Callable, Coroutine
-from functools import partial
+from collections.abc import Coroutine
 from typing import Any
 
 from agentbench._signatures import describe_redefinition, type_name, type_of, types_in
+from agentbench._workers import run_in_thread
 from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
@@ -141,24 +140,13 @@ async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> A
     values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
     if spec.is_async:
         return await spec.function(delivery.executor, *values, ctx)
-    context = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    work = partial(context.run, _in_thread, spec.function, delivery.executor, *values, ctx)
     try:
-        result = await loop.run_in_executor(None, work)
+        result = await run_in_thread(spec.function, delivery.executor, *values, ctx)
     except asyncio.CancelledError:
         ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
         raise
     # A plain wrapper around an async function returns an awaitable.
     return await result if inspect.isawaitable(result) else result
-
-
-def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    except StopIteration as error:  # no future can hold it: the one who awaits it would wait for ever
-        msg = "A handler raised StopIteration, as next() does at the end of an iterator."
-        raise RuntimeError(msg) from error
 
 
 async def _within(timeout: float | None, call: Any, executor_id: str) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
-from agentbench import _clock
+import pytest
+
+from agentbench import _clock, run_sync
 from agentbench.agents.tools.decorator import tool
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
+from tests.endless import WAIT_S, for_ever
 
 
 @tool
@@ -90,20 +94,59 @@ async def test_tools_are_taken_away_when_time_is_up() -> None:
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
 
 
-async def test_plain_functions_run_side_by_side_in_threads() -> None:
+async def test_sync_tools_run_side_by_side_in_threads() -> None:
     meet = threading.Barrier(2)
 
     @tool
     def waits() -> str:
         meet.wait(timeout=30)
-        return threading.current_thread().name
+        return str(threading.get_ident())
 
-    client = client_of(says(call("1", "waits"), call("2", "waits")), says("end"), sync_tools_in_threads=True)
+    client = client_of(says(call("1", "waits"), call("2", "waits")), says("end"))
 
-    names = results(await ask(client, options={"tools": [waits]}))
+    threads = results(await ask(client, options={"tools": [waits]}))
 
-    assert threading.main_thread().name not in names
-    assert len(set(names)) == 2
+    assert str(threading.get_ident()) not in threads
+    assert len(set(threads)) == 2
+
+
+async def test_sync_tools_may_be_kept_on_the_event_loop() -> None:
+    @tool
+    def where() -> str:
+        return str(threading.get_ident())
+
+    client = client_of(says(call("1", "where"), call("2", "where")), says("end"), sync_tools_in_threads=False)
+
+    assert results(await ask(client, options={"tools": [where]})) == [str(threading.get_ident())] * 2
+
+
+def test_a_sync_tool_may_wait_for_an_agent_under_run_sync() -> None:
+    @tool
+    def asks() -> str:
+        return run_sync(ask(client_of(says("42")), options={}), timeout=30).text
+
+    boss = client_of(says(call("1", "asks"), call("2", "asks")), says("end"))
+
+    assert results(run_sync(ask(boss, options={"tools": [asks]}), timeout=30)) == ["42", "42"]
+
+
+async def test_a_run_that_is_cancelled_leaves_its_sync_tool_and_cancels_what_the_tool_waits_for() -> None:
+    begun, ended, freed = threading.Event(), threading.Event(), threading.Event()
+
+    @tool
+    def waits() -> None:
+        try:
+            run_sync(for_ever(begun, ended))
+        finally:
+            freed.set()
+
+    running = asyncio.ensure_future(ask(client_of(says(call("1", "waits"))), options={"tools": [waits]}))
+    assert await asyncio.to_thread(begun.wait, WAIT_S)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await asyncio.to_thread(ended.wait, WAIT_S)
+    assert await asyncio.to_thread(freed.wait, WAIT_S)
 
 
 async def test_limits_of_a_tool_hold_for_each_request() -> None:

@@ -10,6 +10,7 @@ import logging
 import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -210,7 +211,8 @@ async def test_any_awaitable_result_is_awaited() -> None:
         future.set_result(a)
         return future
 
-    assert await text_of(FunctionTool(hands_on), a=3) == "3"
+    [content] = await FunctionTool(hands_on).invoke(arguments={"a": 3}, in_thread=False)
+    assert content.text == "3"
 
 
 async def test_generators_give_the_list_of_what_they_yield() -> None:
@@ -243,7 +245,7 @@ async def test_a_declared_tool_cannot_be_called() -> None:
         await tool.invoke()
 
 
-async def test_in_a_thread_a_plain_function_runs_beside_the_loop_with_the_context_variables() -> None:
+async def test_a_sync_function_runs_beside_the_event_loop_with_the_context_variables() -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
     variable.set("seen")
     where: list[int] = []
@@ -257,17 +259,26 @@ async def test_in_a_thread_a_plain_function_runs_beside_the_loop_with_the_contex
         yield variable.get()
 
     for func in (looks, yields):
-        [content] = await FunctionTool(func).invoke(in_thread=True)
+        [content] = await FunctionTool(func).invoke()
         assert content.text == '["seen"]'
     assert threading.get_ident() not in where
+    await FunctionTool(looks).invoke(in_thread=False)
+    assert where[-1] == threading.get_ident()
 
 
-async def test_in_a_thread_an_async_function_still_runs_on_the_loop() -> None:
-    async def looks() -> bool:
+class _Looks:
+    async def __call__(self) -> bool:
         return threading.current_thread() is threading.main_thread()
 
-    [content] = await FunctionTool(looks).invoke(in_thread=True)
-    assert content.text == "true"
+
+async def _looks_slowly() -> AsyncIterator[bool]:
+    yield threading.current_thread() is threading.main_thread()
+
+
+@pytest.mark.parametrize("func", [_Looks().__call__, _Looks(), partial(_Looks.__call__, _Looks()), _looks_slowly])
+async def test_an_async_function_runs_on_the_event_loop(func: Any) -> None:
+    [content] = await FunctionTool(func, name="looks").invoke()
+    assert content.text in ("true", "[true]")
 
 
 # ----------------------------------------------------------------------------------------------------- validated before

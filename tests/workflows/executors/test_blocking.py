@@ -1,7 +1,6 @@
 """Plain functions and methods act on the run from worker threads."""
 
 import asyncio
-import concurrent.futures
 import subprocess
 import sys
 import textwrap
@@ -236,32 +235,6 @@ async def test_a_thread_that_waits_for_the_loop_is_freed_when_its_run_is_cancell
         await driver
     await in_thread(freed)
     assert workflow.run_state.messages == {}
-
-
-async def test_a_function_that_waits_for_a_thread_is_never_called_when_its_run_is_cancelled():
-    submitted = asyncio.Event()
-
-    class OneThread(concurrent.futures.ThreadPoolExecutor):
-        def submit(self, *args: Any, **kwargs: Any) -> Any:
-            submitted.set()
-            return super().submit(*args, **kwargs)
-
-    loop = asyncio.get_running_loop()
-    pool = OneThread(1)
-    loop.set_default_executor(pool)
-    release = threading.Event()
-    blocker = pool.submit(release.wait, PATIENCE)
-    submitted.clear()
-    calls: list[Any] = []
-    driver = asyncio.ensure_future(flow(plain(lambda message, ctx: calls.append(message))).run("x"))
-    await submitted.wait()
-    driver.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await driver
-    release.set()
-    await asyncio.wrap_future(blocker)
-    await loop.run_in_executor(None, calls.append, "the thread is free")
-    assert calls == ["the thread is free"]
 
 
 def test_a_loop_that_closes_while_a_thread_calls_frees_the_thread():
