@@ -61,9 +61,7 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
     try:
         try:
-            write_all(descriptor, data)
-            if fsync:
-                os.fsync(descriptor)
+            write_all(descriptor, data, path, fsync=fsync)
             status = os.fstat(descriptor)
             if status.st_mode != _PRIVATE_FILE:
                 _keep_private(descriptor, status)
@@ -91,12 +89,17 @@ def is_temporary(name: str) -> bool:
     return name.endswith(".tmp") and _TEMPORARY.fullmatch(name) is not None
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of the data, in as many steps as it takes."""
-    written = os.write(descriptor, data)
-    while written < len(data):
-        data = data[written:]
+def write_all(descriptor: int, data: bytes, path: str, *, fsync: bool = False) -> None:
+    """Write all of the data to a file, in as many steps as it takes; an error, as of a full disk, names it."""
+    try:
         written = os.write(descriptor, data)
+        while written < len(data):
+            data = data[written:]
+            written = os.write(descriptor, data)
+        if fsync:
+            os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:

@@ -47,7 +47,7 @@ class ResumeFile:
             line, self._broken_line = b"\n" + line, False
         descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            write_all(descriptor, line)
+            write_all(descriptor, line, self._path)
         finally:
             os.close(descriptor)
 

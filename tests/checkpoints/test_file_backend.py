@@ -397,8 +397,9 @@ def fill_up(folder):
     largest = os.path.getsize(os.path.join(folder, JOURNAL)) + 50
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     for values in (["b" * 2000], range(100)):
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match="too large") as caught:
             save(backend, "two", 2, *values)
+        assert Path(caught.value.filename).parent == Path(folder)
         print(*backend.ids(CHAIN))
 
 

@@ -381,6 +381,22 @@ def test_a_full_database_goes_on_when_there_is_room_again(make: Make) -> None:
     assert backend.ids("flow") == ["one", "two"]
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-shm", ""])
+def test_a_file_of_the_database_that_is_deleted_while_it_is_open_is_named_and_nothing_is_lost(
+    make: Make, file: Path, ending: str
+) -> None:
+    opened = make()
+    put(opened, record("one"))
+    file.with_name(f"{file.name}{ending}").unlink()
+    put(opened, record("two", 2))
+    other = make()
+    if ending == "-wal":
+        with pytest.raises(OSError, match=rf"{file.name}, {file.name}-wal and {file.name}-shm .* was deleted"):
+            other.ids("flow")
+    opened.close()
+    assert make().ids("flow") == (["one", "two"] if ending else ["two"])
+
+
 def test_a_file_of_something_else_is_an_error_and_stays(make: Make, file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(b"the novel I am writing" * 100)

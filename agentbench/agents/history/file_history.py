@@ -243,9 +243,8 @@ class FileHistoryProvider(HistoryProvider):
                         os.ftruncate(descriptor, size - len(rest))
                 end = os.fstat(descriptor).st_size
                 try:
-                    write_all(descriptor, lines)
-                except OSError as error:  # of a full disk, say; it does not name the file
-                    error.filename = path
+                    write_all(descriptor, lines, path)
+                except OSError:  # of a full disk, say
                     with suppress(OSError):
                         os.ftruncate(descriptor, end)
                     raise

@@ -310,9 +310,7 @@ class Journal:
         if self._is_torn:
             os.ftruncate(descriptor, self._end)
             self._is_torn = False
-        write_all(descriptor, lines)
-        if self._fsync:
-            os.fsync(descriptor)
+        write_all(descriptor, lines, self.path, fsync=self._fsync)
         self._end += len(lines)
 
     # ---- the file --------------------------------------------------------------------------------

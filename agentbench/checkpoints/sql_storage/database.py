@@ -103,7 +103,9 @@ class Database:
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:
                 in_doubt = is_lost and is_committing()
-                made, cause = driver_error(error, self.is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
+                made, cause = driver_error(
+                    error, self.is_sqlite, self._secrets, file=self._file, is_lost=is_lost, in_doubt=in_doubt
+                )
                 raise made from cause
         return self._attempt(work, is_committing, patient=patient, last=True)
 

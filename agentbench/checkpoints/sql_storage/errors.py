@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 
 _Meanings = tuple[tuple[str, type[Exception], str], ...]
@@ -21,7 +22,14 @@ _SQLITE: Final[_Meanings] = (
         "the database cannot be opened or written. Expected a file in a folder that this user may read and write: "
         "SQLite keeps two more files (-wal, -shm) beside it",
     ),
-    (r"disk is full|disk i/o error", OSError, "the disk is full or failing. Make room, or mend it"),
+    (r"disk is full|IOERR_(WRITE|FSYNC|TRUNCATE)", OSError, "the disk is full or failing. Make room, or mend it"),
+    (
+        r"disk i/o error",
+        OSError,
+        "{files} cannot be read or written. They belong together: if one was deleted, moved or replaced while a "
+        "program had the database open, close all programs that use it, which saves what they hold, and open it again. "
+        "Else the disk is failing",
+    ),
     (
         r"not a database|malformed|encrypted|can't decode",
         OSError,
@@ -51,9 +59,12 @@ _IN_DOUBT: Final = (
 
 
 def driver_error(
-    error: Exception, is_sqlite: bool, secrets: list[str], *, is_lost: bool, in_doubt: bool
+    error: Exception, is_sqlite: bool, secrets: list[str], *, file: Path | None, is_lost: bool, in_doubt: bool
 ) -> tuple[Exception, Exception | None]:
-    """Return the error that says what a driver's error means, and its cause: that error, unless it holds a secret."""
+    """Return the error that says what a driver's error means, and its cause: that error, unless it holds a secret.
+
+    `file` is that of a database of SQLite.
+    """
     original = getattr(error, "orig", None) or error
     reported = re.sub(r"\s+", " ", str(original)).strip() or type(original).__name__
     cause = None if any(secret in str(original) for secret in secrets) else original
@@ -61,7 +72,9 @@ def driver_error(
         reported = reported.replace(secret, "***")
     if in_doubt:
         return ConnectionError(f"{_IN_DOUBT} ({reported})"), cause
+    code = getattr(original, "sqlite_errorname", "")
     for pattern, kind, meaning in _SQLITE if is_sqlite else _POSTGRESQL if is_lost else ():
-        if re.search(pattern, reported, re.IGNORECASE):
-            return kind(f"{meaning} ({reported})"), cause
+        if re.search(pattern, f"{reported} {code}", re.IGNORECASE):
+            files = "the database" if file is None else f"{file.name}, {file.name}-wal and {file.name}-shm"
+            return kind(f"{meaning.format(files=files)} ({reported})"), cause
     return RuntimeError(reported), cause

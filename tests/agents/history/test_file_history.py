@@ -397,10 +397,10 @@ async def test_a_process_that_holds_the_lock_for_too_long_is_an_error(
 async def test_a_save_whose_caller_is_gone_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history, begun, go_on = FileHistoryProvider(tmp_path), threading.Event(), threading.Event()
 
-    def slow(descriptor: int, data: bytes) -> None:
+    def slow(descriptor: int, data: bytes, path: str) -> None:
         begun.set()
         go_on.wait()
-        write_all(descriptor, data)
+        write_all(descriptor, data, path)
 
     monkeypatch.setattr(f"{MODULE}.write_all", slow)
     task = asyncio.ensure_future(history.save_messages("s", [message("a")]))
