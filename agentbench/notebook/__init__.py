@@ -12,6 +12,7 @@ _NAMES_OF = {
     "cells.executor_cell": ("Definition", "define_executor"),
     "cells.workbench": ("Workbench", "older_code", "workbench"),
     "cells.workflow_cell": ("define_workflow",),
+    "chat_panel.chat": ("Chat", "chat"),
     "commands.doctor": ("doctor",),
     "commands.magics": ("load_ipython_extension", "unload_ipython_extension"),
     "forms.form": ("Form", "FormState", "form", "request_form"),

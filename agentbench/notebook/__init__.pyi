@@ -9,6 +9,8 @@ from agentbench.notebook.cells.workbench import Workbench as Workbench
 from agentbench.notebook.cells.workbench import older_code as older_code
 from agentbench.notebook.cells.workbench import workbench as workbench
 from agentbench.notebook.cells.workflow_cell import define_workflow as define_workflow
+from agentbench.notebook.chat_panel.chat import Chat as Chat
+from agentbench.notebook.chat_panel.chat import chat as chat
 from agentbench.notebook.commands.doctor import doctor as doctor
 from agentbench.notebook.commands.magics import load_ipython_extension as load_ipython_extension
 from agentbench.notebook.commands.magics import unload_ipython_extension as unload_ipython_extension

@@ -84,14 +84,15 @@ async def test_the_card_and_the_bar_of_a_run_say_it() -> None:
     await bar
     assert WORDS in repr(bar)
     assert WORDS in run._repr_mimebundle_()["text/plain"]
+    assert "ab_is_unanswered" in run._repr_mimebundle_()["text/html"]
 
 
-def test_a_stepper_says_it_in_the_colour_of_questions() -> None:
+def test_a_stepper_says_it_in_amber() -> None:
     panel: Any = stepper(asking(), "Ready?")
     panel.run()
     screen = screen_of(panel._session.model)
     assert (screen.header.sign, screen.header.status) == ("⚠", WORDS)
-    assert screen.banner.tone == "waiting"
+    assert screen.banner.tone == "warn"
     assert screen.banner.text.startswith("Finished, 1 question unanswered")
     assert WORDS in panel.text
     panel.close()

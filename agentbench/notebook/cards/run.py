@@ -100,7 +100,7 @@ def _page(title: str, state: str, facts: list[str], tables: list[Table], picture
     return Page(
         title,
         state=state,
-        look="waiting" if "unanswered" in state else _LOOK_OF.get(state, state if state in STATES else "idle"),
+        look="unanswered" if "unanswered" in state else _LOOK_OF.get(state, state if state in STATES else "idle"),
         facts=facts,
         tables=tables,
         picture=picture,

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench.messages.content.content import Content
-from agentbench.messages.message import Message
 from agentbench.notebook.forms.content import Action, object_text
 from agentbench.notebook.forms.fields import ROOT, text_of
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import Place
+from agentbench.notebook.history.agent_turns import messages_in_answer
 from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import decision_text, fields_of, line_preview, mask_secrets
+from agentbench.notebook.text.redact import decision_text, line_preview, mask_secrets
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text"]
@@ -67,10 +67,8 @@ def _answer_preview(draft: Draft) -> str:
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
     if isinstance(answer, Content) and answer.approved is not None:
         return decision_text(answer)
-    if draft.content.as_message and answer is not None:
-        # One message, several, or the field of a dataclass that holds them.
-        found = answer if isinstance(answer, (list, Message)) else next(value for _, value in fields_of(answer))
-        messages: list[Message] = [found] if isinstance(found, Message) else found  # type: ignore[assignment]
+    messages = messages_in_answer(answer) if draft.content.as_message else None
+    if messages is not None:
         without = next((each.label for each in draft.content.actions if _has_no_text(each)), "")
         return line_preview(" ".join(each.text for each in messages)) if messages else without
     field = draft.root.field

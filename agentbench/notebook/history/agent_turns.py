@@ -12,22 +12,24 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets
 
-__all__ = ["conversation_in_run", "conversation_of", "tool_calls_in"]
+__all__ = ["conversation_in_run", "conversation_of", "messages_in_answer", "tool_calls_in"]
 
 
 def conversation_in_run(run: RunHistory) -> list[Message]:
     """Return who said what in a run, in order: the input, agents, questions to people and their answers, outputs."""
     talk = _Talk()
-    asked: set[str] = set()
+    asked: Counter[str] = Counter()  # open questions by executor
     for step in run.supersteps:
         for call in step.all_calls.values():
-            if step is run.supersteps[0] or call.executor in asked:  # the input, or an answer
-                for received in call.messages:
-                    talk.add(list(_messages_in(received)) or [_message("user", received)])
+            for received in call.messages:
+                if step is run.supersteps[0] or asked[call.executor] > 0:  # the input, or an answer
+                    asked[call.executor] -= 1
+                    answer = messages_in_answer(received)
+                    talk.add(list(_messages_in(received if answer is None else answer)) or [_message("user", received)])
             talk.add_results(call.results)
-            asked.update(call.executor for _ in call.requests)
+            asked[call.executor] = max(asked[call.executor], 0) + len(call.requests)
             talk.said += [
                 _message("assistant", event.data, call.executor)
                 for event in call.requests
@@ -72,9 +74,19 @@ class _Talk:
             self.add(AgentResponse.from_updates(updates).messages)
 
 
+def messages_in_answer(answer: Any) -> list[Message] | None:
+    """Return the messages of a response that a person may write as a text; `None` for other responses."""
+    if isinstance(answer, Message):
+        return [answer]
+    if hasattr(type(answer), "_from_text_"):  # a dataclass that holds them
+        answer = next((value for _, value in fields_of(answer)), None)
+    return answer if isinstance(answer, list) and all(isinstance(each, Message) for each in answer) else None
+
+
 def _message(role: str, value: Any, author: str | None = None) -> Message:
     """Return a value that is not a message as one."""
     content = value if isinstance(value, (str, Content)) else line_preview(mask_secrets(value))
+    content = "(no message)" if messages_in_answer(value) == [] else content
     return Message(role, [content], author_name=author)
 
 

@@ -18,6 +18,8 @@ _TEXT_CELL_LIMIT = 72
 _TITLE_LIMIT = 400
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)", re.ASCII)
+# The sign of a run that left questions unanswered.
+_EXCLAMATION = "M0-3.6V.8M0 3.4h0"
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
@@ -114,7 +116,8 @@ def esc_line(cell: object, limit: int = _TEXT_CELL_LIMIT) -> str:
 class Page:
     """The content of one object's display: its name, its state, short facts for the first line, tables and a picture.
 
-    `look` is the key of the state table that gives the state its colour and sign. Empty tables are left out.
+    `look` is the key of the state table that gives the state its colour and sign, or `unanswered`. Empty tables are
+    left out.
     """
 
     title: str
@@ -144,7 +147,7 @@ class Page:
 
     def _sign(self) -> Markup | None:
         """The state's sign as a shape: many fonts lack it as a character."""
-        icon = STATES[self.look].icon
+        icon = _EXCLAMATION if self.look == "unanswered" else STATES[self.look].icon
         if not icon:
             return None
         path = element("path", d=icon, fill="none", stroke="currentColor", stroke_width="1.9", stroke_linecap="round")

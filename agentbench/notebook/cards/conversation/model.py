@@ -50,11 +50,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message for display: its role, its author or `""`, and its contents in order."""
+    """One message for display: its role, its author or `""`, its contents in order, and its place among all."""
 
     role: str
     name: str
     parts: tuple[Part, ...]
+    at: int = 0
 
 
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
@@ -87,10 +88,10 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
         return _media(content) if content.type in ("data", "uri") else _other(content)
 
     turns = []
-    for message in messages:
+    for at, message in enumerate(messages):
         parts = tuple(filter(None, map(part_of, message.contents)))
         if parts or all(content.type == "text" for content in message.contents):
-            turns.append(Turn(str(message.role), message.author_name or "", parts))
+            turns.append(Turn(str(message.role), message.author_name or "", parts, at))
     return turns
 
 

@@ -21,7 +21,7 @@ DETAILS_LIMIT = 20_000
 _NOTE_LIMIT = 400
 _NAME_LIMIT = 32
 
-Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done"]
+Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done", "warn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _result(model: StepperModel) -> Banner:
     tone: Tone = "note" if warnings else "done"
     finished = "Finished"
     if model.record.unanswered:
-        tone, finished = "waiting", f"Finished, {count_text(model.record.unanswered, 'question')} unanswered"
+        tone, finished = "warn", f"Finished, {count_text(model.record.unanswered, 'question')} unanswered"
     warned = ""
     if warnings:
         count = f" (the last of {len(warnings)})" if len(warnings) > 1 else ""

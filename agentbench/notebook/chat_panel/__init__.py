@@ -1,0 +1,1 @@
+"""A conversation with an agent, a workflow or a graph in a cell."""
