@@ -33,6 +33,7 @@ _NAMES_OF = {
     "plots.timeline": ("timeline",),
     "plots.usage": ("usage",),
     "progress_bar.progress": ("Progress", "progress"),
+    "run_list.run_list": ("PastRun", "RunList", "runs"),
     "runtime.prices": ("Price",),
     "runtime.settings": ("Settings", "configure"),
     "runtime.waiting": ("nest_state", "run_sync", "submit", "wait"),

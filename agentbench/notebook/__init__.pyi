@@ -47,6 +47,9 @@ from agentbench.notebook.plots.timeline import timeline as timeline
 from agentbench.notebook.plots.usage import usage as usage
 from agentbench.notebook.progress_bar.progress import Progress as Progress
 from agentbench.notebook.progress_bar.progress import progress as progress
+from agentbench.notebook.run_list.run_list import PastRun as PastRun
+from agentbench.notebook.run_list.run_list import RunList as RunList
+from agentbench.notebook.run_list.run_list import runs as runs
 from agentbench.notebook.runtime.prices import Price as Price
 from agentbench.notebook.runtime.settings import Settings as Settings
 from agentbench.notebook.runtime.settings import configure as configure

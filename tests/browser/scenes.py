@@ -348,4 +348,73 @@ GRAPH_SCENES = (
     ),
 )
 
-SCENES = (*STEPPER_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)
+TALK = """
+from agentbench import (
+    Agent, AgentExecutorResponse, AgentRequestInfoResponse, AgentResponse, Call, HandoffAgentUserRequest,
+    HandoffBuilder, MagenticPlanReviewRequest, MagenticPlanReviewResponse, Message, ScriptedChatClient, tool,
+)
+
+@tool
+def weather(day: str, station: str) -> str:
+    "What a station measured."
+    return "54.1 mm of rain, wind 6.0 m/s"
+
+@tool(approval_mode="always_require")
+def print_paper(headline: str, copies: int) -> str:
+    "Print the paper."
+    return f"{copies} copies of {headline!r}"
+
+script = [
+    Call("weather", {"day": "2012-11-19", "station": "Seattle"}),
+    "54.1 mm fell on 19 November 2012.\\n\\nThat is a third of the month, and the wettest day of the year.",
+    Call("print_paper", {"headline": "A wet Monday", "copies": 1000}),
+    "The paper is out.",
+]
+
+def press(*more):
+    return Agent(ScriptedChatClient([*script, *more]), name="press", tools=[weather, print_paper])
+
+def desk(name, *texts):
+    model = ScriptedChatClient([*texts])
+    return Agent(model, name=name, description=name, require_per_service_call_history_persistence=True)
+
+def office():
+    desks = [desk("switchboard", Call("handoff_to_refunds")), desk("refunds", "Which order was it?", "Paid back.")]
+    return HandoffBuilder(participants=desks, name="office").with_start_agent(desks[0]).build()
+
+said = AgentResponse(messages=[Message("assistant", ["Fog stopped the ferries for nine hours on Monday."])])
+plan = MagenticPlanReviewRequest(Message("assistant", ["1. reader: find the hours.\\n2. writer: write a sentence."]))
+"""
+CHAT, RUNS = ".widget-vbox:has(> * > .abc), .widget-vbox:has(> .abc)", ".widget-vbox:has(.abr)"
+ASKED = "talk.send('How wet was 19 November 2012?')\n"
+
+
+def _chat(name: str, target: str, then: str = "", *, press: tuple[str, ...] = ()) -> Scene:
+    return Scene(f"chat-{name}", f"{TALK}\ntalk = chat({target})\n{then}display(talk)", CHAT, press=press)
+
+
+def _runs(name: str, what: str, *press: str) -> Scene:
+    made = "configure(deterministic=True)\nstorage = InMemoryCheckpointStorage()\nfor topic in ('cats', 'dogs'):\n"
+    made += "    panel = stepper(build(NODES), topic, storage=storage)\n    panel.run()\n"
+    made += "panel.respond(panel.pending[0], True)\npanel.run()\n"
+    return Scene(f"runs-{name}", made + f"display(runs({what}))", RUNS, press=press)
+
+
+TALK_SCENES = (
+    _form("handoff", TALK + "display(asking(HandoffAgentUserRequest(said), list[Message]))"),
+    _form("handoff-empty", TALK + "display(asking(HandoffAgentUserRequest(said), list[Message]))", "Send"),
+    _form("review", TALK + "display(asking(AgentExecutorResponse('desk', said, []), AgentRequestInfoResponse))"),
+    _form("plan", TALK + "display(asking(plan, MagenticPlanReviewResponse))"),
+    _chat("empty", "press()"),
+    _chat("agent", "press()", ASKED),
+    _chat("asks", "press()", ASKED + "talk.send('Print it.')\n"),
+    _chat("approved", "press()", ASKED + "talk.send('Print it.')\ntalk.respond(talk.pending[0], True)\n"),
+    _chat("failed", "desk('refunds')", "try:\n    talk.send('Money!')\nexcept Exception:\n    pass\n"),
+    _chat("fork", "press('Other answer')", ASKED, press=("Fork turn 1",)),
+    _chat("handoff", "office()", "talk.send('I want my money back.')\n"),
+    _runs("list", "storage"),
+    _runs("read", "storage", "research-flow, run-2: Open for reading"),
+    _runs("stepper", "storage, build(NODES)", "research-flow, run-1: Open in a stepper"),
+)
+
+SCENES = (*STEPPER_SCENES, *TALK_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)

@@ -280,7 +280,7 @@ class Chat:
         return _bridge.submit(self._take(request_id, value), loop=self._loop)
 
     def _on_fork(self, turn: Any) -> None:
-        if isinstance(turn, int):
+        if isinstance(turn, int) and 0 <= turn < len(self._turns):
             _bridge.submit(self._show_fork(turn), loop=self._loop)
 
     async def _show_fork(self, turn: int) -> None:

@@ -13,6 +13,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
+from agentbench.notebook.cards.conversation.approvals import CallRequest
 from agentbench.notebook.cards.conversation.model import pending_requests
 from agentbench.notebook.cards.conversation.views import transcript
 from agentbench.notebook.forms.questions import Request
@@ -24,7 +25,7 @@ from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["AgentTalk", "CallRequest", "RunTalk", "Talk", "talk_with"]
+__all__ = ["AgentTalk", "RunTalk", "Talk", "talk_with"]
 
 OnChange = Callable[[], object]
 #: The keys under which states of graphs hold their conversation: of `AgentState`, and of other classes.
@@ -86,16 +87,6 @@ def talk_with(target: Any, session: Any, storage: Any, make_input: Any) -> Talk:
     return AgentTalk(target, session or target.create_session(), make_input=make_input)
 
 
-@dataclass(eq=False)
-class CallRequest:
-    """The request to approve a call of an agent, as a form reads it."""
-
-    request_id: str
-    source_executor_id: str
-    data: Content
-    response_type: Any = Content
-
-
 @dataclass(frozen=True)
 class _AgentMark:
     """A session as it was, and how many messages each history that stores them elsewhere had."""
@@ -136,7 +127,7 @@ class AgentTalk:
         found = [(content, author) for content, author in pending_requests(self._said) if content.id]
         for content, author in found:
             # The same object each time: a form belongs to its request.
-            self._forms.setdefault(str(content.id), CallRequest(str(content.id), author, content))
+            self._forms.setdefault(str(content.id), CallRequest(str(content.id), author, content, Content))
         return [self._forms[str(content.id)] for content, _ in found if content.id not in self._answers]
 
     async def send(self, text: str, on_change: OnChange) -> None:
@@ -146,8 +137,13 @@ class AgentTalk:
         await self._run(message if self._make_input is None else self._make_input(text), on_change)
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Take the approval or the rejection of a call."""
-        self._answers[request_id] = value
+        """Take the approval or the rejection of a call: True, False, or the content that says so."""
+        request = self._forms[request_id].data
+        response = request.to_function_approval_response(value) if isinstance(value, bool) else value
+        if getattr(response, "type", None) != "function_approval_response" or response.id != request_id:
+            msg = f"The answer to a call that waits for approval is True or False, not {value!r}."
+            raise ValueError(msg)
+        self._answers[request_id] = response
 
     async def go_on(self, on_change: OnChange) -> None:
         """Send the approvals to the agent, once there is one for every call."""
@@ -339,6 +335,9 @@ class RunTalk:
             msg = "No checkpoint was saved at this turn, so it cannot be forked."
             raise ValueError(msg)
         if self._graph is not None:
+            if mark.n_requests:
+                msg = "This turn ended with a question of the graph. Fork the turn after its answer, or the one before."
+                raise ValueError(msg)
             config = await self._graph.afork({**self.config, "checkpoint_id": mark.checkpoint_id})
             thread = {**self.config, "thread_id": config["thread_id"]}
             thread.pop("checkpoint_id", None)

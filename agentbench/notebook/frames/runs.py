@@ -281,7 +281,7 @@ def runs_frame(
         if run.run_id is None or run.run_id not in listed:  # a run and its result are one
             listed.add(run.run_id)
             found.append((run, written.pop(run.run_id, [])))
-    found += [(RunHistory(each, status=_status_of(own[-1])), own) for each, own in written.items()]
+    found += [(RunHistory(each, status=status_of(own[-1])), own) for each, own in written.items()]
     rows = []
     for run, own in found:
         times = [event.time_ns for event in run.events if event.time_ns is not None]
@@ -322,7 +322,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-def _status_of(last: CheckpointInfo) -> str | None:
+def status_of(last: CheckpointInfo) -> str | None:
     """Return the state of a run, read from its last checkpoint; `None` where messages wait in it."""
     if last.source == "error":
         return "FAILED"

@@ -70,8 +70,9 @@ class _Talk:
                 self.add(answer, is_new=True)
             elif isinstance(result, AgentResponse):
                 self.add(result.messages)
-        if updates := [result for result in results if isinstance(result, AgentResponseUpdate)]:
-            self.add(AgentResponse.from_updates(updates).messages)
+        updates = [result for result in results if isinstance(result, AgentResponseUpdate)]
+        if updates and not any(hasattr(result, "agent_response") for result in results):
+            self.add(AgentResponse.from_updates(updates).messages, is_new=True)
 
 
 def messages_in_answer(answer: Any) -> list[Message] | None:

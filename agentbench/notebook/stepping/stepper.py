@@ -197,6 +197,11 @@ class Stepper:
         """The panel in words: one header line, the graph with its states, and the pending requests."""
         return self._screen.text
 
+    @property
+    def widget(self) -> Any:
+        """The panel as an ipywidget, to put into boxes; `WidgetsUnavailable` where there are none."""
+        return self._screen.widget
+
     def frames(self) -> Frames:
         """The run as tables: checkpoints, messages, state, events and so on."""
         from agentbench.notebook.frames.frames import Frames

@@ -18,14 +18,14 @@ from agentbench.notebook.text.phrases import count_text
 if TYPE_CHECKING:
     from agentbench.notebook.cards.conversation.views import Transcript
 
-__all__ = ["Approvals"]
+__all__ = ["Approvals", "CallRequest"]
 
 # The conversation above the forms is what a saved notebook shows; no picture of theirs beside it.
 _WIDGET = ("application/vnd.jupyter.widget-view+json", "text/plain")
 
 
 @dataclass(eq=False)
-class _CallRequest:
+class CallRequest:
     """The request to approve a call, as a form reads it."""
 
     request_id: str
@@ -44,7 +44,7 @@ class Approvals:
         self._answers: dict[str, bool | Content] = {}
         self._outputs: list[Any] = []
         self.forms = tuple(
-            request_form(_CallRequest(content.id or "", author, content), respond=self._take)
+            request_form(CallRequest(content.id or "", author, content), respond=self._take)
             for content, author in pending
         )
 

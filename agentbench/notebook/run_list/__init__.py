@@ -1,0 +1,1 @@
+"""The runs in a storage, as a table to click."""

@@ -1,0 +1,236 @@
+"""`runs()`: the past runs in a storage as a table, which opens them in a stepper or for reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manager import require_storage
+from agentbench.exceptions import AgentFrameworkException, WidgetsUnavailable
+from agentbench.notebook.cards.checkpoint import checkpoint_bundle
+from agentbench.notebook.frames.runs import status_of
+from agentbench.notebook.history.sources import Chosen, read_infos, run_on_engine
+from agentbench.notebook.look.html import Page, Table
+from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.stepping.start import stepper
+from agentbench.notebook.stepping.stepper import Stepper
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import count_text, run_name, state_text
+from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.workflows.run.workflow import Workflow
+
+__all__ = ["PastRun", "RunList", "runs"]
+
+_HEAD = ("chain", "run", "started", "supersteps", "status", "questions")
+_MOST = 200
+
+
+def runs(storage: Any, workflow: Workflow | CompiledGraph[Any] | None = None) -> RunList:
+    """Return a table of the runs in a storage, the latest first. A click opens a run; nothing is executed.
+
+    Args:
+        storage: Where the checkpoints of the runs are.
+        workflow: The workflow or compiled graph whose runs open in a stepper, which can go on with them. Runs of other
+            graphs, and all runs without it, open for reading.
+
+    Raises:
+        TypeError: `storage` is no storage, or `workflow` no workflow.
+
+    Example:
+        past = runs(FileCheckpointStorage("runs"), workflow)
+        past  # the table
+        panel = past.open(past.rows[0].run_id)
+    """
+    return RunList(storage, workflow)
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One run in a storage, as its checkpoints tell.
+
+    Attributes:
+        run_id: Its id.
+        chain: The chain of its checkpoints: the name of a workflow, or of a graph's thread.
+        started: When its first checkpoint was saved: ISO 8601, UTC.
+        supersteps: How many supersteps have a checkpoint.
+        status: Its state in words. A run with messages that wait is `unfinished`: at work, failed or broken off.
+        open_questions: How many questions wait for an answer in its last checkpoint.
+        last: The last checkpoint.
+    """
+
+    run_id: str
+    chain: str
+    started: str
+    supersteps: int
+    status: str
+    open_questions: int
+    last: CheckpointInfo
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as texts."""
+        started = f"{self.started[:10]} {self.started[11:16]}"
+        asked = str(self.open_questions) if self.open_questions else ""
+        return self.chain, run_name(self.run_id).removeprefix("run "), started, str(self.supersteps), self.status, asked
+
+
+class RunList:
+    """The runs in a storage as a table; made by `runs`. `refresh` reads them again, `close` frees the panel.
+
+    Raises:
+        KeyError: By `open`, for a run that is not in the table.
+
+    Example:
+        past = runs(storage, workflow)
+        print(past.text)
+        past.open(past.rows[0].run_id)
+    """
+
+    def __init__(self, storage: Any, workflow: Workflow | CompiledGraph[Any] | None = None) -> None:
+        given: Any = workflow.workflow if isinstance(workflow, CompiledGraph) else workflow
+        self.workflow: Workflow | None = given
+        if given is not None and not isinstance(given, Workflow):
+            msg = f"workflow= is a workflow or a compiled graph, not {type(workflow).__name__}."
+            raise TypeError(msg)
+        self.storage = require_storage(storage)
+        self.rows: list[PastRun] = []
+        self._panel: Any = None
+        self._box: Any = None
+        self._opened: Any = None
+        self._stand_in = StandIn(self, lambda: self._card.bundle())
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the runs again, and show them."""
+        written: dict[str, list[CheckpointInfo]] = {}
+        for info in read_infos(self.storage, Chosen()).rows:
+            if info.run_id is not None:  # no run wrote a fork
+                written.setdefault(info.run_id, []).append(info)
+        found = [_past_run(run_id, infos) for run_id, infos in written.items()]
+        self.rows = sorted(found, key=lambda each: each.started, reverse=True)
+        if self._panel is not None:
+            self._panel.send(self._table())
+
+    def open(self, run_id: str) -> Stepper | WorkflowCheckpoint:
+        """Return a stepper at the end of a run if its graph is that of `workflow`, else its last checkpoint to read."""
+        row = next((each for each in self.rows if each.run_id == run_id), None)
+        if row is None:
+            msg = f"No run {run_id!r} here. There are: {', '.join(each.run_id for each in self.rows[:20]) or 'none'}."
+            raise KeyError(msg)
+        if self._matches(row):
+            return stepper(self.workflow, storage=self.storage, checkpoint=row.last)
+        return run_on_engine(load_checkpoint(self.storage, row.last), self.storage)
+
+    def _matches(self, row: PastRun) -> bool:
+        return self.workflow is not None and row.last.graph_signature_hash == self.workflow.graph.signature_hash
+
+    # ---- display ----------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The table in words."""
+        return self._card.text()
+
+    @property
+    def _card(self) -> Page:
+        rows = [each.cells for each in self.rows[:_MOST]]
+        return Page("Runs", facts=[count_text(len(self.rows), "run")], tables=[Table("Runs", _HEAD, rows)])
+
+    @property
+    def widget(self) -> Any:
+        """The table as an ipywidget; always the same one.
+
+        Raises:
+            WidgetsUnavailable: ipywidgets or anywidget is missing.
+        """
+        if self._box is None:
+            try:
+                import ipywidgets
+
+                from agentbench.notebook.run_list.page import RunListPanel
+            except ModuleNotFoundError as error:
+                instead = "print(runs.text) and runs.open(...) need none"
+                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+            self._panel = RunListPanel(self._on_message, name="Runs")
+            self._box = ipywidgets.VBox([self._panel])
+        return self._box
+
+    def _table(self) -> dict[str, Any]:
+        rows = [
+            {
+                "id": each.run_id,
+                "cells": [esc(cell, into="line", limit=80) for cell in each.cells],
+                "opens": "stepper" if self._matches(each) else "view",
+                "asks": bool(each.open_questions),
+            }
+            for each in self.rows[:_MOST]
+        ]
+        return {"kind": "runs", "head": _HEAD, "rows": rows, "hidden": max(0, len(self.rows) - _MOST)}
+
+    def _on_message(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "ready":
+            self._panel.send(self._table() | {"view": message.get("view")})
+        elif message["kind"] == "refresh":
+            self.refresh()
+        elif message["kind"] == "open" and any(each.run_id == message.get("id") for each in self.rows):
+            self._show(message["id"])
+
+    def _show(self, run_id: str) -> None:
+        """Show a run below the table, in place of the one before."""
+        self._close_opened()
+        shown = {"kind": "view", "id": run_id, "html": "", "problem": ""}
+        try:
+            opened = self.open(run_id)
+        except AgentFrameworkException as error:
+            shown["problem"] = esc(str(error), into="line", limit=400)
+        else:
+            if isinstance(opened, Stepper):
+                self._opened = opened
+                self._box.children = [self._panel, opened.widget]
+            else:
+                shown["html"] = checkpoint_bundle(opened)["text/html"]
+        self._panel.send(shown)
+
+    def _close_opened(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            self._box.children = [self._panel]
+            opened.close()
+
+    def close(self) -> None:
+        """Free the panel and what it has opened. May be called twice."""
+        from agentbench.notebook.runtime.widgets import close_all
+
+        if self._box is None:
+            return
+        self._stand_in.close()
+        self._close_opened()
+        close_all(self._box)
+        self._box = self._panel = None
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        try:
+            bundle = self.widget._repr_mimebundle_()
+        except WidgetsUnavailable:
+            return self._card.bundle()
+        return self._stand_in.bundle(bundle, include)
+
+    def __repr__(self) -> str:
+        return f"RunList({count_text(len(self.rows), 'run')})"
+
+
+def _past_run(run_id: str, infos: list[CheckpointInfo]) -> PastRun:
+    first, last = infos[0], infos[-1]
+    status = status_of(last)
+    return PastRun(
+        run_id=run_id,
+        chain=last.workflow_name,
+        started=first.timestamp,
+        supersteps=len({info.iteration for info in infos}),
+        status="unfinished" if status is None else state_text(status),
+        open_questions=last.n_requests,
+        last=last,
+    )
