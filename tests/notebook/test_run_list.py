@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from agentbench import (
     response_handler,
     run_sync,
 )
-from agentbench.notebook import Stepper, configure, runs
+from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench.notebook import Stepper, runs
 from agentbench.notebook.run_list.page import RunListPanel
 from agentbench.notebook.run_list.run_list import RunList
 from agentbench.stategraph import END, START, AgentState, StateGraph
@@ -44,9 +46,9 @@ def asking(name: str = "asking") -> Any:
 
 
 @pytest.fixture
-def storage() -> InMemoryCheckpointStorage:
+def storage() -> Iterator[InMemoryCheckpointStorage]:
     """Two runs: the first one is over, the second one asks."""
-    configure(deterministic=True)
+    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
     made = InMemoryCheckpointStorage()
     for text in ("cats", "dogs"):
         run = asking().start(text, checkpoint_storage=made)
@@ -54,7 +56,8 @@ def storage() -> InMemoryCheckpointStorage:
         if text == "cats":
             run_sync(run.respond(run.pending_requests[0], "yes"))
             run_sync(run.result())
-    return made
+    yield made
+    set_runtime_defaults(clock=before.clock, ids=before.ids)
 
 
 class Page:

@@ -22,6 +22,7 @@ from agentbench.notebook.text.phrases import count_text
 if TYPE_CHECKING:
     from agentbench.notebook.chat_panel.page import ChatPage
     from agentbench.notebook.forms.inbox import RequestForms
+    from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["Chat", "chat"]
 
@@ -112,6 +113,11 @@ class Chat:
         if self._closed or self._busy:
             return "closed" if self._closed else _WORKING
         return _ASKS if self._talk.requests else self._problem or self._talk.ending or self._status
+
+    @property
+    def run(self) -> WorkflowRun | None:
+        """The latest run of a workflow or graph; `None` for agents, and before the first message."""
+        return getattr(self._talk, "run", None)
 
     @property
     def turns(self) -> int:

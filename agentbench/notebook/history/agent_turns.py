@@ -30,11 +30,11 @@ def conversation_in_run(run: RunHistory) -> list[Message]:
                     talk.add(list(_messages_in(received if answer is None else answer)) or [_message("user", received)])
             talk.add_results(call.results)
             asked[call.executor] = max(asked[call.executor], 0) + len(call.requests)
-            talk.said += [
-                _message("assistant", event.data, call.executor)
-                for event in call.requests
-                if not hasattr(event.data, "agent_response")  # a draft was said already
-            ]
+            for event in call.requests:
+                if hasattr(event.data, "agent_response"):  # a draft, which may have been said already
+                    talk.add(event.data.agent_response.messages)
+                else:
+                    talk.said.append(_message("assistant", event.data, call.executor))
         for event in step.outputs:
             if isinstance(event.data, AgentResponse):
                 talk.add(event.data.messages)
@@ -49,6 +49,7 @@ class _Talk:
     def __init__(self) -> None:
         self.said: list[Message] = []
         self._counts: Counter[object] = Counter()
+        self._ids: set[object] = set()
 
     def add(self, conversation: Iterable[Message], *, is_new: bool = False) -> None:
         """Add what is new in a conversation. The same words twice in one conversation were said twice."""
@@ -56,8 +57,10 @@ class _Talk:
         for message in conversation:
             key = (message.role, message.author_name, str([content.to_dict() for content in message.contents]))
             counts[key] += 1
-            if is_new or counts[key] > self._counts[key]:
+            known = (key, message.message_id)
+            if (is_new and known not in self._ids) or counts[key] > self._counts[key]:
                 self._counts[key] += 1
+                self._ids.update([known] if message.message_id else [])
                 self.said.append(message)
 
     def add_results(self, results: Iterable[Any]) -> None:
@@ -87,7 +90,9 @@ def messages_in_answer(answer: Any) -> list[Message] | None:
 def _message(role: str, value: Any, author: str | None = None) -> Message:
     """Return a value that is not a message as one."""
     content = value if isinstance(value, (str, Content)) else line_preview(mask_secrets(value))
-    content = "(no message)" if messages_in_answer(value) == [] else content
+    if messages_in_answer(value) == []:
+        words = getattr(value, "_text_answer_", None)
+        content = f"({words.without if words else 'no message'})"
     return Message(role, [content], author_name=author)
 
 

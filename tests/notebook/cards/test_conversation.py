@@ -11,7 +11,15 @@ from typing import Any, get_args
 import pandas as pd
 import pytest
 
-from agentbench import Call, ScriptedChatClient, tool
+from agentbench import (
+    Agent,
+    AgentRequestInfoResponse,
+    Call,
+    HandoffBuilder,
+    ScriptedChatClient,
+    SequentialBuilder,
+    tool,
+)
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -333,3 +341,35 @@ def test_values_without_messages_are_refused_with_what_is_expected() -> None:
         transcript([], render="html")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="and 1 or more"):
         transcript([], limit=0)
+
+
+async def test_a_review_and_a_handoff_are_in_the_order_in_which_they_were_said():
+    def agent(name: str, *script: Any) -> Agent:
+        client = ScriptedChatClient([*script])
+        return Agent(client, name=name, description=name, require_per_service_call_history_persistence=True)
+
+    reporter = agent("reporter", "Fog.", "Fog for nine hours.")
+    paper = SequentialBuilder(participants=[reporter, agent("editor", "FOG")]).with_request_info(agents=[reporter])
+    run = paper.build().start("Report.")
+    await run.result()
+    await run.respond(run.pending_requests[0], "For how long?")
+    await run.result()
+    await run.respond(run.pending_requests[0], AgentRequestInfoResponse.approve())
+    await run.result()
+    assert [(message.author_name or message.role, message.text) for message in transcript(run).messages] == [
+        ("user", "Report."),
+        ("reporter", "Fog."),
+        ("user", "For how long?"),
+        ("reporter", "Fog for nine hours."),
+        ("user", "(Approve as it is)"),
+        ("editor", "FOG"),
+    ]
+    desk = agent("desk", "Which order?", "Which order?", "Paid back.")
+    office = HandoffBuilder(participants=[desk, agent("other")]).with_start_agent(desk).build().start("Money!")
+    for answer in ("What?", "Order 7.", []):
+        await office.result()
+        await office.respond(office.pending_requests[0], answer)
+    await office.result()
+    assert [message.text for message in transcript(office).messages] == [
+        *("Money!", "Which order?", "What?", "Which order?", "Order 7.", "Paid back.", "(no message)"),
+    ]
