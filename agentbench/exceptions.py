@@ -259,9 +259,7 @@ class ToolExecutionException(ToolException):
 class ToolArgumentsError(ToolExecutionException, TypeError):
     """The arguments of a call do not fit the tool's schema. The model reads `problems`, so that it can correct them.
 
-    Args:
-        message: The whole message, with the values.
-        problems: A sentence part for each argument that does not fit: its name and what was expected, without values.
+    Each of them names an argument and what was expected; only the message has the values.
     """
 
     def __init__(self, message: str, problems: Sequence[str]) -> None:
@@ -272,10 +270,7 @@ class ToolArgumentsError(ToolExecutionException, TypeError):
 class ToolResultError(ToolExecutionException):
     """A server reported that a call of its tool failed. The report is meant for the model, which reads it.
 
-    Args:
-        message: The text of the report.
-        inner_exception: The error of the protocol, if the server answered with one instead of a result.
-        contents: Parts of the report that are not text.
+    The message is the text of the report, `contents` are its other parts.
     """
 
     def __init__(
@@ -286,14 +281,7 @@ class ToolResultError(ToolExecutionException):
 
 
 class MCPLimitError(ToolExecutionException):
-    """A server of the Model Context Protocol sent more than the limits of its tool allow.
-
-    Args:
-        server: The name of the server.
-        sent: What it sent, in words.
-        limit: The name of the limit.
-        value: The value of the limit.
-    """
+    """The MCP server named `server` sent more than the `value` of one of its limits allows; `limit` is its name."""
 
     def __init__(self, server: str, sent: str, limit: str, value: float) -> None:
         self.server, self.limit, self.value = server, limit, value

@@ -222,6 +222,18 @@ FORM_SCENES = (
         "display(asking({'prompt': 'Publish?', 'reason_required': True}, Approval))",
         "Reject",
     ),
+    _form(
+        "server-question",
+        """
+from agentbench import Content
+fields = {"day": {"type": "string", "title": "Day"}, "seats": {"type": "integer", "default": 2}}
+asked = {"server": "restaurant", "message": "For which day is the table?",
+         "requestedSchema": {"type": "object", "properties": fields, "required": ["day"]}}
+call = Content.from_function_call("c", "answer to restaurant")
+request = Content.from_function_approval_request("r", call, additional_properties={"elicitation": asked})
+display(asking(request, Content))
+""",
+    ),
     _form("choice", "display(asking({'question': 'Which one?', 'choices': ['left', 'right', 'straight on']}, str))"),
     _form(
         "choice-many",

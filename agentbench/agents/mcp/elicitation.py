@@ -65,14 +65,9 @@ class Elicitation:
         self._is_serial = False
 
     async def during(self, send: Callable[[], Awaitable[Any]], metadata: Mapping[str, Any]) -> Any:
-        """Call a tool and return its result.
+        """Call a tool and return its result; `UserInputRequiredException` if a person has to answer a question first.
 
-        Args:
-            send: Sends the request.
-            metadata: That of the `FunctionInvocationContext`; empty if the tool is not called by an agent.
-
-        Raises:
-            UserInputRequiredException: The server asked a question that a person has to answer first.
+        `metadata` is that of the `FunctionInvocationContext`; it is empty if no agent calls the tool.
         """
         answers = _read_answers(metadata)
         self._is_serial = self._is_serial or bool(answers)

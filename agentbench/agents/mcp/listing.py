@@ -37,16 +37,9 @@ _NAME_CHARS = 100
 async def read_pages(
     server: str, kind: Kind | Literal["resources"], limits: MCPLimits, get_page: Callable[[Any], Awaitable[Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of all pages of a list.
+    """Return the entries of all pages of a list; `MCPLimitError` if it is longer than the limits allow.
 
-    Args:
-        server: The name of the server.
-        kind: What it lists.
-        limits: The limits of pages and entries.
-        get_page: Requests a page; its argument is the parameters of the request, None for the first page.
-
-    Raises:
-        MCPLimitError: The list is longer than the limits allow.
+    `get_page` requests a page with the parameters that it gets, `None` for the first one.
     """
     found: list[dict[str, Any]] = []
     cursors: set[str | None] = set()
@@ -76,15 +69,7 @@ class Listed(NamedTuple):
 
 
 class Listings:
-    """The tools and prompts of one server by their names on it.
-
-    Args:
-        server: The name of the server.
-        prefix: Normalized, or empty.
-        runtime_arguments: Names of arguments that the run sends, not the model.
-        limits: The limits of descriptions and schemas.
-        answer: Called when a function is called.
-    """
+    """The tools and prompts of one server by their names on it, as functions that call `answer`."""
 
     def __init__(
         self, server: str, prefix: str, runtime_arguments: Collection[str], limits: MCPLimits, answer: Answer
@@ -157,7 +142,8 @@ class Listings:
 
         async def call(_invocation: FunctionInvocationContext, **arguments: Any) -> Any:
             runtime = _invocation.kwargs
-            given = {key: _revealed(runtime[key]) for key in sent if key in runtime}
+            given = {key: runtime[key] for key in sent if key in runtime}
+            given = {key: value.get_secret_value() if is_secret(value) else value for key, value in given.items()}
             return await self._answer(kind, name.original, {**arguments, **given}, _invocation)
 
         return call
@@ -172,10 +158,6 @@ def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
         if isinstance(schema.get("required"), list):
             schema["required"] = [key for key in schema["required"] if key not in hidden]
     return schema
-
-
-def _revealed(value: Any) -> Any:
-    return value.get_secret_value() if is_secret(value) else value
 
 
 def _prompt_schema(listing: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,23 +21,16 @@ _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
 
 class Sampling:
-    """Answers the requests of a server to the model, once they are approved.
-
-    Attributes:
-        requests: The requests since the last call of a tool began.
-    """
+    """Answers the requests of a server to the model; `requests` counts them since the last call of a tool began."""
 
     def __init__(self, server: str, limits: MCPLimits) -> None:
         self._server, self._limits = server, limits
         self.requests = 0
 
     async def answer(self, params: Any, client: Any, approve: Callable[[Any], Any] | None) -> Any:
-        """Return the answer of the model. A failure becomes an error of the protocol, and is never raised.
+        """Return the answer of the model if `approve` returns `True` for the parameters of the request.
 
-        Args:
-            params: The parameters of the request.
-            client: The chat client; None denies every request.
-            approve: Called with the parameters; may be async. Only `True` allows the request, None denies it.
+        A failure becomes an error of the protocol, and is never raised.
         """
         request, limits = wire(params), self._limits
         if client is None:
