@@ -15,7 +15,7 @@ from agentbench.messages.content.content import EDITED_ARGUMENTS
 from agentbench.notebook import inbox, transcript
 from agentbench.notebook.forms.form import Form, request_form
 from agentbench.stategraph import StateGraph
-from tests.agents.mcp.test_elicitation import SCHEMA, restaurant
+from tests.agents.mcp.servers import QUESTION_SCHEMA, restaurant
 
 
 @dataclass(eq=False)
@@ -26,7 +26,7 @@ class Asked:
     source_executor_id: str = "waiter"
 
 
-def question(schema: Any = SCHEMA, **more: Any) -> Content:
+def question(schema: Any = QUESTION_SCHEMA, **more: Any) -> Content:
     asked = {"server": "table", "message": "Which day?", "requestedSchema": schema, **more}
     call = Content.from_function_call("c", "answer to table", arguments={})
     return Content.from_function_approval_request("r", call, additional_properties={"elicitation": asked})
@@ -60,7 +60,7 @@ def test_a_call_of_a_tool_cannot_look_like_a_question() -> None:
     assert "May it call delete_all?" in form.text
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, {"type": "object", "properties": {}}])
+@pytest.mark.parametrize("schema", [QUESTION_SCHEMA, {"type": "object", "properties": {}}])
 def test_it_can_be_declined(schema: Any) -> None:
     form, given = form_of(question(schema))
     form.press("decline")

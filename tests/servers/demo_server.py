@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 from mcp import types
+from pydantic import BaseModel
 
 try:
     from mcp.server.mcpserver import Context, Image
@@ -138,6 +139,17 @@ async def ask(question: str, ctx: Context) -> str:
         related_request_id=ctx.request_id,
     )
     return f"{answer.role} {answer.model}: {answer.content.text}"
+
+
+class Day(BaseModel):
+    day: str
+
+
+@server.tool()
+async def choose(ctx: Context) -> str:
+    """Ask a person."""
+    answer = await ctx.elicit("Which day?", Day)
+    return f"{answer.action}: {answer.data.day if answer.action == 'accept' else ''}"
 
 
 def _more(size: int = 1) -> str:

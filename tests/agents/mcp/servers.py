@@ -96,3 +96,37 @@ else:
 """,
         **options,
     )
+
+
+QUESTION_SCHEMA = {
+    "type": "object",
+    "properties": {"day": {"type": "string"}, "seats": {"type": "integer", "default": 2}},
+    "required": ["day"],
+}
+
+EMPTY = {"type": "object", "properties": {}}
+
+RESTAURANT = """
+if method == "tools/list":
+    answer(request, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("book", "plain")]})
+elif params["name"] == "plain":
+    answer(request, {"content": [{"type": "text", "text": "plain"}]})
+else:
+    answers = []
+    other = json.loads(sys.stdin.readline()) if params["arguments"].get("during_another_call") else None
+    for question in QUESTIONS:
+        print(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}), flush=True)
+        reply = json.loads(sys.stdin.readline())
+        answers.append(reply.get("result"))
+        if answers[-1]["action"] == "cancel":
+            break
+    if other:
+        answer(other, {"content": [{"type": "text", "text": "plain"}]})
+    answer(request, {"content": [{"type": "text", "text": json.dumps(answers)}]})
+"""
+
+
+def restaurant(*messages: str, schema: Any = QUESTION_SCHEMA, **options: Any) -> MCPStdioTool:
+    """A server whose tool `book` asks these questions one after another, and returns the answers that it got."""
+    questions = [{"message": message, "requestedSchema": schema} for message in messages]
+    return raw(RESTAURANT.replace("QUESTIONS", repr(questions)), **options)

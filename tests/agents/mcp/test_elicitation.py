@@ -7,44 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, Content, MCPStdioTool, Message, ScriptedChatClient
+from agentbench import Agent, Content, Message, ScriptedChatClient
 from agentbench.testing import Call
-from tests.agents.mcp.servers import raw, text
+from tests.agents.mcp.servers import EMPTY, QUESTION_SCHEMA, restaurant, text
 
 pytest.importorskip("mcp")
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"day": {"type": "string"}, "seats": {"type": "integer", "default": 2}},
-    "required": ["day"],
-}
-
-EMPTY = {"type": "object", "properties": {}}
-
-BODY = """
-if method == "tools/list":
-    answer(request, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("book", "plain")]})
-elif params["name"] == "plain":
-    answer(request, {"content": [{"type": "text", "text": "plain"}]})
-else:
-    answers = []
-    other = json.loads(sys.stdin.readline()) if params["arguments"].get("during_another_call") else None
-    for question in QUESTIONS:
-        print(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}), flush=True)
-        reply = json.loads(sys.stdin.readline())
-        answers.append(reply.get("result"))
-        if answers[-1]["action"] == "cancel":
-            break
-    if other:
-        answer(other, {"content": [{"type": "text", "text": "plain"}]})
-    answer(request, {"content": [{"type": "text", "text": json.dumps(answers)}]})
-"""
-
-
-def restaurant(*messages: str, schema: Any = SCHEMA, **options: Any) -> MCPStdioTool:
-    """A server whose tool `book` asks these questions one after another, and returns the answers that it got."""
-    questions = [{"message": message, "requestedSchema": schema} for message in messages]
-    return raw(BODY.replace("QUESTIONS", repr(questions)), **options)
 
 
 async def test_a_question_is_a_request_to_a_person_and_the_answer_reaches_the_server():
@@ -54,7 +21,7 @@ async def test_a_question_is_a_request_to_a_person_and_the_answer_reaches_the_se
         session = agent.create_session()
         [request] = (await agent.run("Book a table.", session=session)).user_input_requests
         asked = request.additional_properties["elicitation"]
-        assert (asked["server"], asked["message"], asked["requestedSchema"]) == ("raw", "Which day?", SCHEMA)
+        assert (asked["server"], asked["message"], asked["requestedSchema"]) == ("raw", "Which day?", QUESTION_SCHEMA)
 
         answer = request.to_function_approval_response(True, arguments={"day": "Friday", "seats": 4})
         assert (await agent.run(answer, session=session)).text == "Booked."

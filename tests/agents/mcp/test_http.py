@@ -67,6 +67,22 @@ async def test_a_server_asks_the_model_over_both(http, websocket):
             assert text(await server.call_tool("ask", question="?")).endswith("Yes.")
 
 
+async def test_a_server_asks_a_person_over_both(http, websocket):
+    for make, address in (
+        (MCPStreamableHTTPTool, f"http://127.0.0.1:{http.port}/mcp"),
+        (MCPWebsocketTool, f"ws://127.0.0.1:{websocket.port}"),
+    ):
+        async with make("asking", address) as server:
+            client = ScriptedChatClient([Call("choose"), "Done."])
+            agent = Agent(client, tools=server)
+            session = agent.create_session()
+            [request] = (await agent.run("?", session=session)).user_input_requests
+            answer = request.to_function_approval_response(True, arguments={"day": "Friday"})
+            assert (await agent.run(answer, session=session)).text == "Done."
+            results = [one for one in client.calls[-1].messages[-1].contents if one.type == "function_result"]
+            assert results[-1].result == "accept: Friday"
+
+
 async def test_headers_of_a_run_go_with_its_calls_only(http):
     seen = []
 

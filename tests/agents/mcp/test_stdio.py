@@ -59,7 +59,7 @@ async def test_tools_and_prompts_become_functions():
         )
         assert text(await greet.invoke(arguments={"name": "Ada"})) == "Say hello to Ada."
         assert await server.get_prompt("greet", name="Bob") == "Say hello to Bob."
-        assert repr(server).endswith(" stdio, 17 functions)")
+        assert repr(server).endswith(" stdio, 18 functions)")
     assert not server.is_connected
 
 
