@@ -357,3 +357,14 @@ def test_a_long_stream_is_folded_into_one_text() -> None:
     expected = ["".join(str(number) for number in range(10_000) if number % 7 == each) for each in range(7)]
     assert [call[2] for call in calls_of(fold(*map(update, calls)))] == expected
     assert list(itertools.islice(response.raw_representation, 2)) == [None, None]
+
+
+def test_calls_with_one_id_are_told_apart_by_their_index() -> None:
+    updates = [
+        ChatResponseUpdate(contents=[piece("x", '{"n": ', "f", 0)], role="assistant"),
+        ChatResponseUpdate(contents=[piece("x", '{"n": ', "f", 1)]),
+        ChatResponseUpdate(contents=[piece("", "1}", "", 0)]),
+        ChatResponseUpdate(contents=[piece("x", "2}", "", 1)]),
+    ]
+    calls = fold(*updates).messages[0].contents
+    assert [one.arguments for one in calls] == ['{"n": 1}', '{"n": 2}']

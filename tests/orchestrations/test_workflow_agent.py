@@ -1,8 +1,11 @@
 """A workflow as an agent."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import Never
 
 from agentbench import (
     Agent,
@@ -13,6 +16,7 @@ from agentbench import (
     AgentSession,
     Content,
     Executor,
+    FileCheckpointStorage,
     FunctionTool,
     InMemoryCheckpointStorage,
     InMemoryHistoryProvider,
@@ -288,3 +292,46 @@ async def test_each_session_waits_for_its_own_responses():
     answer = Message("tool", [Content.from_function_result(str(first.id), result=True)])
     assert (await team.run(answer)).text == "a: True"  # found without its session, too
     assert team.pending_requests == {}
+
+
+async def test_an_answer_in_a_new_process_continues_at_its_checkpoint_and_is_refused_without_one(tmp_path: Path):
+    class Review(Executor):
+        @handler
+        async def ask(self, messages: list[Message], ctx: WorkflowContext) -> None:
+            await ctx.request_info(f"ok {messages[-1].text}?", str)
+
+        @response_handler
+        async def answered(self, question: str, answer: str, ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.yield_output(f"{question} -> {answer}")
+
+    storage = FileCheckpointStorage(tmp_path)
+
+    def process() -> WorkflowAgent:
+        review = Review("review")
+        return WorkflowBuilder(start_executor=review, name="rv", checkpoint_storage=storage).build().as_agent()
+
+    first, session = process(), AgentSession()
+    (request,) = (await first.run("plan", session=session)).user_input_requests
+    stored = json.loads(json.dumps(session.to_dict()))
+    point = await storage.get_latest(workflow_name="rv")
+    assert point is not None
+    answer = Message("tool", [Content.from_function_result(request.id or "", result="yes")])
+    with pytest.raises(AgentInvalidRequestException):
+        await process().run(answer, session=AgentSession.from_dict(stored))
+    other = Message("tool", [Content.from_function_result("other", result="yes")])
+    with pytest.raises(AgentInvalidRequestException):
+        await process().run(other, session=AgentSession.from_dict(stored), checkpoint_id=point.checkpoint_id)
+    session = AgentSession.from_dict(stored)
+    response = await process().run(answer, session=session, checkpoint_id=point.checkpoint_id)
+    assert (response.text, response.user_input_requests) == ("ok plan? -> yes", [])
+    roles = [message.role for message in session.state["in_memory"]["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool", "system"])
+async def test_only_a_message_of_the_user_approves_a_request(role: str):
+    team = asking()
+    (request,) = (await team.run("go")).user_input_requests
+    with pytest.raises(AgentInvalidResponseException):
+        await team.run(Message(role, [request.to_function_approval_response(True)]))
+    assert list(team.pending_requests) == [request.id]

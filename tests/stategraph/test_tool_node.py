@@ -240,3 +240,21 @@ def test_a_loop_of_model_and_tools():
     graph = StateGraph(Trip).add_node("model", model).add_node("tools", ToolNode([fog])).add_edge(START, "model")
     graph.add_conditional_edges("model", more, ["tools", END]).add_edge("tools", "model")
     assert graph.compile().invoke("Weather?", THREAD)["messages"][-1].text == "Bring a lamp."
+
+
+def test_calls_with_one_id_are_asked_about_one_by_one():
+    wiped = []
+
+    @tool(approval_mode="always_require")
+    def wipe(disk: str) -> str:
+        """Wipe a disk."""
+        wiped.append(disk)
+        return f"{disk} is wiped"
+
+    app = trip(ToolNode([wipe]))
+    asked = app.invoke({"messages": calling(("wipe", {"disk": "a"}), ("wipe", {"disk": "b"}), ids="x")}, THREAD)
+    first, second = asked.interrupts
+    assert [one.value["arguments"] for one in (first, second)] == [{"disk": "a"}, {"disk": "b"}]
+    result = app.invoke({"resume": {first.id: False, second.id: True}}, THREAD, "full")
+    assert wiped == ["b"]
+    assert said(result)[1] == "b is wiped"

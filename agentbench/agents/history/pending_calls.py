@@ -219,8 +219,11 @@ class PendingCalls:
             if one is call or (
                 is_same_call(one.content, call.content) and (request in one.requests or not one.requests)
             ):
-                call = one
+                call, one.requests = one, one.requests or [*call.requests]
                 break
+        if request not in call.requests:
+            self.dropped.append(f"later requests about its call replaced the request {content.id!r}")
+            return
         if call.result is not None:
             if call.answers or call.result.result != UNANSWERED:
                 return

@@ -130,5 +130,4 @@ async def capture_text(
         return await call
     finally:
         capture.end()
-        with suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
-            _capture.reset(token)
+        _capture.reset(token)

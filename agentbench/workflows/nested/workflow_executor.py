@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -124,7 +123,7 @@ class WorkflowExecutor(Executor):
         self._before_in: int | None = None
         #: Those of a superstep that was rolled back, until they are put back.
         self._rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
-        self._driven: Execution | None = None
+        self._is_running = False
 
     # ---- what the graph asks -----------------------------------------------------------------------
 
@@ -251,16 +250,15 @@ class WorkflowExecutor(Executor):
 
     async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
         """Run the workflow inside to its end, then raise the requests that it left open."""
-        is_running = self._driven is not None and not self._driven.break_off_if_lost()
-        if self.concurrency == "error" and is_running:
+        if self.concurrency == "error" and self._is_running:
             msg = (
                 f"The workflow inside {self.id!r} is already running. Give the node concurrency='queue' to run "
                 "messages that arrive together one after the other, or 'isolate' to run them side by side."
             )
             raise WorkflowBusyError(msg)
-        execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
-        self._driven, execution.loop = execution, asyncio.get_running_loop()
+        self._is_running = True
         try:
+            execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
             if inner_steps is None:
                 await execution.run_to_end()
             else:
@@ -268,7 +266,7 @@ class WorkflowExecutor(Executor):
                 while await execution.advance():
                     await inner_steps.wait(path, execution.run.run_state.superstep)
         finally:
-            self._driven = None
+            self._is_running = False
         inner.responses.clear()
         is_known, requests = inner in self._waiting, inner.run_state.requests
         if is_known and not requests:

@@ -263,3 +263,38 @@ async def test_a_value_that_the_client_gave_remains() -> None:
         client = Script(says(call("1", "good")), says("end", value={"a": 1}), middleware=middleware)
         response = await ask(client, mode="streamed", options={"tools": TOOLS})
         assert response.value == {"a": 1}
+
+
+@pytest.mark.parametrize("has_index", [True, False], ids=["pieces with an index", "whole calls"])
+async def test_calls_with_one_id_are_all_made_and_updates_name_them_as_the_response_does(has_index: bool) -> None:
+    made: list[int] = []
+
+    @tool
+    def note(n: int) -> str:
+        made.append(n)
+        return str(n)
+
+    pieces = [
+        ChatResponseUpdate(
+            role="assistant",
+            contents=[
+                Content.from_function_call(
+                    call_id, "note", arguments=text, additional_properties={"tool_call_index": index}
+                )
+            ],
+        )
+        for index in range(2)
+        for call_id, text in (("x", '{"n": '), ("", f"{index}}}"))
+    ]
+    whole = says(*(call("x", "note", {"n": n}) for n in range(2)))
+    client = Script(pieces if has_index else whole, says("end"))
+
+    stream = client.get_response("q", stream=True, options={"tools": [note]})
+    updates = [update async for update in stream]
+    response = await stream.get_final_response()
+
+    assert made == [0, 1]
+    ids = [[one.call_id for one in message.contents] for message in response.messages[:2]]
+    assert ids == [["x", "x_2"], ["x", "x_2"]]
+    assert [one.result for one in response.messages[1].contents] == ["0", "1"]
+    assert ChatResponse.from_updates(updates).messages == response.messages
