@@ -14,6 +14,7 @@ import pytest
 from agentbench import (
     Agent,
     AgentRequestInfoResponse,
+    AgentSession,
     Call,
     HandoffBuilder,
     ScriptedChatClient,
@@ -28,6 +29,7 @@ from agentbench.notebook.cards.conversation import approvals
 from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.cards.conversation.views import response_bundle
 from agentbench.notebook.look.prose import Render
+from agentbench.notebook.text.redact import line_preview
 from tests.notebook.attacks import ATTACKS
 
 PICTURE = base64.b64decode(
@@ -373,3 +375,25 @@ async def test_a_review_and_a_handoff_are_in_the_order_in_which_they_were_said()
     assert [message.text for message in transcript(office).messages] == [
         *("Money!", "Which order?", "What?", "Which order?", "Order 7.", "Paid back.", "(no message)"),
     ]
+
+
+async def test_a_call_that_was_approved_with_other_arguments_says_so_in_the_conversation_and_in_the_history() -> None:
+    @tool(approval_mode="always_require")
+    def print_paper(copies: int, api_key: str) -> str:
+        return f"{copies} copies"
+
+    wish = Call("print_paper", {"copies": 1000, "api_key": "sk-1"})
+    agent, session = ScriptedChatClient([wish, "Done."]).as_agent(name="printer", tools=[print_paper]), AgentSession()
+    asked = await agent.run("go", session=session)
+    edited = {"copies": 50, "api_key": "sk-2"}
+    (request,) = asked.user_input_requests
+    answer = Message("user", [request.to_function_approval_response(True, arguments=edited)])
+    response = await agent.run(answer, session=session)
+
+    shown = str(transcript([Message("user", ["go"]), *asked.messages, answer, *response.messages]))
+    assert "Approved with copies: 50, api_key: •••: print_paper(copies=50" in shown
+    stored = str(transcript(session.state["in_memory"]["messages"]))
+    assert "copies=1000" in stored
+    assert "approved with copies: 50" in stored
+    assert "sk-" not in shown + stored
+    assert line_preview(answer.contents[0]).startswith("approved with copies: 50, api_key: •••: print_paper")
