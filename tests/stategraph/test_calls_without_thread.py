@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import warnings
 from typing import Annotated, Any
@@ -133,3 +134,16 @@ async def test_a_handle_gets_an_id_and_saves_as_with_one() -> None:
 async def test_a_checkpoint_without_its_thread_is_refused() -> None:
     with pytest.raises(ValueError, match="thread_id"):
         await make_graph().ainvoke(None, {"checkpoint_id": "cp"})
+
+
+async def test_nothing_remains_in_memory_of_calls_that_complete() -> None:
+    app = make_graph()
+
+    async def count_objects(calls: int) -> int:
+        for _ in range(calls):
+            await app.ainvoke({"log": ["in"]})
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = await count_objects(20)
+    assert await count_objects(100) - before < 50
