@@ -67,7 +67,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         print(f"\n{report.table.to_string()}")
 
     drawing = draw(workflow).save(arguments.output / f"{workflow.name}.svg")
-    checkpoints, table = checkpoints_frame(storage, run_id=run.run_id), arguments.output / "checkpoints.csv"
+    checkpoints, table = checkpoints_frame(storage, run_id=run.run_id, full=True), arguments.output / "checkpoints.csv"
     checkpoints.to_csv(table, lineterminator="\n")
     print(f"\n{'Published' if approved else 'Not published'}. Written:")
     print(f"  {drawing}  the graph")

@@ -91,7 +91,7 @@ def test_with_a_limit_only_the_rows_and_one_checkpoint_before_are_loaded() -> No
 def test_a_limit_leaves_the_last_rows_of_all_chains(build: Any) -> None:
     for limit in (0, 1, 64, 65, 150, 151, 500):
         storage = saved(saved(InMemoryCheckpointStorage(), 130), 20, chain="b")
-        everything, some = build(storage), build(storage, limit=limit)
+        everything, some = build(storage, full=True), build(storage, limit=limit, full=True)
         assert some.reset_index().to_dict("list") == (
             everything.iloc[max(0, len(everything) - limit) :].reset_index().to_dict("list")
         )

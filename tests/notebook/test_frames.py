@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from IPython.core.formatters import DisplayFormatter
 
 from agentbench import (
@@ -155,7 +157,7 @@ def shape_of(frame: pd.DataFrame) -> tuple[str, dict[Any, str]]:
 def test_a_frame_without_rows_has_the_columns_of_one_with_rows(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
     for name in NAMES:
-        full, empty = build(run, name), build([], name)
+        full, empty = build(run, name, full=True), build([], name)
         assert len(full) > 0, name
         assert len(empty) == 0, name
         assert shape_of(full) == shape_of(empty) == (COLUMNS[name], INDEX[name])
@@ -182,7 +184,7 @@ def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
 def test_every_source_and_mixture_gives_the_same_columns(storage: InMemoryCheckpointStorage):
     for kind, source in every_kind_of_source(storage).items():
         for name in NAMES:
-            assert shape_of(build(source, name)) == (COLUMNS[name], INDEX[name]), kind
+            assert shape_of(build(source, name, full=True)) == (COLUMNS[name], INDEX[name]), kind
 
 
 @pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events")
@@ -466,7 +468,7 @@ def test_many_rows_are_announced(capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_usage_row_is_a_call_of_a_model(storage: InMemoryCheckpointStorage):
-    frame = usage_frame(run_sync(answered(storage)), prices={"m": (1.0, 10.0)})
+    frame = usage_frame(run_sync(answered(storage)), prices={"m": (1.0, 10.0)}, full=True)
     assert frame.index.tolist() == [(3, "show", 1)]
     row: Any = frame.iloc[0]
     assert (row["model"], row["tokens_in"], row["tokens_out"], row["run_id"]) == ("m", 30, 2, "run-1")
@@ -527,7 +529,7 @@ def test_a_request_has_its_checkpoint_and_the_response_of_a_resumed_run(
     storage: InMemoryCheckpointStorage,
 ):
     run = run_sync(asked(storage))
-    row: Any = requests_frame(storage).loc["request-1"]
+    row: Any = requests_frame(storage, full=True).loc["request-1"]
     assert row["checkpoint_id"] == run.checkpoints[-1].checkpoint_id
     assert row["answer"] is None
 
@@ -554,7 +556,7 @@ def test_the_answer_in_a_fork_is_none_to_the_original(storage: InMemoryCheckpoin
         return run
 
     run = run_sync(main())
-    assert requests_frame(storage, run_id=run.run_id)["answer"].tolist() == [None]
+    assert requests_frame(storage, run_id=run.run_id, full=True)["answer"].tolist() == [None]
     assert Approval(True, "Elsewhere") in requests_frame(storage)["answer"].tolist()
 
 
@@ -565,7 +567,7 @@ def test_runs_have_the_same_facts_from_handles_and_from_checkpoints(storage: InM
     run = run_sync(answered(storage))
     told: Any
     read: Any
-    told, read = runs_frame(run).loc["run-1"], runs_frame(storage).loc["run-1"]
+    told, read = (runs_frame(source, full=True).loc["run-1"] for source in (run, storage))
     for name in ("status", "supersteps", "checkpoints"):
         assert told[name] == read[name]
     assert (told["status"], told["supersteps"], told["checkpoints"]) == ("IDLE", 3, 4)
@@ -598,7 +600,7 @@ def test_the_last_checkpoint_decides_the_status_of_a_run(facts: dict[str, Any], 
 def test_tokens_and_cost_are_added_up_where_models_were_called():
     used = {"model": "m", "usage": {"input_token_count": 3, "output_token_count": 2}, "cost": 0.5}
     events = [WorkflowEvent("model_usage", used, executor_id="a"), WorkflowEvent("model_usage", used, executor_id="b")]
-    row: Any = runs_frame(events).iloc[0]
+    row: Any = runs_frame(events, full=True).iloc[0]
     assert (row["tokens_in"], row["tokens_out"], row["cost"]) == (6, 4, 1.0)
     assert pd.isna(row["tokens_cached"])
 
@@ -642,9 +644,45 @@ def test_frames_compare_their_source_with_another(storage: InMemoryCheckpointSto
     assert set(Frames(one).compare(other)["op"]) == {"equal"}
 
 
+IDS = [f"{place:08x}-31a3-4a85-981e-1c2b6088e06c" for place in (1, 2, 3)]
+
+
+def chain_of(*ids: str) -> list[CheckpointInfo]:
+    before = [None, *ids]
+    return [
+        CheckpointInfo("w", each, place, "", previous_checkpoint_id=before[place], run_id=IDS[2])
+        for place, each in enumerate(ids)
+    ]
+
+
+def test_a_frame_has_only_columns_with_values_and_short_ids():
+    frame = checkpoints_frame(chain_of(*IDS[:2]))
+    assert {"created", "graph_hash"}.isdisjoint(frame.columns)
+    assert frame["parent_id"].fillna("-").tolist() == ["-", "00000001"]
+    assert frame["run_id"].tolist() == ["00000003"] * 2
+    assert frame.attrs["agentbench"]["run_id"] == IDS[2]
+    assert frame.loc[IDS[1], "superstep"] == 1
+
+    full = checkpoints_frame(chain_of(*IDS[:2]), full=True)
+    assert shape_of(full) == (COLUMNS["checkpoints"], INDEX["checkpoints"])
+    assert full["parent_id"].fillna("-").tolist() == ["-", IDS[0]]
+    pd.testing.assert_frame_equal(frame.drop(columns=["parent_id", "run_id"]), full[frame.columns[2:]])
+
+
+@given(st.lists(st.sampled_from("ab").flatmap(lambda c: st.just(c * 8 + "-31a3-4a85-981e-")), min_size=2, max_size=5))
+def test_shortened_ids_stay_different(heads: list[str]):
+    ids = [f"{head}{place:012x}" for place, head in enumerate(heads)]
+    frame = lineage_frame(chain_of(*ids))
+    assert frame["checkpoint_id"].nunique() == len(ids) - 1
+    known = frame[["parent_id", "checkpoint_id"]].stack()
+    assert known.nunique() == len(ids)
+
+
 def test_ids_are_in_one_line_each_on_a_page() -> None:
-    frame = checkpoints_frame([CheckpointInfo("w", "0fc701ad-31a3-4a85-981e-1c2b6088e06c", 0, "")])
-    html = DisplayFormatter().format(frame)[0]["text/html"]
-    assert '<span style="white-space:nowrap">0fc701ad-31a3-4a85-981e-1c2b6088e06c</span>' in html
+    long = "0fc701ad-31a3-4a85-981e-1c2b6088e06c"
+    frame, full = (checkpoints_frame([CheckpointInfo("w", long, 0, "")], full=full) for full in (False, True))
+    html, whole = (DisplayFormatter().format(each)[0]["text/html"] for each in (frame, full))
+    assert f'<th><span title="{long}">0fc701ad…</span></th>' in html
+    assert f'<span style="white-space:nowrap">{long}</span>' in whole
     assert pickle.loads(pickle.dumps(frame)).equals(frame)
     assert copy.deepcopy(frame).equals(frame)

@@ -22,7 +22,13 @@ __all__ = ["checkpoints_frame", "depths", "forks", "lineage_frame", "messages_fr
 
 
 def checkpoints_frame(
-    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any,
+    *,
+    workflow_name: Name = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate checkpoints, one row each, in the order of their storage. No content is read.
 
@@ -35,6 +41,7 @@ def checkpoints_frame(
         run_id: Only what this run wrote.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index `checkpoint_id` string; columns `parent_id` string, `run_id` category, `superstep` int64, `created`
@@ -70,11 +77,18 @@ def checkpoints_frame(
         },
         index=["checkpoint_id"],
         chosen=chosen,
+        full=full,
     )
 
 
 def lineage_frame(
-    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any,
+    *,
+    workflow_name: Name = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate which checkpoint followed which, one row per link to a parent, in the order of the storage.
 
@@ -84,6 +98,7 @@ def lineage_frame(
         run_id: Only what this run wrote.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork if it was made
@@ -106,11 +121,18 @@ def lineage_frame(
             "is_fork": ("bool", [i.checkpoint_id in branches for i in infos]),
         },
         chosen=chosen,
+        full=full,
     )
 
 
 def messages_frame(
-    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any,
+    *,
+    workflow_name: Name = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate the messages that waited in checkpoints, one row each, in the order of the storage.
 
@@ -123,6 +145,7 @@ def messages_frame(
         run_id: Only what this run wrote.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index (`superstep`, `position`), `position` being the message's place in its checkpoint; columns `source`,
@@ -164,10 +187,11 @@ def messages_frame(
         },
         index=["superstep", "position"],
         chosen=chosen,
+        full=full,
     )
 
 
-def state_frame(
+def state_frame(  # noqa: PLR0913 - published signature
     source: Any,
     *,
     wide: bool = False,
@@ -176,6 +200,7 @@ def state_frame(
     run_id: Name = None,
     since: Since = None,
     limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
 
@@ -190,6 +215,7 @@ def state_frame(
         run_id: Only what this run wrote.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Keys are dotted where mappings lie in mappings. Secrets are masked.
@@ -207,7 +233,7 @@ def state_frame(
     if wide:
         entries = chosen.gather(history.newest_first(), lambda entry: [entry])
         history.warn_about_problems()
-        return _wide(entries, chosen)
+        return _wide(entries, chosen, full=full)
     rows = chosen.gather(history.newest_first(), lambda entry: [(entry, change) for change in entry.changes])
     history.warn_about_problems()
     return build_frame(
@@ -224,10 +250,11 @@ def state_frame(
         },
         index=["superstep", "key"],
         chosen=chosen,
+        full=full,
     )
 
 
-def _wide(rows: Sequence[StateAfter], chosen: Chosen) -> "pd.DataFrame":
+def _wide(rows: Sequence[StateAfter], chosen: Chosen, *, full: bool) -> "pd.DataFrame":
     columns: dict[str, Column] = {
         "superstep": ("int64", [entry.superstep for entry in rows]),
         "run_id": ("category", [entry.run_id for entry in rows]),
@@ -235,7 +262,7 @@ def _wide(rows: Sequence[StateAfter], chosen: Chosen) -> "pd.DataFrame":
     names = {key: f"state.{key}" if key in columns else key for entry in rows for key in entry.state}
     for key, name in names.items():
         columns[name] = ("object", [_masked_value(key, entry.state.get(key)) for entry in rows])
-    frame = build_frame("state", columns, index=["superstep"], chosen=chosen)
+    frame = build_frame("state", columns, index=["superstep"], chosen=chosen, full=full)
     return frame.convert_dtypes()
 
 

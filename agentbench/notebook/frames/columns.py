@@ -3,7 +3,8 @@
 import functools
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._extras import require
@@ -20,7 +21,11 @@ Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bo
 Column = tuple[Kind, Sequence[Any]]
 
 _MANY_ROWS = 50_000
+_SHORT = 8  # characters of a long id
+_LONG_ID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){6,}")  # a UUID or a digest
 _UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_UUID_CELL = re.compile(f"(?<=>){_UUID.pattern}(?=<)")
+_MORE_IDS = ("forked_from", "graph_hash")  # columns of ids beside those that are named so
 _NAT = -(2**63)
 
 
@@ -29,10 +34,16 @@ def build_frame(
     columns: Mapping[str, Column],
     *,
     index: Sequence[str] = (),
+    key: str | None = None,
     chosen: Chosen,
+    full: bool = False,
     run_ids: Iterable[str | None] = (),
 ) -> "pd.DataFrame":
-    """Return a frame; `attrs` names its table, its filter and its runs, by default those of the column `run_id`."""
+    """Return a frame; `attrs` names its table, its filter and its runs, by default those of the column `run_id`.
+
+    Unless it is `full`, columns without a value are left out, and long ids are shortened as far as that keeps them
+    apart. Those of the index and of the column `key`, by which rows are looked up, stay whole.
+    """
     require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd
 
@@ -40,7 +51,11 @@ def build_frame(
     rows = len(next(iter(columns.values()))[1])
     if rows > _MANY_ROWS:
         sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
+    if not full:
+        columns = _with_short_ids(columns, {*index, key})
     arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
+    if rows and not full:
+        arrays = {name: array for name, array in arrays.items() if name in index or not pd.isna(array).all()}
     frame = pd.DataFrame(arrays, copy=False)
     if index:
         frame = frame.set_index(list(index))
@@ -52,13 +67,28 @@ def build_frame(
         "since": chosen.since,
         "limit": chosen.limit,
     }
-    vars(frame)["_repr_html_"] = functools.partial(_html, frame)
+    vars(frame)["_repr_html_"] = functools.partial(_html, frame, full)
     return frame
 
 
-def _html(frame: "pd.DataFrame") -> str | None:
+def _with_short_ids(columns: Mapping[str, Column], kept: Collection[str | None]) -> dict[str, Column]:
+    """Return the columns, long ids as their first characters except where two of them would become equal."""
+    names = [name for name in columns if name.endswith("_id") or name in _MORE_IDS]
+    known = {each for name in names for each in columns[name][1] if each is not None}
+    long = [each for each in known if _LONG_ID.fullmatch(each)]
+    counts = Counter(each[:_SHORT] for each in known)
+    short = {each: each[:_SHORT] for each in long if counts[each[:_SHORT]] == 1}
+    return {
+        name: (kind, [short.get(each, each) for each in values] if name in names and name not in kept else values)
+        for name, (kind, values) in columns.items()
+    }
+
+
+def _html(frame: "pd.DataFrame", full: bool) -> str | None:
     """Return the HTML of a frame, its ids in one line each: a page breaks them at their hyphens, into five."""
-    html = type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
+    html: str | None = type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
+    if html and not full:
+        return _UUID_CELL.sub(lambda found: f'<span title="{found[0]}">{found[0][:_SHORT]}…</span>', html)
     return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)
 
 

@@ -26,7 +26,7 @@ def diff_of(a: Side, b: Side, source: Any) -> CheckpointDiff:
     return diff_checkpoints(_checkpoint(a, source), _checkpoint(b, source))
 
 
-def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None) -> "pd.DataFrame":
+def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None, full: bool = False) -> "pd.DataFrame":
     """Tabulate what differs between two checkpoints, one row per differing path.
 
     Args:
@@ -34,6 +34,7 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
         b: The checkpoint after, its info or its id.
         source: A storage, or a run or stepper that saves checkpoints; needed for infos and ids.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows.
 
     Shapes:
         Index `path` string; columns `op` category (`added`, `removed`, `changed`, `reordered`), `before`, `after`
@@ -46,10 +47,10 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
     Example:
         diff_frame("cp-0001", "cp-0002", source=storage)
     """
-    return frame_of(diff_of(a, b, source), Chosen(limit=limit))
+    return frame_of(diff_of(a, b, source), Chosen(limit=limit), full=full)
 
 
-def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
+def frame_of(found: CheckpointDiff, chosen: Chosen, *, full: bool = False) -> "pd.DataFrame":
     """Tabulate changes; see `diff_frame`."""
     rows = chosen.last(list(found))
     return build_frame(
@@ -62,6 +63,7 @@ def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
         },
         index=["path"],
         chosen=chosen,
+        full=full,
         run_ids=(found.before.run_id, found.after.run_id),
     )
 
@@ -81,6 +83,7 @@ def comparison_frame(found: RunComparison) -> "pd.DataFrame":
         },
         index=["superstep", "part"],
         chosen=Chosen(),
+        full=True,
         run_ids=(found.a.name, found.b.name),
     )
 

@@ -41,7 +41,7 @@ def _frame(name: str, rows: list[dict[str, Any]]) -> Any:
     if "error" in names:
         names = dict.fromkeys([*(column for column in names if column != "error"), "error"])
     columns: Any = {column: (_kind(column), [row.get(column) for row in rows]) for column in names}
-    return build_frame(name, columns, chosen=Chosen())
+    return build_frame(name, columns, chosen=Chosen(), full=True)
 
 
 def _kind(column: str) -> str:

@@ -44,7 +44,9 @@ class Frames:
     """All frames of one source; each call builds a new one. A cell displays which frames there are.
 
     Each method takes the arguments of the function that is named like it: `timeline(since=3)` is
-    `timeline_frame(source, since=3)`.
+    `timeline_frame(source, since=3)`. Frames leave out the columns that are empty in all of their rows, and show the
+    first 8 characters of long ids; ids in an index are whole, for look-ups. Code that names a column which may be
+    empty passes `full=True`: that frame has all columns and whole ids.
 
     Args:
         source: A storage, a run, a result, or a list of those. A run that saves checkpoints is a source for all frames.
@@ -72,7 +74,9 @@ class Frames:
     runs = _of_source(runs_frame)
     lineage = _of_source(lineage_frame)
 
-    def diff(self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None) -> "pd.DataFrame":
+    def diff(
+        self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None, full: bool = False
+    ) -> "pd.DataFrame":
         """Tabulate what differs between two checkpoints, by default the last two of the source; see `diff_frame`.
 
         Raises:
@@ -84,7 +88,7 @@ class Frames:
                 msg = f"The source has {len(last)} checkpoints; a difference needs two. Name them: diff(a, b)."
                 raise ValueError(msg)
             a, b = last
-        return diff_frame(a, b, source=self.source, limit=limit)
+        return diff_frame(a, b, source=self.source, limit=limit, full=full)
 
     def compare(self, other: Any) -> "pd.DataFrame":
         """Compare this source with another one, superstep by superstep; see `compare`."""

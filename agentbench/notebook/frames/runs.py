@@ -26,7 +26,9 @@ Prices = Mapping[str, Price | tuple[float, float] | tuple[float, float, float]]
 _NAN = float("nan")
 
 
-def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None) -> "pd.DataFrame":
+def events_frame(
+    source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None, full: bool = False
+) -> "pd.DataFrame":
     """Tabulate the events of runs, one row each, in the order in which they were emitted.
 
     Args:
@@ -34,6 +36,7 @@ def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
@@ -72,11 +75,12 @@ def events_frame(source: Any, *, run_id: Name = None, since: Since = None, limit
         },
         index=["seq"],
         chosen=chosen,
+        full=full,
     )
 
 
 def timeline_frame(
-    source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None, full: bool = False
 ) -> "pd.DataFrame":
     """Tabulate what each executor did in each superstep, one row per executor and superstep, in plan order.
 
@@ -85,6 +89,7 @@ def timeline_frame(
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
@@ -123,11 +128,18 @@ def timeline_frame(
         },
         index=["superstep", "executor"],
         chosen=chosen,
+        full=full,
     )
 
 
 def usage_frame(
-    source: Any, *, prices: Prices | None = None, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any,
+    *,
+    prices: Prices | None = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate the calls of models, one row per `model_usage` event, in the order in which they ended.
 
@@ -138,6 +150,7 @@ def usage_frame(
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index (`superstep` int64, `executor` string, `call` int64), `call` being the number of the call within executor
@@ -180,11 +193,18 @@ def usage_frame(
         },
         index=["superstep", "executor", "call"],
         chosen=chosen,
+        full=full,
     )
 
 
 def requests_frame(
-    source: Any, *, workflow_name: Name = None, run_id: Name = None, since: Since = None, limit: int | None = None
+    source: Any,
+    *,
+    workflow_name: Name = None,
+    run_id: Name = None,
+    since: Since = None,
+    limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate the requests that runs made to people, one row each, in the order in which they were made.
 
@@ -194,6 +214,7 @@ def requests_frame(
         run_id: Only requests of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
@@ -227,6 +248,7 @@ def requests_frame(
         },
         index=["request_id"],
         chosen=chosen,
+        full=full,
     )
 
 
@@ -238,6 +260,7 @@ def runs_frame(
     prices: Prices | None = None,
     since: Since = None,
     limit: int | None = None,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Tabulate runs, one row each, in the order in which they are met.
 
@@ -252,6 +275,7 @@ def runs_frame(
         since: Only runs that came as far as this superstep (a number), or started at this time (a datetime, ISO 8601
             text) or later.
         limit: At most so many rows, the last ones.
+        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
         Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
@@ -306,7 +330,7 @@ def runs_frame(
             rows.append(row)
     rows = chosen.last(rows)
     columns: dict[str, Column] = {name: (kind, [row[name] for row in rows]) for name, kind in _KINDS.items()}
-    return build_frame("runs", columns, index=["run_id"], chosen=chosen)
+    return build_frame("runs", columns, index=["run_id"], chosen=chosen, full=full)
 
 
 _KINDS: dict[str, Kind] = {

@@ -14,13 +14,14 @@ from agentbench.stategraph.threads.history import StateHistory
 __all__ = ["history_frame", "result_frame"]
 
 
-def history_frame(history: StateHistory, fields: Sequence[str]) -> Any:
+def history_frame(history: StateHistory, fields: Sequence[str], full: bool = False) -> Any:
     """Tabulate the checkpoints of a thread, oldest first, with some fields of the state.
 
     Shapes:
         Columns `checkpoint_id`, `parent_id` string, `created` datetime64[ns, UTC], `source`, `status` category, `step`
         int64, `writers`, `next`, `changed` object (lists of names), `tokens` int64 (of the conversation so far),
-        `duration_ms` Float64, `thread_id` category; then one object column for each field.
+        `duration_ms` Float64, `thread_id` category; then one object column for each field. Those that are empty are
+        left out and other ids than `checkpoint_id` shortened, unless it is `full`.
     """
     rows = [_of_snapshot(snapshot, history.thread_id, fields) for snapshot in reversed(history)]
     kinds: dict[str, Any] = {
@@ -28,7 +29,7 @@ def history_frame(history: StateHistory, fields: Sequence[str]) -> Any:
         "status": "category", "step": "int64", "writers": "object", "next": "object", "changed": "object",
         "tokens": "int64", "duration_ms": "Float64", "thread_id": "category", **dict.fromkeys(fields, "object"),
     }  # fmt: skip
-    return _table("history", rows, kinds)
+    return _table("history", rows, kinds, full=full)
 
 
 def result_frame(result: GraphResult[Any]) -> Any:
@@ -40,7 +41,7 @@ def result_frame(result: GraphResult[Any]) -> Any:
     kinds: dict[str, Any] = {
         "step": "int64", "order": "int64", "node": "category", "task_id": "string", "changed": "object",
     }  # fmt: skip
-    return _table("tasks", [dict(zip(kinds, task, strict=True)) for task in result.tasks], kinds)
+    return _table("tasks", [dict(zip(kinds, task, strict=True)) for task in result.tasks], kinds, full=True)
 
 
 def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[str]) -> dict[str, Any]:
@@ -64,8 +65,8 @@ def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[
     }
 
 
-def _table(name: str, rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any]) -> Any:
+def _table(name: str, rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Any], *, full: bool) -> Any:
     if find_spec("pandas") is None:
         return rows
     columns: dict[str, Column] = {column: (kind, [row[column] for row in rows]) for column, kind in kinds.items()}
-    return build_frame(name, columns, chosen=Chosen())
+    return build_frame(name, columns, key="checkpoint_id", chosen=Chosen(), full=full)

@@ -32,7 +32,7 @@ class DiffPlot(Plot):
             f"{sides}: {counts(found)}",
             html=lambda: diff_bundle(found)["text/html"],
             text=lambda: diff_bundle(found)["text/plain"],
-            frame=lambda: frame_of(found, Chosen()),
+            frame=lambda: frame_of(found, Chosen(), full=True),
         )
 
     @property

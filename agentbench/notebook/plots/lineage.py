@@ -67,7 +67,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
         svg=lambda: _svg(rows, title, width),
         keys=[row.info.checkpoint_id for row in rows],
         text=lambda: _text(rows, title),
-        frame=lambda: lineage_frame(storage, workflow_name=workflow_name),
+        frame=lambda: lineage_frame(storage, workflow_name=workflow_name, full=True),
     )
 
 

@@ -99,7 +99,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
         title,
         svg=next(iter(forms.values())),
         text=lambda: _text(bars, steps, title, times=times),
-        frame=lambda: timeline_frame(run, run_id=run_id),
+        frame=lambda: timeline_frame(run, run_id=run_id, full=True),
         forms=forms,
     )
 

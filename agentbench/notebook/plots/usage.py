@@ -81,7 +81,10 @@ def usage(
         groups = dict(sorted(groups.items()))
     drawing = _Drawing(groups, [each.run_id for each in runs if each.run_id is not None], by, width)
     return Plot(
-        drawing.title, svg=drawing.svg, text=drawing.text, frame=lambda: usage_frame(run, prices=prices, run_id=run_id)
+        drawing.title,
+        svg=drawing.svg,
+        text=drawing.text,
+        frame=lambda: usage_frame(run, prices=prices, run_id=run_id, full=True),
     )
 
 

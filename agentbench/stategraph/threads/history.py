@@ -73,13 +73,14 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
         )
         return str(plot.text)
 
-    def to_frame(self, fields: Sequence[str] = ()) -> Any:
+    def to_frame(self, fields: Sequence[str] = (), *, full: bool = False) -> Any:
         """Return one row per checkpoint as a DataFrame, oldest first; without pandas as a list of dictionaries.
 
         Args:
             fields: Fields of the state to add as columns.
+            full: Take in columns that are empty in all rows, and whole ids of parents and threads.
         """
-        return call_view("agentbench.notebook.frames.state_graph:history_frame", self, fields)
+        return call_view("agentbench.notebook.frames.state_graph:history_frame", self, fields, full)
 
     def __repr__(self) -> str:
         return f"StateHistory(thread {self.thread_id!r}, {len(self)} checkpoints)"
