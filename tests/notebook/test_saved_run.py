@@ -214,15 +214,6 @@ def unobserved() -> Any:
     return RunOptions(observe=False)
 
 
-def test_a_run_that_went_on_from_a_checkpoint_begins_with_its_state(tmp_path: Path) -> None:
-    storage = InMemoryCheckpointStorage()
-    first = run_to_end(flow().start(0, checkpoint_storage=storage))
-    run = flow().start(resume_from=first.checkpoints[1].checkpoint_id, checkpoint_storage=storage)
-    saved = Saved(run_to_end(run).save(tmp_path / "run.html"))
-    assert [superstep for superstep, _ in saved.headers] == ["superstep 1", "superstep 2", "superstep 3"]
-    assert saved.rows(0, "state")["count"].startswith("{'number': 1")
-
-
 def test_a_step_that_failed_and_was_taken_again_is_shown_twice(tmp_path: Path) -> None:
     workflow = flow(broken=True)
     panel = stepper(workflow, 2)
@@ -362,3 +353,49 @@ def test_without_the_notebook_extra_an_error_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(MissingExtraError, match="notebook"):
         run.save(tmp_path / "run.html")
+
+
+@pytest.mark.parametrize("forked", ["stepper", "run"])
+def test_a_fork_includes_the_steps_before_it(forked: str, tmp_path: Path) -> None:
+    panel = stepper(flow(), 0)
+    panel.run()
+    if forked == "stepper":
+        fork: Any = panel.fork(panel.checkpoints[1], edits={"count.number": 77})
+        fork.run()
+    else:
+        fork = run_sync(panel.handle.fork(panel.checkpoints[1], state_updates={"count": {"number": 77}}))
+        run_sync(fork.result())
+    saved = Saved(fork.save(tmp_path / "fork.html"))
+    panel.close()
+    assert [superstep for superstep, _ in saved.headers] == [
+        "no superstep yet", "superstep 0", "superstep 1", "superstep 2", "superstep 3",
+    ]  # fmt: skip
+    assert saved.rows(1, "messages") or saved.rows(1, "events")
+    assert saved.rows(2, "state")["count"].startswith("{'number': 1")
+    assert saved.headers[-1][1] == "waiting for an answer"
+
+
+def test_what_only_checkpoints_tell_of_the_steps_before_is_included(tmp_path: Path) -> None:
+    storage = InMemoryCheckpointStorage()
+    first = run_to_end(flow().start(0, checkpoint_storage=storage))
+    asked = first.checkpoints[-1].checkpoint_id
+    del first
+    run = flow().start(resume_from=asked, checkpoint_storage=storage)
+    run_to_end(run, True)
+    saved = Saved(run.save(tmp_path / "run.html"))
+    assert saved.headers[:5] == [
+        ("no superstep yet", "ready"), ("superstep 0", "in progress"), ("superstep 1", "in progress"),
+        ("superstep 2", "in progress"), ("superstep 3", "waiting for an answer"),
+    ]  # fmt: skip
+    assert saved.rows(2, "state")["count"].startswith("{'number': 1")
+    assert saved.headers[-1] == ("superstep 5", "finished")
+
+
+def test_a_chain_whose_beginning_was_deleted_begins_with_its_first_checkpoint(tmp_path: Path) -> None:
+    storage = InMemoryCheckpointStorage()
+    first = run_to_end(flow().start(0, checkpoint_storage=storage))
+    run_sync(storage.delete(first.checkpoints[0].checkpoint_id))
+    run = run_to_end(flow().start(resume_from=first.checkpoints[2].checkpoint_id, checkpoint_storage=storage))
+    saved = Saved(run.save(tmp_path / "run.html"))
+    assert [superstep for superstep, _ in saved.headers] == ["superstep 1", "superstep 2", "superstep 3"]
+    assert saved.rows(0, "state")["count"].startswith("{'number': 1")

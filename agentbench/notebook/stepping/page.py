@@ -6,7 +6,7 @@ widgets (nbconvert does) saves script and style, and nothing of a run.
 
 Each message of a page has a `kind`, which names a method, the fields that `_FIELDS` names, and `view`, the id of the
 view that sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited`
-to the side, `offers` and `problem` to the top.
+to the side, `offers`, `problem` and `file` to the top.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class StepperPage:
     ) -> None:
         self._session = session
         self._tabs = tabs
+        self._workflow = workflow
         self._state = state
         self._redraw = redraw
         self._message_types = message_types(getattr(workflow, "executors", {}))
@@ -227,10 +228,24 @@ class StepperPage:
             if (node := self._tabs.selected) is not None:
                 points = [(each.kind, each.where) for each in self._session.model.board.all]
                 self._break_at(node, "before", on=("before", node) not in points)
+        elif name == "save":
+            self._save(message)
         elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
             self._begin(name, lambda model: act(model, message.get("value")))
         if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
             self._send_top(self._state())
+
+    def _save(self, message: Message) -> None:
+        """Send the page of the run to the view that asks for it, which hands it to the browser as a download."""
+        from agentbench.notebook.stepping.saved_run import stepper_page
+
+        try:
+            page = stepper_page(self._session, self._workflow)
+        except Exception as error:  # noqa: BLE001 - of storages and of values that display themselves, which are user code
+            self._session.note_down(f"The page could not be made: {type(error).__name__}: {error}")
+            return
+        name = re.sub(r"[^\w-]+", "-", self._session.model.name).strip("-") or "run"
+        self._answer(message, {"kind": "file", "name": f"{name}.html", "text": page}, "top")
 
     def _begin(self, command: str, change: Change) -> None:
         """Carry out a command; one that goes on from here takes what was typed here along, if that can be used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +26,11 @@ from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import asked_of, hide_secrets, line_preview, secrets_in
 from agentbench.notebook.text.value_tree import ValueTree
-from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
-__all__ = ["Course", "record", "reports_of"]
+__all__ = ["Course", "record", "report_of_checkpoint", "reports_of"]
 
 _FULL_LIMIT = 20_000  # characters of a text
 _ABOVE_LIMIT = 200  # characters beside a value whose parts are below it
@@ -66,6 +66,32 @@ def reports_of(history: RunHistory) -> list[StepReport]:
         found[-1].append(place)
     begun = found if has_begun else found[:-1]
     return [StepReport(history.numbers[each[-1]], [history.events[place] for place in each], None) for each in begun]
+
+
+def report_of_checkpoint(
+    checkpoint: WorkflowCheckpoint, before: WorkflowCheckpoint | None, edges: Collection[tuple[str, str]]
+) -> StepReport:
+    """Return what a checkpoint and the one before it tell of a superstep whose events are not known any more."""
+    info = CheckpointInfo.of(checkpoint)
+    waiting = [] if before is None else [each for sent in before.messages.values() for each in sent]
+    asked_before = {} if before is None else before.pending_request_info_events
+    events: list[WorkflowEvent[Any]] = [WorkflowEvent.superstep_started(info.iteration)]
+    for executor in info.writers:
+        got = [
+            each.data
+            for each in waiting
+            if each.target_id == executor or (each.target_id is None and (each.source_id, executor) in edges)
+        ]
+        events.append(WorkflowEvent.executor_invoked(executor, got[0] if len(got) == 1 else None))
+    for executor in info.writers:
+        sent = [each.data for each in checkpoint.messages.get(executor, ())]
+        events.append(WorkflowEvent.executor_completed(executor, sent))
+    asked = checkpoint.pending_request_info_events
+    events += [request for request_id, request in asked.items() if request_id not in asked_before]
+    if not info.n_messages:
+        ended = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if asked else WorkflowRunState.IDLE
+        events.append(WorkflowEvent.status(ended))
+    return StepReport(info.iteration, events, None, SuperstepCompletionInfo(info, bool(info.n_messages), bool(asked)))
 
 
 # --- the model, superstep by superstep --------------------------------------------------------------------------------

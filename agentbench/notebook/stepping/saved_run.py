@@ -15,7 +15,7 @@ from typing import Any
 from agentbench._clock import iso_utc
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, writers_of
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.graph.shape import read_shape
@@ -26,14 +26,14 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.driven_run import line_to
 from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
-from agentbench.notebook.stepping.recording import Course, record, reports_of
+from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["save_run", "save_stepper"]
+__all__ = ["save_run", "save_stepper", "stepper_page"]
 
 
 def save_run(run: WorkflowRun, path: str | Path) -> Path:
@@ -50,40 +50,63 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
         error=run.error,
         pause_reason=run.pause_reason,
     )
-    return _save(run.workflow, reports_of(read_runs(run)[-1]), facts, infos, run.storage, path)
+    reports: list[StepReport] = []
+    each: WorkflowRun | None = run
+    while each is not None:
+        reports = [*reports_of(read_runs(each)[-1]), *reports]
+        each = each.origin
+    return _write(_page(_course(run.workflow, reports, facts, infos, run.storage)), path)
 
 
 def save_stepper(session: StepperSession, workflow: Any, path: str | Path) -> Path:
     """Write the page of the runs that a stepper drove, as far as they led to now."""
+    return _write(stepper_page(session, workflow), path)
+
+
+def stepper_page(session: StepperSession, workflow: Any) -> str:
+    """Return the page that `save_stepper` writes."""
     with session.reading() as model:
-        reports, facts, infos = list(model.reports), model.facts, [past.info for past in model.line.past]
-    return _save(workflow, reports, facts, infos, session.storage, path)
+        reports, facts, infos = [*session.earlier, *model.reports], model.facts, [past.info for past in model.line.past]
+    return _page(_course(workflow, reports, facts, infos, session.storage))
 
 
-def _save(
+def _write(page: str, path: str | Path) -> Path:
+    path = Path(path)
+    path.write_text(page, encoding="utf-8", newline="\n")
+    return path
+
+
+def _course(
     workflow: Any,
     reports: Sequence[StepReport],
     facts: RunFacts,
     infos: Sequence[CheckpointInfo],
     storage: CheckpointStorage | None,
-    path: str | Path,
-) -> Path:
-    """Write the page of the supersteps that led to now; `infos` are the checkpoints that did, oldest first."""
+) -> Course:
+    """Return the supersteps that led to now; `infos` are the checkpoints that did, oldest first."""
     reports = _on_line(reports, infos)
     own = [report.checkpoint for report in reports if report.checkpoint is not None]
     line = list(takewhile(lambda info: info not in own, infos))
-    course = Course(
+    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*line, *own]), storage)
+    shape = read_shape(workflow)
+    edges = {(edge.source, edge.target) for edge in shape.edges}
+    # Without its events a superstep is read from its checkpoints; the first is where the stored chain begins.
+    begins = 1 if line and line[0].previous_checkpoint_id is not None else 0
+    loaded = [checkpoints.get(info.checkpoint_id) for info in line]
+    earlier = [
+        report_of_checkpoint(each, before, edges)
+        for each, before in zip(loaded[begins:], [None, *loaded][begins:], strict=False)
+        if each is not None and writers_of(each.metadata)
+    ]
+    return Course(
         name=workflow_name(workflow),
-        shape=read_shape(workflow),
-        reports=reports,
-        line=line,
+        shape=shape,
+        reports=[*earlier, *reports],
+        line=line[:begins] if earlier else line,
         facts=facts,
-        checkpoints={} if storage is None else run_on_engine(_load(storage, [*line[-1:], *own]), storage),
+        checkpoints=checkpoints,
         times=not settings.current().deterministic,
     )
-    path = Path(path)
-    path.write_text(_page(course), encoding="utf-8", newline="\n")
-    return path
 
 
 def _on_line(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> list[StepReport]:

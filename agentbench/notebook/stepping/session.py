@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -38,6 +38,7 @@ from agentbench.notebook.stepping.model.messages import (
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["Change", "Start", "StepperSession"]
@@ -69,6 +70,7 @@ class StepperSession:
         self.model = model
         self.storage = storage
         self.loop = loop
+        self.earlier: Sequence[StepReport] = ()  # of the steppers that this one was forked from
         #: What a fork, a restore or a plan raised, for the waiting caller; the run itself has not failed.
         self.error: BaseException | None = None
         self._run: DrivenRun | None = None

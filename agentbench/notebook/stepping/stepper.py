@@ -342,6 +342,7 @@ class Stepper:
         options = replace(self._options, name=None, shows_itself=False)
         made = Stepper(handle.workflow, start, options, storage=self._session.storage)
         made.name = made._session.model.name = self.name
+        made._session.earlier = [*self._session.earlier, *self.reports]
         made._session.dispatch(lambda model: model.board.inherit(self.breakpoints))
         return made
 
@@ -438,7 +439,7 @@ class Stepper:
         return self._screen.snapshot()
 
     def save(self, path: str | Path) -> Path:
-        """Write the supersteps that led to now into one page to hand around, as `WorkflowRun.save` does."""
+        """Write the supersteps that led to now, also those before a fork, into one page, as `WorkflowRun.save` does."""
         from agentbench.notebook.stepping.saved_run import save_stepper
 
         return save_stepper(self._session, self.workflow, path)

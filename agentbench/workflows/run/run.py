@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,7 @@ class WorkflowRun(RunStatus):
         self._pause_reason: PauseReason | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._read_only = False
+        self._origin: weakref.ref[WorkflowRun] | None = None
         self._superstep = 0
         self._last_report: StepReport | None = None
         self._acquire()
@@ -347,6 +349,11 @@ class WorkflowRun(RunStatus):
             self._steps.abandon()
             self.workflow.release(self)
 
+    @property
+    def origin(self) -> WorkflowRun | None:
+        """The run that this one was forked from; None where it is no fork, or nothing else uses that run any more."""
+        return None if self._origin is None else self._origin()
+
     # ---- back and sideways -----------------------------------------------------------------------
 
     async def restore_checkpoint(self, info: CheckpointInfo | str) -> None:
@@ -433,7 +440,7 @@ class WorkflowRun(RunStatus):
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = type(self)(target, run_input, options)
-        log = run._log  # noqa: SLF001 - it is a run of this class
+        run._origin, log = weakref.ref(self), run._log  # noqa: SLF001 - it is a run of this class
         if edits is not None and log.observed:
             log.append(edits)
         return run

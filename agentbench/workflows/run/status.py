@@ -131,7 +131,9 @@ class RunStatus(Displayable):
 
         The file needs no kernel, no network and no trust. It has the graph with its states, the messages, events,
         outputs and the log after each superstep, and the shared state as the run's checkpoints have it, else its
-        events. Secrets are masked: values under names that say so. The run may be over, paused or waiting.
+        events. Secrets are masked: values under names that say so. The run may be over, paused or waiting. A run that
+        began at a checkpoint has the supersteps before it too: of a fork as the run that it was forked from had them,
+        else as far as the stored checkpoints tell, which hold no outputs and no logs.
 
         Args:
             path: Of the file; one that is there is replaced.

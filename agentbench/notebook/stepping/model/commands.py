@@ -150,7 +150,9 @@ MORE_MENU = (
         act=lambda model, _: model.discard_edits(),
         possible=lambda model: model.edits,
     ),
-    Command(""),
+    Command("save", "Save as a page …", "Download these supersteps as one HTML file, which needs no kernel",
+        possible=lambda model: _is_open(model) and model.status not in IN_FLIGHT,
+    ),
     Command("help", "Keys", "What the keys do", "?", possible=lambda _: True),
 )
 # fmt: on

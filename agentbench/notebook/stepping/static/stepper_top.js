@@ -335,6 +335,11 @@ function makeTop(say, el, height) {
       banner.update({ tone: "error", text: words, actions: [], details: "" });
       voice.speak(words);
     },
+    file: ({ name, text }) => {
+      const href = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+      node("a", { href, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(href), SAY_EVERY_MS);
+    },
     problem: (told) => breaks.problem(told.text),
     offers: (told) => breaks.offer(told.offers),
     view: (view) => {
