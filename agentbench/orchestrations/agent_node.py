@@ -85,6 +85,16 @@ class AgentNode(Executor):
         """The description of the agent."""
         return self.agent.description
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether a tool of the agent needs approval or a result from outside; of other agents nothing is known."""
+        options = getattr(self.agent, "default_options", {"tools": [None]})
+        tools = [*(options.get("tools") or ()), *getattr(self.agent, "mcp_tools", ())]
+        return any(
+            getattr(each, "approval_mode", None) != "never_require" or getattr(each, "declaration_only", False)
+            for each in tools
+        )
+
     def reset(self) -> None:
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
         self._cache: list[Message] = []

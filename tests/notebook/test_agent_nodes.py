@@ -10,6 +10,7 @@ from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
 from agentbench.notebook import configure, draw, events_frame, stepper, timeline_frame, usage_frame
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
+from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, SequentialBuilder
 from agentbench.testing import Call, ScriptedChatClient
 
 
@@ -82,6 +83,30 @@ def test_only_an_agent_with_a_call_to_approve_is_drawn_as_one_that_asks() -> Non
     shown = draw(desk(asking)).text.splitlines()[1:]
     assert shown == ["writer (start, output) -> printer", "printer (output, asks a person)"]
     assert "asks a person" not in draw(desk()).text
+
+
+def test_agents_of_patterns_are_drawn_as_asking_only_where_they_have_a_reason_to() -> None:
+    def agents() -> list[Agent]:
+        return [Agent(ScriptedChatClient([]), name=name) for name in ("writer", "critic")]
+
+    for builder in (SequentialBuilder, ConcurrentBuilder):
+        plain: Any = builder(participants=agents())
+        assert "asks a person" not in draw(plain.build()).text
+        reviewed: Any = builder(participants=agents()).with_request_info(agents=["writer"])
+        assert [node.id for node in draw(reviewed.build()).shape.nodes if "hitl" in node.kinds] == ["writer"]
+
+
+def test_an_agent_that_only_listened_was_not_visited() -> None:
+    talkers = [ScriptedChatClient(["Rain.", "Snow."]).as_agent(name=name) for name in ("a", "b")]
+    team = GroupChatBuilder(participants=talkers, selection_func=lambda state: "a", max_rounds=2).build()
+    made = stepper(team, "What falls?")
+    made.run()
+    visits = {name: dict(node_tab(made, name).facts)["visits"].split(",")[0] for name in ("a", "b")}
+    badges = made._screen.state.badges
+    made.close()
+    assert visits == {"a": "2", "b": "0"}
+    assert "b" not in badges
+    assert badges["a"].startswith("2 visits")
 
 
 def test_a_node_has_a_cost_once_its_model_has_a_price(finished: Any) -> None:

@@ -482,7 +482,7 @@ def test_without_a_notebook_the_panel_is_printed(panel: Stepper, capsys: pytest.
     panel.run()
     panel.show()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("review-flow  run-1  superstep 2  ⏸ waiting for an answer")
+    assert lines[0].startswith("review-flow  run-1  superstep 2  ‖ waiting for an answer")
     assert lines[1] == "review-flow: 3 nodes, 2 edges"
     assert "[waiting]" in "\n".join(lines)
 

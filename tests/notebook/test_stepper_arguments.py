@@ -94,10 +94,10 @@ def many(text: str, **more: Any) -> Stepper:
 def test_its_text_holds_the_questions_but_not_all_of_very_many() -> None:
     panel = many("abc" * 9)
     panel.run()
-    lines = [line for line in panel.text.splitlines() if line.startswith("⏸")]
+    lines = [line for line in panel.text.splitlines() if line.startswith("‖")]
     assert len(lines) == 21
-    assert lines[0] == f"⏸ many asks Is it a?; answer {panel.pending[0].request_id}"
-    assert lines[-1] == "⏸ and 7 more requests"
+    assert lines[0] == f"‖ many asks Is it a?; answer {panel.pending[0].request_id}"
+    assert lines[-1] == "‖ and 7 more requests"
     panel.close()
 
 

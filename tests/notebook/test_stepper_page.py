@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -168,6 +169,19 @@ def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_remind
     with wire._more:
         assert wire._more.wait_for(lambda: len(wire.sent) > before, WAIT_S)
     assert panel.status == "ready"
+
+
+def test_save_sends_the_page_of_the_run_to_the_view_that_asks_and_writes_nothing(
+    panel: Stepper, wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    panel.run()
+    say(panel, "press", name="save")
+    sent = wire.last("top", "file")
+    assert (sent["view"], sent["name"]) == ("view-1", "flow.html")
+    assert sent["text"] == panel.save("kept.html").read_text(encoding="utf-8")
+    assert SECRET not in sent["text"]
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.html"]
 
 
 def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:

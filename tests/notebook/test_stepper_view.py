@@ -148,5 +148,5 @@ def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
         *enabled(view.more_menu),
         *(name for name, _ in view.banner.actions),
     }
-    on_the_page = {"help", "breakpoints", "ask_steps", "break", "edit", "see_edits"}
+    on_the_page = {"help", "breakpoints", "ask_steps", "break", "edit", "see_edits", "save"}
     assert {name for name in shown if COMMANDS[name].act is None} == on_the_page

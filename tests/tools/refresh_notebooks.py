@@ -12,6 +12,7 @@ import argparse
 import copy
 import difflib
 import json
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -23,10 +24,18 @@ NOTEBOOKS = ROOT / "notebooks"
 SANITIZE = ROOT / "tests" / "nbval_sanitize.cfg"
 CELL_TIMEOUT_S = 120
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-# One kernel, under one name, wherever the notebook was saved. (A front end asks for a kernel where none is named.)
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+# What a front end writes when the kernel of ipykernel has started: without it a notebook that was only opened counts as
+# changed. The version is that of the Python that ran it.
+METADATA: dict[str, dict[str, Any]] = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
 }
 
 Notebook = dict[str, Any]
@@ -34,8 +43,10 @@ Notebook = dict[str, Any]
 
 def normalised(notebook: Notebook) -> Notebook:
     """The notebook without what depends on who ran it, where and when: widget ids, timings, kernel and front end."""
+    version = notebook["metadata"].get("language_info", {}).get("version", platform.python_version())
+    metadata = {**METADATA, "language_info": {**METADATA["language_info"], "version": version}}
     cells = [_normalised_cell(cell, number) for number, cell in enumerate(notebook["cells"], 1)]
-    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _normalised_cell(cell: dict[str, Any], number: int) -> dict[str, Any]:
@@ -95,6 +106,7 @@ def comparable(notebook: Notebook) -> str:
     """The notebook as text, with outputs sanitised and those that are not to be compared left out."""
     sanitize = sanitizer()
     notebook = copy.deepcopy(notebook)
+    notebook["metadata"]["language_info"].pop("version")
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = [] if outputs_are_free(cell) else json.loads(sanitize(json.dumps(cell["outputs"])))

@@ -23,7 +23,7 @@ Detail = Literal["full", "short"]
 DIRECTIONS: tuple[Direction, ...] = ("LR", "RL", "TB", "BT")
 
 SHORT_LIMIT = 18
-PAUSE_SIGN = "⏸"
+PAUSE_SIGN = "‖"  # more fonts have it than the sign of a pause
 # In this order before the name: the first is drawn as a shape, see `decorate_svg`.
 _MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
 

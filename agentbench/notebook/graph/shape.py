@@ -239,7 +239,7 @@ class _Reader:
             facts: dict[NodeKind, bool] = {
                 "start": executor_id in starts,
                 "output": executor_id in outputs,
-                "hitl": executor.is_request_response_capable and _may_ask(executor),
+                "hitl": executor.asks_person,
                 "subworkflow": find_sub_workflow(executor) is not None,
             }
             node = ShapeNode(
@@ -279,15 +279,3 @@ def _function_name(name: str | None, function: object = None) -> str:
     if name not in (None, "<lambda>", "<callable>"):
         return str(name)
     return lambda_text(function) or "λ"
-
-
-def _may_ask(executor: Any) -> bool:
-    """Whether an executor that can ask a person has a reason to: an agent asks only about tools."""
-    if executor.type not in ("AgentExecutor", "AgentHostExecutor"):
-        return True
-    options = getattr(executor.agent, "default_options", {"tools": [None]})  # of other agents nothing is known
-    tools = [*(options.get("tools") or ()), *getattr(executor.agent, "mcp_tools", ())]
-    return any(
-        getattr(each, "approval_mode", None) != "never_require" or getattr(each, "declaration_only", False)
-        for each in tools
-    )

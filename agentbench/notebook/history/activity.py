@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.history.run_history import Superstep, opened
+from agentbench.notebook.history.run_history import Superstep, is_visit, opened
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
@@ -74,7 +74,7 @@ class Activity:
         seen = opened(event)
         executor = seen.source_id or ""
         if seen.type == "executor_invoked":
-            self.visits[executor] += 1
+            self.visits[executor] += is_visit(seen.data)
             self._queued.discard(executor)
             if seen is not event:
                 self._inside[executor] = None

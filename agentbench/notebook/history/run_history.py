@@ -17,7 +17,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "opened"]
+__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "is_visit", "opened"]
 
 Event = WorkflowEvent[Any]
 
@@ -39,6 +39,11 @@ _LISTS = {
 _MAPPINGS = ("state_updated", "graph_routed")
 # States of a run that goes on; in any other, a call without an end was cancelled.
 _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
+
+
+def is_visit(message: object) -> bool:
+    """Whether a message makes its executor act; an agent of a team only takes in what the others say."""
+    return getattr(message, "should_respond", True) is not False
 
 
 def opened(event: Event) -> Event:

@@ -10,7 +10,7 @@ from agentbench.messages.joined_updates import join_updates
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.agent_turns import conversation_of, tool_calls_in
 from agentbench.notebook.history.log import number_of
-from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep
+from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep, is_visit
 from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.report import StepReport
 
@@ -42,7 +42,7 @@ class NodeRecord:
         self.latest |= {name: (call.superstep, value) for name, values in found.items() for value in values}
         self.last_call = call if call.messages else self.last_call
         self.last_turn = call if conversation_of(call) else self.last_turn
-        self.visits += len(call.messages)
+        self.visits += sum(map(is_visit, call.messages))
         self.tool_calls += tool_calls_in(call)
 
 

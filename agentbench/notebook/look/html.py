@@ -138,7 +138,7 @@ class Page:
         page = element(
             "div",
             element("style", Markup(read_static("views.css"))),
-            element("p", *head, class_="ab_head"),
+            element("p", Markup(" ".join(head)), class_="ab_head"),  # spaces: some pages remove styles
             self.picture,
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",

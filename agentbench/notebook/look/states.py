@@ -37,7 +37,7 @@ STATES: dict[str, StateStyle] = {
         StateStyle("running", "running", "#E69F00", "#8A5F00", "▶", "M-1.6-2.7 2.8 0-1.6 2.7z", "thick, slow pulse"),
         StateStyle("done", "done", "#009E73", "#00785A", "✓", "M-3.4.4-1 2.8 3.4-2.6", "solid"),
         StateStyle("ran", "ran before", "#BFE3D6", "#2C5B4C", "·", "M0 0h0", "thin, coloured"),
-        StateStyle("waiting", "waiting", "#CC79A7", "#9B4F7C", "⏸", PAUSE, "double"),
+        StateStyle("waiting", "waiting", "#CC79A7", "#9B4F7C", "‖", PAUSE, "double"),
         StateStyle("failed", "failed", "#D55E00", "#B04A00", "✗", "M-2.7-2.7 2.7 2.7M2.7-2.7-2.7 2.7", "thick dashed"),
         StateStyle("skipped", "skipped", None, None, "\u2013", "M-3 0H3", "grey dashed"),
     )

@@ -141,7 +141,7 @@ class StepperPage:
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
             found = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
             width = int(found.group(1)) if found else 0
-            self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 70%)"
+            self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 60%)"
             side = [self._requests.box, *filter(None, [self._parts.get("side")])]
             rows.append(_box([self.panel, _box(side, "abs-side-box")], "abs-main"))
         if "log" in self._parts:

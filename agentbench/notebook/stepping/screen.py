@@ -75,9 +75,9 @@ class StepperScreen:
             lines.append(screen.banner.text)
         for request in screen.requests[:_LISTED]:
             asker = esc(request.source_executor_id, into="line", limit=60)
-            lines.append(f"⏸ {asker} asks {line_preview(request.data)}; answer {request.request_id}")
+            lines.append(f"‖ {asker} asks {line_preview(request.data)}; answer {request.request_id}")
         if len(screen.requests) > _LISTED:
-            lines.append(f"⏸ and {count_text(len(screen.requests) - _LISTED, 'more request')}")
+            lines.append(f"‖ and {count_text(len(screen.requests) - _LISTED, 'more request')}")
         lines += [f"● breakpoint {text}{' (reached)' if reached else ''}" for _, text, reached in screen.breakpoints]
         with self._session.reading() as model:
             lines += [f"edit, not applied yet: {edit}" for edit in model.edits]

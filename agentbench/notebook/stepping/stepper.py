@@ -445,7 +445,8 @@ class Stepper:
         return save_stepper(self._session, self.workflow, path)
 
     def close(self) -> None:
-        """Take the panel off the page and release the workflow. May be called twice."""
+        """Take the panel off the page and release the workflow; its last picture stays. May be called twice."""
+        self._stand_in.update()
         future = self._session.begin(StepperModel.close)
         self._screen.close()
         self._settle(future)

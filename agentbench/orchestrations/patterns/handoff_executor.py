@@ -81,6 +81,11 @@ class HandoffAgentExecutor(AgentExecutor):
         self.autonomous_mode_turn_limit = 50 if autonomous_mode_turn_limit is None else autonomous_mode_turn_limit
         self._tools = [_handoff_tool(each) for each in self.handoffs.values()]
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether it turns to the user when it does not hand over, or a tool needs approval."""
+        return not self.autonomous_mode or super().asks_person
+
     def reset(self) -> None:
         """Drop what waits for the agent, and the count of its turns without the user."""
         super().reset()

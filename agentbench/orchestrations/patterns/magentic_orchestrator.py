@@ -91,6 +91,11 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         self.manager, self.require_plan_signoff = manager, require_plan_signoff
         super().__init__("magentic_orchestrator", participant_registry, name=MAGENTIC_MANAGER_NAME)
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is asked about plans."""
+        return self.require_plan_signoff
+
     def begin(self, messages: Sequence[Message]) -> None:
         """Begin a task."""
         super().begin(messages)

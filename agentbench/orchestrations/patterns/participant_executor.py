@@ -87,6 +87,11 @@ class ParticipantExecutor(AgentExecutor):
         super().__init__(agent, **settings)
         self.reviewed, self.collects_errors, self.reassigns = reviewed, collects_errors, reassigns
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is asked about each answer, or a tool needs approval."""
+        return self.reviewed or super().asks_person
+
     async def _call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:

@@ -167,6 +167,11 @@ class Executor(JsonForm):
         """Whether there is a response handler."""
         return bool(self._responses.specs)
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether drawings show it as one that asks a person; one that can but has no reason to says no."""
+        return self.is_request_response_capable
+
     def is_request_supported(self, request_type: Any, response_type: Any) -> bool:
         """Return whether a response handler takes answers of `response_type` to requests of `request_type`."""
         return self._responses.supports(request_type, response_type)

@@ -147,6 +147,13 @@ class WorkflowExecutor(Executor):
         """Whether requests of the workflow inside become requests of this node."""
         return self.propagate_request and self._can_request
 
+    @property
+    def asks_person(self) -> bool:
+        """Whether an executor inside asks, and its requests become requests of this node."""
+        executors = self.workflow.executors.values()
+        inside = self.workflow.graph.driver is not None or any(each.asks_person for each in executors)
+        return self.propagate_request and inside
+
     def can_handle(self, message: WorkflowMessage) -> bool:
         """Return whether the workflow inside takes this message, or waits for this response."""
         request = message.original_request_info_event

@@ -38,3 +38,8 @@ def test_hostile_cells_make_well_formed_pages_of_the_expected_elements():
     }
     assert {name for each in root.iter() for name in each.attrib} == {"class", "scope"}
     assert len(page.text().splitlines()) == len(ATTACKS) + 2
+
+
+def test_words_stay_apart_where_a_page_removes_styles():
+    html = Page("Thing", state="finished", look="done", facts=["2 parts"]).html()
+    assert "".join(ElementTree.fromstring(html).find("p").itertext()) == "Thing finished 2 parts"  # type: ignore[union-attr]

@@ -18,7 +18,7 @@ def statements(dot: str) -> dict[str, dict[str, str]]:
 def test_names_are_positions_and_text_is_in_labels_only():
     found = statements(to_dot(read_shape(graphs.research())))
     assert list(found) == ["n0", "n1", "n2", "n3", "n4", "e0", "e1", "e2", "e3", "e4"]
-    assert [node["label"] for node in list(found.values())[:5]] == ["▷ plan", "search", "draft", "⏸ review", "publish"]
+    assert [node["label"] for node in list(found.values())[:5]] == ["▷ plan", "search", "draft", "‖ review", "publish"]
     assert found["e2"]["label"].strip() == "if needs_review"
 
 

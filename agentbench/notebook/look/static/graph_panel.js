@@ -34,7 +34,10 @@ class Graph {
       this.port.addEventListener(kind, (event) => this[kind](event));
     }
     el.append(tools, this.port);
-    new ResizeObserver(() => this.follow(this.states, ":focus-within")).observe(this.port);
+    new ResizeObserver(() => {
+      if (!this.chosen && this.fitted !== this.port.clientWidth) this.showView({});
+      this.follow(this.states, ":focus-within");
+    }).observe(this.port);
     this.el = el;
     this.layout();
   }
@@ -67,7 +70,7 @@ class Graph {
     this.focused ??= this.first;
     if (this.focused) this.parts.get(this.focused).tabIndex = 0;
     requestAnimationFrame(() => {
-      this.showView({ zoom: this.scale });
+      this.showView({ zoom: this.chosen });
       this.port.style.minHeight = `${svg.clientHeight}px`;
       if (old) this.focus(this.focused);
     });
@@ -246,7 +249,7 @@ class Graph {
   }
 
   zoom(factor, at) {
-    this.setScale(Math.min(4, Math.max(0.05, this.scale * factor)), at);
+    this.setScale((this.chosen = Math.min(4, Math.max(0.05, this.scale * factor))), at);
     this.keepView();
   }
 
@@ -264,9 +267,11 @@ class Graph {
     this.model.send({ kind: "view", view: { zoom: this.scale, x, y } });
   }
 
-  // Text is legible.
+  // Until a person chooses a size, all of the graph, at each width of the page; but its text is legible.
   showView({ zoom, x = 0, y = 0 }) {
     if (!this.svg) return;
+    this.chosen = zoom;
+    this.fitted = this.port.clientWidth;
     this.setScale(zoom ?? (this.fit < 0.75 ? 1 : this.fit));
     this.port.scrollTo(x, y);
   }

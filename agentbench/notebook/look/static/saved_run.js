@@ -122,7 +122,7 @@ for (const [name, model] of Object.entries(models)) {
   (name === "graph" ? graph : stepper).render({ model, el: document.getElementById(name) });
 }
 const width = document.querySelector("#graph svg").getAttribute("width");
-document.getElementById("graph").style.minWidth = `min(${parseFloat(width) + 18}px, 70%)`; // as beside a kernel
+document.getElementById("graph").style.minWidth = `min(${parseFloat(width) + 18}px, 60%)`; // as beside a kernel
 show();
 requestAnimationFrame(showGraph); // once the graph has its size: scrolled to where something happened
 document.querySelector(".abs-log button").click(); // there is room for all lines

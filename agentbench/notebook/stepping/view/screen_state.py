@@ -28,7 +28,7 @@ SIGNS: dict[StepperStatus, str] = {
     _S.STEPPING: "▶",
     _S.RUNNING: "▶",
     _S.PAUSED: "●",
-    _S.WAITING: "⏸",
+    _S.WAITING: "‖",
     _S.DONE: "✓",
     _S.FAILED: "✗",
     _S.CANCELLED: "■",
