@@ -93,7 +93,7 @@ class StepperPage:
     """The widgets of a panel; `widget` is the whole, to be displayed.
 
     What is not possible now changes nothing: the page is drawn again. `state` returns what is to be displayed, `redraw`
-    calls `draw` soon.
+    calls `draw` soon, `saved_page` returns the run as a page of its own.
     """
 
     def __init__(
@@ -105,12 +105,13 @@ class StepperPage:
         *,
         state: Callable[[], ScreenState],
         redraw: Callable[[], None],
+        saved_page: Callable[[], str],
     ) -> None:
         self._session = session
         self._tabs = tabs
-        self._workflow = workflow
         self._state = state
         self._redraw = redraw
+        self._saved_page = saved_page
         self._message_types = message_types(getattr(workflow, "executors", {}))
         self.drafts: dict[EditPlace, Draft] = {}  # typed and not staged yet
         self._focus_view: str | None = None  # the view in which a person has let the run move last
@@ -237,10 +238,8 @@ class StepperPage:
 
     def _save(self, message: Message) -> None:
         """Send the page of the run to the view that asks for it, which hands it to the browser as a download."""
-        from agentbench.notebook.stepping.saved_run import stepper_page
-
         try:
-            page = stepper_page(self._session, self._workflow)
+            page = self._saved_page()
         except Exception as error:  # noqa: BLE001 - of storages and of values that display themselves, which are user code
             self._session.note_down(f"The page could not be made: {type(error).__name__}: {error}")
             return

@@ -114,6 +114,7 @@ class StepperScreen:
                 raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
             try:
                 from agentbench.notebook.stepping.page import StepperPage
+                from agentbench.notebook.stepping.saved_run import stepper_page
             except ModuleNotFoundError as error:
                 raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
             self.page = StepperPage(
@@ -123,6 +124,7 @@ class StepperScreen:
                 self._options,
                 state=lambda: self.state,
                 redraw=self.touch,
+                saved_page=partial(stepper_page, self._session, self._workflow),
             )
             self._pacer.touch()
         return self.page.widget

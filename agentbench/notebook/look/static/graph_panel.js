@@ -35,7 +35,7 @@ class Graph {
     }
     el.append(tools, this.port);
     new ResizeObserver(() => {
-      if (!this.chosen && this.fitted !== this.port.clientWidth) this.showView({});
+      if (!this.chosen && this.fitted !== this.fit) this.showView({});
       this.follow(this.states, ":focus-within");
     }).observe(this.port);
     this.el = el;
@@ -267,12 +267,12 @@ class Graph {
     this.model.send({ kind: "view", view: { zoom: this.scale, x, y } });
   }
 
-  // Until a person chooses a size, all of the graph, at each width of the page; but its text is legible.
+  // Text is legible; until a person zooms.
   showView({ zoom, x = 0, y = 0 }) {
     if (!this.svg) return;
     this.chosen = zoom;
-    this.fitted = this.port.clientWidth;
-    this.setScale(zoom ?? (this.fit < 0.75 ? 1 : this.fit));
+    const fit = (this.fitted = this.fit);
+    this.setScale(zoom ?? (fit < 0.75 ? 1 : fit));
     this.port.scrollTo(x, y);
   }
 }
