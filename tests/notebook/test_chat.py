@@ -168,7 +168,7 @@ def test_a_call_that_needs_approval_has_a_form_and_runs_only_when_approved(appro
         page.talk.send("Hurry!")
     page.until(lambda: bool(page.talk.widget.children[1].children))
     [form] = page.talk.widget.children[1].children
-    press = {"kind": "press", "action": "approve" if approved else "reject", "raw": {}, "view": "v"}
+    press: dict[str, Any] = {"kind": "press", "action": "approve" if approved else "reject", "raw": {}, "view": "v"}
     form._handle_custom_msg(press, [])
     page.until(lambda: page.talk.status == "ready" and page.talk.turns == 2)
     assert paid == ([7] if approved else [])

@@ -44,6 +44,10 @@ class Around(Executor):
     answers = False
 
     @handler
+    async def on_output(self, text: str, ctx: WorkflowContext) -> None:
+        """The output of the workflow inside comes here too."""
+
+    @handler
     async def on_request(
         self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
     ) -> None:
