@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ CHAIN = [("user", "Go"), ("a", "I am a."), ("b", "I am b.")]
 
 
 @pytest.mark.parametrize(
-    ("builder", "stream"), [(SequentialBuilder, False), (SequentialBuilder, True), (ConcurrentBuilder, False)]
+    ("builder", "stream"), list(itertools.product([SequentialBuilder, ConcurrentBuilder], [False, True]))
 )
 async def test_each_message_is_there_once_in_the_order_in_which_it_was_said(builder: Any, stream: bool):
     workflow = builder(participants=[agent("a"), agent("b")]).build()
