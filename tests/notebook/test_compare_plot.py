@@ -178,8 +178,7 @@ async def test_outputs_of_a_fork_are_compared_by_the_events_of_both_runs(storage
     fork = await run.fork(run.checkpoints[0], state_updates={"factor": 5})
     await fork.result()
     plot = compare(run, fork)
-    ops = {(step, part): op for (step, part), op in plot.frame["op"].items()}
-    assert ops == {(0, "count"): "equal", (0, "factor"): "only_b", (1, "end"): "changed"}
+    assert plot.frame["op"].to_dict() == {(0, "count"): "equal", (0, "factor"): "only_b", (1, "end"): "changed"}
 
 
 async def test_outputs_that_one_side_does_not_record_are_never_called_equal(storage: InMemoryCheckpointStorage):

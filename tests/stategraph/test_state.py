@@ -167,9 +167,9 @@ def test_constraints_and_validators_are_no_reducers():
 
 def test_only_a_state_makes_a_graph():
     with pytest.raises(TypeError, match="AgentState"):
-        StateGraph(dict)  # type: ignore[type-var]
+        StateGraph(dict)
     with pytest.raises(TypeError, match="AgentState"):
-        StateGraph({"n": 1})  # type: ignore[arg-type]
+        StateGraph({"n": 1})  # type: ignore[call-overload]
 
 
 def test_a_deep_copy_of_a_state_still_hears_of_a_stop():

@@ -253,7 +253,9 @@ def _read_path(
             calls = _calls_in(checkpoint)
             events = observed.get(checkpoint.metadata.get(RUN_ID), {}).get(checkpoint.iteration_count, {})
             recorded = {name: call for name, call in step.calls.items() if call.knows_outputs}
-            step.calls |= calls | recorded | (events if set(events) == set(calls) else {})
+            step.calls |= calls | recorded
+            if set(events) == set(calls):
+                step.calls.update(events)
     read.warn_about_problems(stacklevel=5)
     return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
 

@@ -368,7 +368,8 @@ async def test_a_review_and_a_handoff_are_in_the_order_in_which_they_were_said()
     ]
     desk = agent("desk", "Which order?", "Which order?", "Paid back.")
     office = HandoffBuilder(participants=[desk, agent("other")]).with_start_agent(desk).build().start("Money!")
-    for answer in ("What?", "Order 7.", []):
+    answers: list[Any] = ["What?", "Order 7.", []]
+    for answer in answers:
         await office.result()
         await office.respond(office.pending_requests[0], answer)
     await office.result()

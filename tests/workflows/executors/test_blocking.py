@@ -30,7 +30,7 @@ class Plain(Executor):
 
     @handler
     def run(self, message: Any, ctx: WorkflowContext[Any, Any]) -> None:
-        return self.act(message, ctx)
+        self.act(message, ctx)
 
     @response_handler
     async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
