@@ -390,20 +390,30 @@ async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
         raise NestedLoopError(name, hindrance)
     future = submit(work, loop=loop)
     outcome = asyncio.wrap_future(future)
-    cancelled: asyncio.CancelledError | None = None
-    while not outcome.done():
-        try:
-            await asyncio.wait((outcome,), timeout=_CHECK_S)
-        except asyncio.CancelledError as error:
-            future.cancel()
-            cancelled = error
-        hindrance = None if outcome.done() else _hindrance(loop)
-        if hindrance is not None:
-            future.cancel()
-            raise NestedLoopError(name, hindrance)
-    if cancelled is not None:
-        raise cancelled
+    try:
+        await wait_for_loop(loop, outcome, name)
+    except NestedLoopError:
+        future.cancel()
+        raise
+    except asyncio.CancelledError:
+        future.cancel()
+        while not outcome.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await wait_for_loop(loop, outcome, name)
+        raise
     return outcome.result()
+
+
+async def wait_for_loop(loop: asyncio.AbstractEventLoop, outcome: asyncio.Future[Any], name: str) -> None:
+    """Wait until the outcome of work on another loop is there; a caller that is cancelled does not cancel the work.
+
+    Raises:
+        NestedLoopError: The loop does not run, or its thread waits for the caller; `name` is to be awaited instead.
+    """
+    while not outcome.done():
+        await asyncio.wait((outcome,), timeout=_CHECK_S)
+        if not outcome.done() and (hindrance := _hindrance(loop)):
+            raise NestedLoopError(name, hindrance)
 
 
 def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:

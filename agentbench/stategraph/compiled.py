@@ -30,7 +30,7 @@ from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
 from agentbench.stategraph.threads.access import ThreadAccess
 from agentbench.stategraph.threads.config import read_config, thread_config
-from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_thread
+from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_thread, running_call
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
@@ -100,7 +100,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Example:
             >>> app.override_node("search", lambda state: {"notes": ["nothing found"]})  # in a test
         """
-        if self._running:
+        if any(running_call(self._running, chain) for chain in [*self._running]):
             message = f"Node {name!r} was not replaced: a call of the graph is running. Await it, or stop it."
             raise ThreadBusyError(message, node=name)
         with_function = import_module("agentbench.stategraph.graph").with_function  # which compiles to this class
@@ -221,7 +221,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
         """Stop what runs on a thread; see `stop`."""
         config = thread_config(config)
-        call = self._running.get(self.threads.chain(config["thread_id"]))
+        call = running_call(self._running, self.threads.chain(config["thread_id"]))
         if call is not None:
             call.stop(graceful=graceful)
             return {"ok": True, "running": True}
@@ -235,7 +235,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     def close(self) -> None:
         """Wait until what runs has ended; see `aclose`."""
-        calls = [*self._running.values()]
+        calls = [call for chain in [*self._running] if (call := running_call(self._running, chain))]
         wait([call.ended for call in calls], timeout=self.shutdown_timeout)
         for call in calls:
             call.stop()

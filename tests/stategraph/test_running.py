@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import operator
 import threading
 import time
@@ -15,6 +16,7 @@ from agentbench.exceptions import (
     GraphError,
     GraphRecursionError,
     InvalidUpdateError,
+    NestedLoopError,
     NodeTimeoutError,
     StateValidationError,
     ThreadBusyError,
@@ -211,6 +213,53 @@ async def test_a_second_call_on_a_busy_thread_is_refused_waits_or_stops_the_firs
     assert (await third).status is ExecutionStatus.INTERRUPTED
     gate.go.set()
     assert (await fourth).state.notes[-2:] == ["pass 4", "after"]
+
+
+async def test_a_call_that_gives_up_waiting_for_a_thread_affects_no_other_call():
+    gate = Gate()
+    app = gate.graph()
+    waits = {**THREAD, "on_busy": "wait"}
+    first = asyncio.create_task(app.ainvoke("one", waits))
+    await gate.reached.wait()
+    second, third = (asyncio.create_task(app.ainvoke(text, waits)) for text in ("two", "three"))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    gate.go.set()
+    assert (await first).state.notes == ["pass 1", "after"]
+    assert (await third).state.notes == ["pass 1", "after", "pass 2", "after"]
+
+
+async def test_waiting_for_a_call_of_the_loop_that_one_blocks_is_a_named_error():
+    gate = Gate()
+    app = gate.graph()
+    first = asyncio.create_task(app.ainvoke("one", THREAD))
+    await gate.reached.wait()
+    with pytest.raises(NestedLoopError, match="waits for this very call"):
+        app.invoke("two", {**THREAD, "on_busy": "wait"})
+    gate.go.set()
+    assert (await first).status is ExecutionStatus.COMPLETED
+
+
+@pytest.mark.parametrize("on_busy", ["raise", "wait", "stop"])
+def test_a_thread_is_free_again_when_the_loop_of_its_call_was_closed(on_busy):
+    gate = Gate()
+    app = gate.graph()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(app.ainvoke("one", THREAD))
+    loop.run_until_complete(gate.reached.wait())
+    loop.close()
+
+    assert app.stop(THREAD)["running"] is False
+    gate.go = asyncio.Event()
+    gate.go.set()
+    assert app.invoke("two", {**THREAD, "on_busy": on_busy}).state.notes[-1] == "after"
+    app.close()
+
+    del task  # what is left of the first call ends only now, and changes nothing
+    gc.collect()
+    assert app.invoke("three", THREAD).state.notes[-1] == "after"
 
 
 async def test_two_compiled_graphs_on_one_storage_do_not_overwrite_each_other():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager
 from typing import Any
 
-from agentbench._bridge import call_on
+from agentbench._bridge import call_on, wait_for_loop
 from agentbench._clock import runtime_defaults
 from agentbench._display import shortened
 from agentbench._extras import require
@@ -16,7 +16,7 @@ from agentbench._signatures import type_name
 from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.exceptions import InvalidUpdateError, ThreadBusyError
+from agentbench.exceptions import InvalidUpdateError, NestedLoopError, ThreadBusyError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
 from agentbench.stategraph.merging.inputs import read_input
@@ -52,12 +52,12 @@ class ThreadCall:
         #: Number of the newest checkpoint of the thread, when it was read.
         self.head_seq = 0
         self.ended: Future[None] = Future()
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._is_stopped = False
 
     async def claim(self, running: dict[str, ThreadCall]) -> None:
         """Become the call that runs on the thread; what happens while another one does is the setting `on_busy`."""
-        while (other := running.setdefault(self.chain, self)) is not self:
+        while (other := running_call(running, self.chain) or running.setdefault(self.chain, self)) is not self:
             thread_id, on_busy = self.config["thread_id"], self.config["on_busy"]
             if on_busy == "raise":
                 message = (
@@ -67,12 +67,24 @@ class ThreadCall:
                 raise ThreadBusyError(message, thread_id=thread_id)
             if on_busy == "stop":
                 other.stop()
-            await asyncio.wrap_future(other.ended)
+            try:
+                await wait_for_loop(other.loop, asyncio.wrap_future(other.ended), "CompiledGraph.ainvoke")
+            except NestedLoopError:
+                if not other.is_lost:
+                    raise
 
     def release(self, running: dict[str, ThreadCall]) -> None:
         """Let the next call run on the thread."""
+        try:
+            self.ended.set_result(None)
+        except InvalidStateError:  # it was lost, and another call may run there now
+            return
         running.pop(self.chain, None)
-        self.ended.set_result(None)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its event loop was closed, so that it will never end."""
+        return self.loop.is_closed()
 
     def begin(self, workflow: Workflow, run_input: RunInput, options: GraphOptions) -> Execution:
         """Make the engine's run; nothing runs yet."""
@@ -100,7 +112,7 @@ class ThreadCall:
         if self.execution is not None:
             self.execution.run.stop_requested = True
             if not graceful:
-                call_on(self._loop, self.execution.runner.cancel_deliveries)
+                call_on(self.loop, self.execution.runner.cancel_deliveries)
 
 
 class ThreadRun(WorkflowRun):
@@ -117,6 +129,15 @@ class ThreadRun(WorkflowRun):
     def _thread_errors(self) -> AbstractContextManager[None]:
         assert isinstance(self._options, GraphOptions)
         return thread_errors(self._options.config["thread_id"])
+
+
+def running_call(running: dict[str, ThreadCall], chain: str) -> ThreadCall | None:
+    """Return the call that runs on a thread; one whose event loop was closed does not."""
+    call = running.get(chain)
+    if call is None or not call.is_lost:
+        return call
+    call.release(running)
+    return None
 
 
 async def read_thread(

@@ -231,14 +231,15 @@ class EventLog:
 
     def changed(self) -> asyncio.Future[None]:
         """A future that is done at the next event (or `wake()`); one reader at a time."""
-        if self._waiter is None:
-            self._waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        if self._waiter is None or self._waiter.get_loop() is not loop:
+            self._waiter = loop.create_future()
         return self._waiter
 
     def wake(self, *_: object) -> None:
         """Wake the waiting reader, if there is one."""
         waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
+        if waiter is not None and not waiter.done() and not waiter.get_loop().is_closed():
             waiter.set_result(None)
 
 

@@ -130,4 +130,5 @@ async def capture_text(
         return await call
     finally:
         capture.end()
-        _capture.reset(token)
+        with suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+            _capture.reset(token)

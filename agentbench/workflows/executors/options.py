@@ -46,15 +46,10 @@ class RunOptions:
             first checkpoint of a run that continues from one (by a resume, a response or further input), and only
             checkpoints with an ancestor in common count; where the storage outlasts the process, a request is also
             answered once. With False both runs are branches of one chain.
-        timeout: Seconds that an executor may take which has no timeout of its own.
-        check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; with False both
-            are branches of one chain. None does so only where the run responds to requests and its storage outlasts
-            the process: a request is answered once. A number is the `seq` of the chain's newest checkpoint, as the
-            caller knows it: what was saved since then counts, too.
 
     Raises:
-        TypeError: A limit is no whole number.
-        ValueError: A limit is negative.
+        TypeError: A limit is no whole number, or `timeout` is no number.
+        ValueError: A limit is negative, or `timeout` is not above 0.
 
     Example:
         >>> options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
@@ -77,6 +72,7 @@ class RunOptions:
         """Check the limits."""
         require_limit("max_iterations", self.max_iterations)
         require_limit("max_messages", self.max_messages)
+        _require_timeout(self.timeout)
 
 
 def require_limit(name: str, limit: object, *, least: int = 0) -> None:
@@ -85,6 +81,14 @@ def require_limit(name: str, limit: object, *, least: int = 0) -> None:
         return
     msg = f"{name} is {limit!r}; expected a whole number, {least} or more."
     raise ValueError(msg) if isinstance(limit, int) and not isinstance(limit, bool) else TypeError(msg)
+
+
+def _require_timeout(timeout: object) -> None:
+    """Raise `TypeError` or `ValueError` unless a timeout is None or a number above 0."""
+    is_number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and timeout > 0):  # type: ignore[operator]
+        msg = f"timeout is {timeout!r}; expected seconds above 0, or None for no limit."
+        raise ValueError(msg) if is_number else TypeError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,7 @@ class ExecutorPolicy:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        is_number = isinstance(self.timeout, Real)
-        if self.timeout is not None and not (is_number and self.timeout > 0):
-            msg = f"timeout is {self.timeout!r}; expected seconds above 0, or None for no limit."
-            raise ValueError(msg) if is_number else TypeError(msg)
+        _require_timeout(self.timeout)
         require_limit("retries", self.retries)
         require_limit("max_concurrency", self.max_concurrency, least=1)
 

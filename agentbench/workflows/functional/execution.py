@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -72,10 +73,15 @@ class FunctionExecution(Execution):
             self._fail(error)
             raise
         except BaseException:
-            self._restore_before()
             self.break_off()
             raise
         return False
+
+    def break_off(self) -> None:
+        """End a run that was cancelled or abandoned: what it wrote is dropped."""
+        if not self.ended:
+            self._restore_before()
+        super().break_off()
 
     async def _begin(self) -> None:
         run_state, run_input = self.run.run_state, self._input
@@ -134,7 +140,8 @@ class FunctionExecution(Execution):
             if not _is_pending(error):
                 raise
         finally:
-            ACTIVE.reset(token)
+            with contextlib.suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+                ACTIVE.reset(token)
         await self._end_steps(cancel=False)
         run_state = self.run.run_state
         is_pending = bool(run_state.requests)
@@ -220,7 +227,8 @@ class FunctionExecution(Execution):
             self.log.append_end(WorkflowEvent.executor_failed(name, details), began_ns)
             raise
         finally:
-            ACTIVE.reset(token)
+            with contextlib.suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+                ACTIVE.reset(token)
             if task is not None:
                 self._tasks.remove(task)
         self._results[key] = isolate_or_same(result)

@@ -225,7 +225,8 @@ class FunctionalWorkflow(Displayable):
             check_combination(message, responses, checkpoint_id)
 
     def _require_free(self) -> None:
-        if self._holder is not None and self._holder() is not None:
+        holder = None if self._holder is None else self._holder()
+        if holder is not None and not holder.break_off_if_lost():
             msg = f"Workflow {self.name!r} is already running: await the first run, or aclose() its stream, first."
             raise WorkflowBusyError(msg)
 

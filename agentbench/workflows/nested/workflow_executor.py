@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -123,7 +124,7 @@ class WorkflowExecutor(Executor):
         self._before_in: int | None = None
         #: Those of a superstep that was rolled back, until they are put back.
         self._rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
-        self._is_running = False
+        self._driven: Execution | None = None
 
     # ---- what the graph asks -----------------------------------------------------------------------
 
@@ -257,15 +258,16 @@ class WorkflowExecutor(Executor):
 
     async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
         """Run the workflow inside to its end, then raise the requests that it left open."""
-        if self.concurrency == "error" and self._is_running:
+        is_running = self._driven is not None and not self._driven.break_off_if_lost()
+        if self.concurrency == "error" and is_running:
             msg = (
                 f"The workflow inside {self.id!r} is already running. Give the node concurrency='queue' to run "
                 "messages that arrive together one after the other, or 'isolate' to run them side by side."
             )
             raise WorkflowBusyError(msg)
-        self._is_running = True
+        execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
+        self._driven, execution.loop = execution, asyncio.get_running_loop()
         try:
-            execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
             if inner_steps is None:
                 await execution.run_to_end()
             else:
@@ -273,7 +275,7 @@ class WorkflowExecutor(Executor):
                 while await execution.advance():
                     await inner_steps.wait(path, execution.run.run_state.superstep)
         finally:
-            self._is_running = False
+            self._driven = None
         inner.responses.clear()
         is_known, requests = inner in self._waiting, inner.run_state.requests
         if is_known and not requests:

@@ -60,7 +60,7 @@ class Execution:
     """Drives the supersteps of a run, which begins from `run_state`; `traced_as` is the workflow's id in spans.
 
     With `pausing`, the run waits where the boundary hook pauses, instead of ending. `inbox` is a list to which further
-    input may be added while it runs. `begun`: the first event is out.
+    input may be added while it runs. `begun`: the first event is out. `loop`: the event loop on which it runs.
     """
 
     def __init__(  # noqa: PLR0913 - what makes a run, by name
@@ -84,6 +84,7 @@ class Execution:
         self.begun = False
         self.ended = False
         self.error: BaseException | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._input = run_input
         self._traced_as = traced_as
         self._pausing = pausing
@@ -96,6 +97,7 @@ class Execution:
 
     async def run_to_end(self) -> None:
         """Take superstep after superstep until the run is over."""
+        self.loop = asyncio.get_running_loop()
         goes_on = True
         while goes_on:
             goes_on = await self.advance()
@@ -351,6 +353,13 @@ class Execution:
             if self.run.tracer is not None:
                 self.run.tracer.fail_run(asyncio.CancelledError())
         self._close()
+
+    def break_off_if_lost(self) -> bool:
+        """Break off a run whose event loop was closed, and return whether this is one."""
+        is_lost = self.loop is not None and self.loop.is_closed()
+        if is_lost:
+            self.break_off()
+        return is_lost
 
     def stop_now(self) -> None:
         """End between supersteps, at a caller's request."""

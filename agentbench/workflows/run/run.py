@@ -125,6 +125,13 @@ class WorkflowRun(RunStatus):
 
     # ---- driving ---------------------------------------------------------------------------------
 
+    def break_off_if_lost(self) -> bool:
+        """Break off a superstep whose event loop was closed, which ends the run; return whether that was so."""
+        is_lost = self._steps.is_lost
+        if is_lost:
+            self._steps.abandon()
+        return is_lost
+
     def become_read_only(self) -> None:
         """Let another run go on in the state that this one was in; this handle can only be read."""
         self._read_only = True
@@ -231,6 +238,7 @@ class WorkflowRun(RunStatus):
 
     async def _prepare(self) -> None:
         """Get ready to drive: open the next round when there is new work after an end."""
+        self.break_off_if_lost()
         self._loop = asyncio.get_running_loop()
         self._acquire()
         self._pause_requested, self._pause_reason = False, None
@@ -254,6 +262,8 @@ class WorkflowRun(RunStatus):
                 reason = self._breakpoints.find_reason(self._report(None), await self.plan())
         self._pause_requested, self._pause_reason = False, reason
         report = self._last_report = self._report(reason)
+        if not self._options.keep_events:
+            self._log.drop_brief()
         self._mark = self._log.position
         return report
 

@@ -27,7 +27,12 @@ class LiveSteps:
     @property
     def running(self) -> bool:
         """A superstep is being executed."""
-        return self._task is not None and not self._task.done()
+        return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
+
+    @property
+    def is_lost(self) -> bool:
+        """The event loop was closed while a superstep was being executed."""
+        return self._task is not None and not self._task.done() and self._task.get_loop().is_closed()
 
     @property
     def _waits_inside(self) -> bool:
@@ -56,7 +61,8 @@ class LiveSteps:
             if self._task is None:
                 if self._execution.ended or not may_start:
                     return None
-                self._task = asyncio.get_running_loop().create_task(self._execution.advance())
+                loop = self._execution.loop = asyncio.get_running_loop()
+                self._task = loop.create_task(self._execution.advance())
                 self._task.add_done_callback(log.wake)
             elif self._task.done():
                 task, self._task = self._task, None

@@ -337,8 +337,10 @@ class Workflow(WorkflowDefinition):
         if holder is None or holder is caller:
             return
         if isinstance(holder, Execution):
+            if holder.break_off_if_lost():
+                return
             how = "await the first run, or aclose() its stream, first"
-        elif holder.is_over:
+        elif holder.is_over or holder.break_off_if_lost():
             return
         else:
             how = f"{holder!r} holds it; await its cancel() first"

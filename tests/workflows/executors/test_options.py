@@ -1,4 +1,5 @@
 import dataclasses
+import math
 
 import pytest
 
@@ -12,6 +13,16 @@ def test_a_limit_that_can_never_be_met_is_refused(limits):
         ExecutorPolicy(**limits)
     with pytest.raises(TypeError, match=f"{name} is 'no'; expected"):
         ExecutorPolicy(**{name: "no"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [RunOptions, ExecutorPolicy])
+@pytest.mark.parametrize(
+    ("timeout", "error"),
+    [(-1, ValueError), (0, ValueError), (math.nan, ValueError), (True, TypeError), ("5", TypeError)],
+)
+def test_a_timeout_is_a_number_above_zero(kind, timeout, error):
+    with pytest.raises(error, match=f"timeout is {timeout!r}; expected"):
+        kind(timeout=timeout)
 
 
 def test_options_limit_and_change_nothing_by_default():

@@ -347,3 +347,19 @@ async def test_a_run_that_keeps_no_events_keeps_outputs_requests_warnings_and_st
         "status",
     ]
     assert result.final_state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+async def test_a_handle_that_keeps_no_events_still_reports_each_step():
+    chatty = Chatty("chatty")
+    workflow = WorkflowBuilder(start_executor=chatty).add_edge(chatty, chatty).build()
+    run = workflow.start(3, options=RunOptions(keep_events=False))
+    reports = []
+    while not reports or reports[-1].status is WorkflowRunState.IN_PROGRESS:
+        reports.append(await run.step())
+    assert all(any(e.type == "executor_invoked" for e in report.events) for report in reports)
+    assert {e.type for e in run.events} == {"started", "status", "output", "warning", "request_info"}
+    assert run.result_so_far().outputs == [3, 2, 1, 0]
+
+    watched = workflow.start(3, options=RunOptions(keep_events=False))
+    assert sum([e.type == "executor_invoked" async for e in watched.watch_stream()]) == 4
+    assert {e.type for e in watched.events} == {"started", "status", "output", "warning", "request_info"}
