@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -292,6 +293,14 @@ def test_a_handoff_is_answered_and_forked_at_its_question():
         each.close()
 
 
+def test_a_workflow_as_an_agent_is_talked_with_as_the_workflow():
+    talk = chat(office("Which order?", "Paid back.").as_agent(name="desk"))
+    talk.send("Money!")
+    talk.respond(talk.pending[0], "Order 7.")
+    assert lines(talk)[:4] == ["user Money!", "refunds Which order?", "user Order 7.", "refunds Paid back."]
+    talk.close()
+
+
 def test_a_graph_goes_on_in_its_thread_asks_and_is_forked():
     class Talk(AgentState):
         n: int = 0
@@ -379,6 +388,16 @@ def test_secrets_and_markup_reach_neither_the_page_nor_the_stored_output():
     assert "Pay." not in state
     assert "sk-planted" not in state
     talk.close()
+
+
+def test_without_widgets_a_cell_has_the_conversation_and_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    talk = chat(agent("Fog."))
+    talk.send("How was it?")
+    bundle = talk._repr_mimebundle_()
+    assert "Fog." in bundle["text/html"]
+    assert "Fog." in bundle["text/plain"]
+    assert "agentbench[notebook]" in bundle["text/plain"]
 
 
 def test_the_script_of_the_page_writes_no_markup():

@@ -329,8 +329,8 @@ class Chat:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
             bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable:
-            return self._transcript._repr_mimebundle_()
+        except WidgetsUnavailable as error:
+            return {**self._transcript._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
         return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:

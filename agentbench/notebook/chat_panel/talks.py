@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from agentbench._copying import isolate_or_same
+from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -16,7 +17,6 @@ from agentbench.messages.response import AgentResponse
 from agentbench.notebook.cards.conversation.approvals import CallRequest
 from agentbench.notebook.cards.conversation.model import pending_requests
 from agentbench.notebook.cards.conversation.views import transcript
-from agentbench.notebook.forms.questions import Request
 from agentbench.notebook.history.agent_turns import conversation_in_run
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.text.phrases import state_text, workflow_name
@@ -28,44 +28,10 @@ from agentbench.workflows.run.workflow import Workflow
 __all__ = ["AgentTalk", "RunTalk", "Talk", "talk_with"]
 
 OnChange = Callable[[], object]
+#: A conversation as the chat needs it; its coroutines run on the loop of the chat, one at a time.
+Talk: TypeAlias = "AgentTalk | RunTalk"
 #: The keys under which states of graphs hold their conversation: of `AgentState`, and of other classes.
 _CONVERSATIONS = ("context", "messages")
-
-
-class Talk(Protocol):
-    """A conversation as the chat needs it; its coroutines run on the loop of the chat, one at a time."""
-
-    name: str
-
-    @property
-    def messages(self) -> list[Message]:
-        """What was said so far, with the answer that is being streamed."""
-
-    @property
-    def requests(self) -> Sequence[Request]:
-        """The open questions to a person, oldest first."""
-
-    @property
-    def ending(self) -> str:
-        """How the last turn ended, in a word or two; empty if there is nothing to say."""
-
-    async def send(self, text: str, on_change: OnChange) -> None:
-        """Take a turn: send a text and follow the answer until it is complete or a question is open."""
-
-    async def answer(self, request_id: str, value: Any) -> None:
-        """Take the answer to a question; raises if it does not fit. `go_on` follows what comes of it."""
-
-    async def go_on(self, on_change: OnChange) -> None:
-        """Go on with the answers, if none is missing."""
-
-    async def mark(self) -> Any:
-        """Return what `fork` needs to come back to this point."""
-
-    async def fork(self, mark: Any, messages: Sequence[Message]) -> Talk:
-        """Return another conversation that begins at a mark, with the messages until then."""
-
-    async def close(self) -> None:
-        """Stop, and release what the conversation holds."""
 
 
 def talk_with(target: Any, session: Any, storage: Any, make_input: Any) -> Talk:
@@ -73,6 +39,9 @@ def talk_with(target: Any, session: Any, storage: Any, make_input: Any) -> Talk:
     if make_input is not None and not callable(make_input):
         msg = f"input={make_input!r} cannot be called. Expected a function that makes the input of the typed text."
         raise TypeError(msg)
+    # Of a workflow as an agent the workflow itself: its questions are of any type, those of an agent are approvals.
+    if isinstance(target, BaseAgent) and isinstance(inside := getattr(target, "workflow", None), Workflow):
+        target = inside
     if isinstance(target, (Workflow, CompiledGraph)):
         return RunTalk(target, session=session, storage=storage, make_input=make_input)
     if not (hasattr(target, "run") and hasattr(target, "create_session")):

@@ -217,10 +217,10 @@ def requests_frame(
         full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
 
     Shapes:
-        Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
-        `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked,
-        `checkpoint_id` string, `run_id` category. Answers and their times, in the run itself or in one that went on
-        from it, are read from checkpoints, and so is the last checkpoint in which the request waits: without
+        Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `message`, `form`), `executor`
+        category, `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets
+        masked, `checkpoint_id` string, `run_id` category. Answers and their times, in the run itself or in one that
+        went on from it, are read from checkpoints, and so is the last checkpoint in which the request waits: without
         checkpoints they are NaT, NaN and NA. `answer` is None while a request waits, and NA if it was answered and no
         checkpoint has the answer: only checkpoints store answers.
 

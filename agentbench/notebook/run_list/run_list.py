@@ -214,8 +214,8 @@ class RunList:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
             bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable:
-            return self._card.bundle()
+        except WidgetsUnavailable as error:
+            return {**self._card.bundle(), "text/plain": f"{self.text}\n{error}"}
         return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
