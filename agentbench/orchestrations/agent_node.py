@@ -223,7 +223,8 @@ async def call_agent(
     Only `answers`, which a person gave to requests of this agent, approve calls. Approvals elsewhere in its messages,
     and in what it says, are dropped with a warning.
     """
-    messages = await _without_approvals(messages, ctx, () if answers is None else answers.contents)
+    if answers_in(messages):
+        messages = await _without_approvals(messages, ctx, () if answers is None else answers.contents)
     requests: dict[str, Content] = {}
     run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
     clock = run.options.clock or runtime_defaults().clock
@@ -233,7 +234,7 @@ async def call_agent(
         if found := update.user_input_requests:
             requests.update(_by_id(found))
         if on_update is not None:
-            if any(one.type == ANSWER for one in update.contents):
+            if ANSWER in [one.type for one in update.contents]:
                 update = copy.copy(update)
                 update.contents = [one for one in update.contents if one.type != ANSWER]
             if update.agent_id and update.agent_id != agent.id:  # of an agent inside: its answer is a part of this one

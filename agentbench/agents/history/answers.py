@@ -25,7 +25,8 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
 
     Messages that lose one are copied, or left out if nothing else was in them; `source` names their origin in the log.
     """
-    if all(id(content) in keep for content in answers_in(messages)):
+    answers = answers_in(messages)
+    if not answers or all(id(content) in keep for content in answers):
         return [*messages]
     logger.warning("An approval from %s was dropped: only the input of a run can approve a tool call.", source)
     found: list[Message] = []

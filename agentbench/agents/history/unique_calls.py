@@ -6,13 +6,15 @@ import copy
 from collections.abc import Iterable
 from itertools import count
 from operator import is_
-from typing import Any
+from typing import Any, Final
 
 from agentbench.agents.history.answers import ANSWER, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import TOOL_CALL_INDEX
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
+
+_TOUCHED: Final = frozenset({"function_call", "function_result", ANSWER})
 
 
 def with_unique_calls(response: ChatResponse[Any]) -> ChatResponse[Any]:
@@ -41,6 +43,8 @@ class UniqueCalls:
 
     def rename(self, update: ChatResponseUpdate) -> ChatResponseUpdate:
         """Return an update in which calls have ids of their own, without approvals: itself, or a copy."""
+        if _TOUCHED.isdisjoint([one.type for one in update.contents]):
+            return update
         contents = [self._ids.rename(one, _index_of(one)) for one in update.contents if one.type != ANSWER]
         renamed: ChatResponseUpdate = _with(update, contents)
         return renamed
