@@ -234,13 +234,7 @@ async def call_agent(
         if found := update.user_input_requests:
             requests.update(_by_id(found))
         if on_update is not None:
-            if ANSWER in [one.type for one in update.contents]:
-                update = copy.copy(update)
-                update.contents = [one for one in update.contents if one.type != ANSWER]
-            if update.agent_id and update.agent_id != agent.id:  # of an agent inside: its answer is a part of this one
-                update = copy.copy(update)
-                update.agent_id = agent.id
-            await on_update(update)
+            await on_update(_update_of_node(update, agent))
 
     try:
         if on_update is None:
@@ -263,6 +257,18 @@ async def call_agent(
         await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
     requests.update(_by_id(response.user_input_requests))
     return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
+
+
+def _update_of_node(update: AgentResponseUpdate, agent: SupportsAgentRun) -> AgentResponseUpdate:
+    """Return an update without approvals; one of an agent inside is a part of the answer of the node's agent."""
+    has_answers = ANSWER in [one.type for one in update.contents]
+    agent_id = update.agent_id and agent.id
+    if not has_answers and agent_id == update.agent_id:
+        return update
+    update = copy.copy(update)
+    update.contents = [one for one in update.contents if one.type != ANSWER]
+    update.agent_id = agent_id
+    return update
 
 
 def message_of_answers(answers: list[Content]) -> Message:

@@ -44,7 +44,16 @@ def without_foreign_answers(messages: list[Message], own: Sequence[Content]) -> 
 
     What a model has read before it spoke last cannot approve anything any more, so that those messages are not read.
     """
-    start = next((at for at in range(len(messages) - 1, -1, -1) if _is_spoken(messages[at])), -1) + 1
+    start, has_answers = len(messages), False
+    while start:
+        message = messages[start - 1]
+        kinds = [content.type for content in message.contents]
+        if message.role == "assistant" and "text" in kinds and "function_call" not in kinds:
+            break  # with a call it may be an open one that is there once more
+        start -= 1
+        has_answers = has_answers or ANSWER in kinds
+    if not has_answers:
+        return messages
     found = without_answers(messages[start:], "a history or a context provider", set(map(id, own)))
     return [*messages[:start], *found]
 
@@ -56,8 +65,3 @@ def with_contents(message: Message, contents: list[Content], **fields: Any) -> M
     for name, value in fields.items():
         setattr(copied, name, value)
     return copied
-
-
-def _is_spoken(message: Message) -> bool:
-    kinds = {content.type for content in message.contents} if message.role == "assistant" else ()
-    return "text" in kinds and "function_call" not in kinds  # a call may be an open one that is there once more

@@ -96,8 +96,9 @@ _known: WeakKeyDictionary[Callable[..., Any], frozenset[str] | None] = WeakKeyDi
 
 def _parameters_of(function: Callable[..., Any]) -> frozenset[str] | None:
     """Return the names of the arguments that a hook takes; `None` if it takes all."""
-    if function in _known:
-        return _known[function]
+    known: Any = _known.get(function, _NO_HOOKS)
+    if known is not _NO_HOOKS:
+        return known  # type: ignore[no-any-return]
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # written in C
