@@ -92,25 +92,30 @@ def _check(plan: GraphPlan) -> None:
     while new:
         new = [target for source in new for target in following.get(source, ()) if target not in reached]
         reached.update(new)
-    anywhere = [repr(name) for name, node in plan.nodes.items() if node.goto is None]
+    unreached = [name for name in plan.nodes if name not in reached]
+    anywhere = [name for name, node in plan.nodes.items() if name in reached and node.goto is None]
     anywhere += [
-        repr(condition.name)
-        for conditions in plan.conditions.values()
+        condition.name
+        for source, conditions in plan.conditions.items()
         for condition in conditions
-        if condition.targets is None
+        if source in reached and condition.targets is None
     ]
-    for name in plan.nodes.keys() - reached:
-        if not anywhere:
-            what = "cannot be reached from START" if name in named else "has no edge"
-            _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
-        else:
-            message = (
-                f"No edge leads to node {name!r}, so it runs only where a condition or a Command names it, and these "
-                f"may go anywhere: {', '.join(anywhere)}. Declare where they go: path_map=[{name!r}], "
-                f"goes_to=[{name!r}] or -> Command[Literal[{name!r}]]; or connect {name!r} with add_edge()."
-            )
-            warn_user(message, UserWarning)
+    if unreached and not anywhere:
+        name = unreached[0]
+        what = "cannot be reached from START" if name in named else "has no edge"
+        _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
+    elif unreached:
+        message = (
+            f"No edge leads to {_listed(unreached)}: they run only where a condition or a Command names them, and "
+            f"{_listed(anywhere)} may go anywhere. Declare where they go: add_conditional_edges(..., path_map=[...]), "
+            "add_node(..., goes_to=[...]) or -> Command[Literal[...]]. Or connect the nodes with add_edge()."
+        )
+        warn_user(message, UserWarning)
     _warn_of_second_runs(plan)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _following(plan: GraphPlan) -> dict[str, set[str]]:

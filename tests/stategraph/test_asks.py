@@ -394,6 +394,7 @@ def test_a_graph_that_changed_says_what_changed_and_may_go_on() -> None:
     assert changed.invoke(None, {**THREAD, "on_graph_change": "allow"}).state.notes == ["a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_a_picture_invents_no_edges() -> None:
     from agentbench.notebook.graph.shape import read_shape
 

@@ -176,7 +176,7 @@ class Way(str, Enum):
     LEFT = "left"
 
 
-@pytest.mark.filterwarnings("ignore:No edge leads to node")
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_results_of_conditions_may_be_members_booleans_and_lists_with_repetitions() -> None:
     def graph(condition: Any, path_map: Any = None) -> list[str]:
         built = StateGraph(Notes).add_node("a", note).add_node("left", lambda state: {"notes": ["left"]})

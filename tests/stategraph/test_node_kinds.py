@@ -153,6 +153,7 @@ class TestGraphInAGraph:
         assert calls == ["quick", "slow", "slow"]
         assert result.state.notes == ["before", "quick", "slow", "after"]
 
+    @pytest.mark.filterwarnings("ignore:No edge leads to")
     def test_a_command_goes_to_a_node_of_the_graph_around(self) -> None:
         def leave(state: Notes) -> Command:
             return Command(update={"notes": ["leave"]}, goto="aside", graph=Command.PARENT)

@@ -98,6 +98,7 @@ def test_a_join_that_misses_a_source_is_named_or_goes_on_without():
     assert run(graph(when="active")).state.notes == ["a", "join"]
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_sends_are_tasks_of_their_own_with_fields_of_their_own():
     async def visit(state: Notes, config: dict[str, Any]) -> dict[str, Any]:
         await asyncio.sleep(random.random() / 1000)
@@ -110,6 +111,7 @@ def test_sends_are_tasks_of_their_own_with_fields_of_their_own():
     assert result.state.city == ""
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_sends_may_come_from_a_command_and_their_fields_are_checked():
     graph = StateGraph(Notes).add_node("visit", lambda state: {"notes": [state.city]})
     graph.add_node("plan", lambda state: Command(goto=[Send("visit", Notes(city="Graz")), "visit"])).add_edge(
@@ -127,6 +129,7 @@ class Way(Enum):
     LEFT = "left"
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_conditions_may_return_many_things():
     def to(result: Any, path_map: Any = None) -> list[str]:
         graph = graph_of("left", "right").add_node("ask", lambda state: None).add_edge(START, "ask")
@@ -167,6 +170,7 @@ def test_a_condition_that_fails_is_named():
     assert caught.value.node == "a"
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_goto_takes_the_place_of_edges_and_names_what_is_no_node():
     graph = graph_of("a", "b").add_node("jump", lambda state: Command(update={"notes": ["jump"]}, goto="b"))
     graph.add_edge(START, "jump").add_edge("jump", "a")

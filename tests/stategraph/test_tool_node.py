@@ -132,6 +132,7 @@ def test_tools_update_the_state_by_its_reducers_in_call_order():
         run(node, calling(("move", {"city": "Graz"}), ("stay", {"city": "Wien"})))
 
 
+@pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_tools_route_by_commands_and_handoffs():
     graph = StateGraph(Trip, name="trip")
     graph.add_node("tools", ToolNode([_lead]))
