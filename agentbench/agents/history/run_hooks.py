@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from agentbench.agents.history.history import HistoryProvider
 from agentbench.agents.sessions.context_provider import ContextProvider
@@ -90,19 +90,21 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
 _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
-#: What `_parameters_of` returned; weak, for the classes of notebook cells that are run again.
-_known: WeakKeyDictionary[Callable[..., Any], frozenset[str] | None] = WeakKeyDictionary()
+def _parameters_of(function: Any) -> frozenset[str] | None:
+    """Return the names of the arguments that a hook takes; `None` if it takes all.
 
-
-def _parameters_of(function: Callable[..., Any]) -> frozenset[str] | None:
-    """Return the names of the arguments that a hook takes; `None` if it takes all."""
-    known: Any = _known.get(function, _NO_HOOKS)
-    if known is not _NO_HOOKS:
-        return known  # type: ignore[no-any-return]
+    They are stored at the function: a table of functions would keep the classes of notebook cells alive.
+    """
+    try:
+        return function._agentbench_parameters  # type: ignore[no-any-return]  # noqa: SLF001 - set below
+    except AttributeError:
+        pass
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # written in C
         return None
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    _known[function] = taken = None if takes_all else frozenset(each.name for each in parameters)
+    taken = None if takes_all else frozenset(each.name for each in parameters)
+    with suppress(AttributeError):  # an object that is called like a function may have slots
+        function._agentbench_parameters = taken  # noqa: SLF001
     return taken
