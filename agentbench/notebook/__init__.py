@@ -34,6 +34,7 @@ _NAMES_OF = {
     "plots.usage": ("usage",),
     "progress_bar.progress": ("Progress", "progress"),
     "run_list.run_list": ("PastRun", "RunList", "runs"),
+    "runtime.one_widget": ("as_anywidget",),
     "runtime.prices": ("Price",),
     "runtime.settings": ("Settings", "configure"),
     "runtime.waiting": ("nest_state", "run_sync", "submit", "wait"),

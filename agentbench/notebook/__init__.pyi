@@ -50,6 +50,7 @@ from agentbench.notebook.progress_bar.progress import progress as progress
 from agentbench.notebook.run_list.run_list import PastRun as PastRun
 from agentbench.notebook.run_list.run_list import RunList as RunList
 from agentbench.notebook.run_list.run_list import runs as runs
+from agentbench.notebook.runtime.one_widget import as_anywidget as as_anywidget
 from agentbench.notebook.runtime.prices import Price as Price
 from agentbench.notebook.runtime.settings import Settings as Settings
 from agentbench.notebook.runtime.settings import configure as configure

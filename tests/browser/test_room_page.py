@@ -116,3 +116,16 @@ def test_a_shipped_notebook_that_was_only_opened_is_not_changed(lab: Any, open_n
     page = open_notebook(name, own=True)
     page.settle()
     assert not page.page.evaluate("() => jupyterapp.shell.currentWidget.context.model.dirty")
+
+
+def test_a_host_of_single_anywidgets_shows_the_whole_panel(lab: Any, open_notebook: Any) -> None:
+    cell = "from agentbench.notebook import as_anywidget, stepper\nfrom review_flow import build\n"
+    lab.write("one", [f"{cell}panel = stepper(build(), 'cats', height=320)\nas_anywidget(panel)"])
+    page = open_notebook("one", own=True)
+    page.run_all()
+    page.button("Run").click()
+    page.button("Approve").click()
+    expect(page.panel.locator(".abs-header")).to_contain_text("finished")
+    expect(page.panel.locator(".abs-frame")).to_have_count(1)
+    page.panel.locator(".ab_node").first.click()
+    expect(page.panel.locator(".abs-facts")).to_contain_text("Plan")

@@ -22,6 +22,7 @@ from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.questions import Request, read_request
 from agentbench.notebook.forms.values import Place
+from agentbench.notebook.runtime.bundles import shown_as_one
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 
@@ -441,6 +442,9 @@ class Form:
         if self._page is not None:
             self._page.close()
             self._page = None
+
+    def _display_(self) -> Any:  # marimo calls it
+        return shown_as_one(self, lambda: self.text)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:

@@ -1,12 +1,13 @@
 """The bundles that `_repr_mimebundle_` returns: views by media type."""
 
 import base64
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
+from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.runtime.kernel import in_kernel
 
-__all__ = ["display_of", "has_display", "is_wanted"]
+__all__ = ["display_of", "has_display", "is_wanted", "shown_as_one"]
 
 _LONGEST = 2_000_000
 _MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
@@ -39,3 +40,14 @@ def display_of(value: Any) -> tuple[str, str] | None:
 def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
     """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
     return (not include or kind in include) and kind not in (exclude or ())
+
+
+def shown_as_one(panel: Any, otherwise: Callable[[], Any]) -> Any:
+    """Return what a host without boxes of ipywidgets displays of a panel: one anywidget, else `otherwise`."""
+    try:
+        root = panel.widget
+    except WidgetsUnavailable:
+        return otherwise()
+    from agentbench.notebook.runtime.one_widget import as_anywidget
+
+    return as_anywidget(root)

@@ -17,6 +17,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
+from agentbench.notebook.runtime.bundles import shown_as_one
 from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
@@ -455,6 +456,9 @@ class Stepper:
         with self._session.reading() as model:
             viewing = "" if model.line.viewed is None else f", viewing {model.line.place}"
             return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
+
+    def _display_(self) -> Any:  # marimo calls it
+        return shown_as_one(self, lambda: self._screen.picture)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         """The panel, and a line of text; a saved notebook has the picture, and nothing else that the panel displays."""

@@ -1,0 +1,109 @@
+// A tree of boxes and parts in one view. The parts are anywidgets; their messages and traits travel by the host's model.
+
+class Part {
+  constructor(id, state, say) {
+    [this.id, this.state, this.say, this.changed, this.listeners] = [id, state, say, {}, new Map()];
+  }
+
+  get(name) {
+    return this.state[name];
+  }
+
+  set(name, value) {
+    if (this.take({ [name]: value })) this.changed[name] = value;
+  }
+
+  save_changes() {
+    this.say({ kind: "set", part: this.id, state: this.changed });
+    this.changed = {};
+  }
+
+  send(content, callbacks, buffers) {
+    this.say({ kind: "tell", part: this.id, content }, buffers);
+  }
+
+  on(name, listener) {
+    this.listeners.set(name, [...(this.listeners.get(name) ?? []), listener]);
+  }
+
+  off(name, listener) {
+    this.listeners.set(name, (this.listeners.get(name) ?? []).filter((each) => each !== listener));
+  }
+
+  tell(name, ...told) {
+    for (const listener of this.listeners.get(name) ?? []) listener(...told);
+  }
+
+  // Whether the values are new.
+  take(values) {
+    const fresh = Object.entries(values).filter(([name, value]) => JSON.stringify(this.state[name]) !== JSON.stringify(value));
+    Object.assign(this.state, values);
+    for (const [name] of fresh) this.tell(`change:${name}`);
+    return fresh.length > 0;
+  }
+}
+
+const modules = new Map();
+
+function load(name, script) {
+  if (!modules.has(name)) {
+    const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    modules.set(name, import(url).finally(() => URL.revokeObjectURL(url)));
+  }
+  return modules.get(name);
+}
+
+function render({ model, el }) {
+  const view = Math.random().toString(36).slice(2);
+  const say = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
+  const shown = new Map(); // by id: element, part, what ends it
+  const sheets = new Set();
+
+  const build = (about) => {
+    const made = shown.get(about.id) ?? { el: document.createElement("div"), end: () => {} };
+    shown.set(about.id, made);
+    made.el.className = [...new Set([...made.el.classList, ...about.names])].join(" ");
+    for (const [name, value] of Object.entries(about.style)) made.el.style.setProperty(name, value);
+    if (about.children) fill(made, about.children);
+    else if (about.html !== undefined) made.el.innerHTML = about.html;
+    else if (!made.part) start(made, about);
+    return made.el;
+  };
+  const fill = (made, children) => {
+    for (const id of (made.ids ?? []).filter((each) => !children.some((child) => child.id === each))) {
+      shown.get(id)?.end();
+      shown.delete(id);
+    }
+    made.ids = children.map((child) => child.id);
+    const elements = children.map(build);
+    const same = elements.length === made.el.children.length && elements.every((each, at) => made.el.children[at] === each);
+    if (!same) made.el.replaceChildren(...elements); // what is typed stays in place
+  };
+  const start = (made, { id, module, script, sheet, state }) => {
+    made.part = new Part(id, state, say);
+    if (!sheets.has(module)) {
+      sheets.add(module);
+      el.append(Object.assign(document.createElement("style"), { textContent: sheet }));
+    }
+    load(module, script).then((found) => {
+      if (shown.get(id) === made) made.end = found.default.render({ model: made.part, el: made.el }) ?? made.end;
+    });
+  };
+  const HEAR = {
+    tree: ({ root }) => { const made = build(root); if (!made.isConnected) el.append(made); },
+    children: ({ box, children }) => shown.has(box) && fill(shown.get(box), children),
+    told: ({ part, content }, buffers) => shown.get(part)?.part?.tell("msg:custom", content, buffers),
+    state: ({ part, state }) => shown.get(part)?.part?.take(state),
+  };
+  const hear = (message, buffers) => {
+    if (!message.view || message.view === view) HEAR[message.kind]?.(message, buffers);
+  };
+  model.on("msg:custom", hear);
+  say({ kind: "ready" });
+  return () => {
+    model.off("msg:custom", hear);
+    for (const { end } of shown.values()) end();
+  };
+}
+
+export default { render };
