@@ -412,15 +412,11 @@ def _runs(name: str, what: str, *press: str) -> Scene:
     return Scene(f"runs-{name}", made + f"display(runs({what}))", RUNS, press=press)
 
 
-MESSAGE_FORMS = (
+TALK_SCENES = (
     _form("handoff", TALK + "display(asking(HandoffAgentUserRequest(said), list[Message]))"),
     _form("handoff-empty", TALK + "display(asking(HandoffAgentUserRequest(said), list[Message]))", "Send"),
     _form("review", TALK + "display(asking(AgentExecutorResponse('desk', said, []), AgentRequestInfoResponse))"),
     _form("plan", TALK + "display(asking(plan, MagenticPlanReviewResponse))"),
-)
-
-TALK_SCENES = (
-    *MESSAGE_FORMS,
     _chat("empty", "press()"),
     _chat("agent", "press()", ASKED),
     _chat("asks", "press()", ASKED + "talk.send('Print it.')\n"),

@@ -13,7 +13,6 @@ from tests.browser.scenes import (
     FRAME_SCENES,
     GRAPH,
     GRAPH_SCENES,
-    MESSAGE_FORMS,
     OVERLAYS,
     SETUP,
     STEPPER,
@@ -67,7 +66,7 @@ def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(lab: Any, open_n
 
 
 def test_forms_of_every_kind_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
-    page = show_all(lab, open_notebook, (*FORM_SCENES, *MESSAGE_FORMS))
+    page = show_all(lab, open_notebook, FORM_SCENES)
     assert found_in_both_themes(page, ".abf") == []
 
 

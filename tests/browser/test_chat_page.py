@@ -130,6 +130,7 @@ def test_a_person_answers_the_handoff_and_the_review_of_notebook_16(lab: Any, op
     expect(form.nth(1)).to_contain_text("Type a message, or press End conversation.")
     form.nth(1).get_by_role("textbox").fill("Order 7.")
     page.shot("handoff-asks", page.panel)
+    assert nothing_serious(page, ".abc", ".abf")
     send.click()
     log = page.panel.locator(".abc-log")
     expect(log).to_contain_text("Order 7.")
