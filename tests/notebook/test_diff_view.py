@@ -214,3 +214,8 @@ async def test_an_added_or_removed_request_is_displayed_as_its_data():
     assert f"+ {line}" in str(came).splitlines()
     assert any(text.startswith(f"- requests[{request_id!r}]") for text in str(went).splitlines())
     assert "source_executor_id" not in forms(came)[1] + forms(went)[1]
+
+
+def test_words_stay_apart_where_a_page_removes_styles() -> None:
+    _, html = forms(between({"a": 1}, {"a": 2}))
+    assert "CheckpointDiff 1 changed" in re.sub("<[^>]*>", "", html)

@@ -170,7 +170,7 @@ class _Unmasked(reprlib.Repr):
 
 def diff_bundle(diff: Any) -> dict[str, Any]:
     """Return a diff by media type: a table with the changed words marked, and the lines of `diff_text`."""
-    head = element("p", element("b", "CheckpointDiff"), element("span", counts(diff)), class_="ab_head")
+    head = element("p", element("b", "CheckpointDiff"), " ", element("span", counts(diff)), class_="ab_head")
     sides = Table("Checkpoints", ("", "checkpoint"), list(_sides(diff))).html()
     return {
         "text/plain": diff_text(diff, limit=MAX_ROWS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
+import re
 from html.parser import HTMLParser
 from typing import Any, get_args
 
@@ -128,6 +129,8 @@ def test_an_approval_request_replaces_its_call_until_there_is_a_result() -> None
     yes = Message("user", [request.to_function_approval_response(True)])
     no = Message("user", [request.to_function_approval_response(False)])
     arguments = (("arguments", '{\n  "path": "notes"\n}'),)
+    shown = re.sub("<[^>]*>", "", response_bundle(AgentResponse(messages=[asked]))["text/html"])
+    assert "? May it call" in shown  # also where a page removes styles
     (turn,) = turns_of([asked])
     assert turn.parts == (Part("ask", 'May it call delete(path="notes")?', "?", folded=arguments),)
     assert turns_of([asked, no])[1].parts == (Part("answer", 'Rejected: delete(path="notes")', "✗"),)

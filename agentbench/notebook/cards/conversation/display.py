@@ -62,7 +62,7 @@ def _part(part: Part, render: Render) -> Markup:
         ]
     else:
         sign = element("span", part.sign, class_="ab_sign") if part.sign else None
-        line = [*filter(None, [sign]), element("span", part.text)]
+        line = [*([sign, Markup(" ")] if sign else []), element("span", part.text)]
     kind = _CLASSES[part.kind] + (" ab_bad" if part.failed else "")
     if not part.folded:
         return element("div", *line, class_=kind)
