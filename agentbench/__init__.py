@@ -521,6 +521,7 @@ def __getattr__(name: str) -> object:
     original = _ALIASES.get(name, name)
     if original in _MODULE_OF:
         value = getattr(_importlib.import_module(_MODULE_OF[original]), original)
+        value = _importlib.import_module("agentbench._arguments").name_arguments(value)
     elif name in _SUBMODULES:
         value = _importlib.import_module(f"agentbench.{name}")
     else:

@@ -24,6 +24,7 @@ from concurrent.futures import TimeoutError as WaitTimeoutError
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol, TypeVar
 
+from agentbench._limits import require_seconds
 from agentbench.exceptions import NestedLoopError, NoBlockingError
 
 T = TypeVar("T")
@@ -306,8 +307,9 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
     __tracebackhide__ = True  # of IPython: the frame is none of the user's
     name = _name_of(coro)
     try:
+        require_seconds("timeout", timeout, none="no limit")
         require_blocking(name)
-    except (NestedLoopError, NoBlockingError):
+    except Exception:
         _discard(coro)
         raise
     with cancelled_with_caller():

@@ -89,6 +89,10 @@ class TickingClock:
             raise ValueError(message)
         from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
 
+        given: object = start
+        if not isinstance(given, (str, datetime)):
+            message = f"start is {start!r}; expected a datetime or ISO 8601 text."
+            raise TypeError(message)
         if isinstance(start, str):
             # Python 3.10 does not read the letter Z.
             start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)

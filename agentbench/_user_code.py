@@ -16,7 +16,7 @@ FULL_TRACEBACK = "AGENTBENCH_FULL_TRACEBACK"
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn each time, not only once for a line: a cell that runs again shows only what its last run said."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
-    while frame is not None and (_is_ours(frame) or _is_installed(frame.f_code.co_filename)):
+    while frame is not None and is_library(frame):
         frame = frame.f_back
     file, line = ("agentbench", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     warnings.warn_explicit(text, category, file, line, registry={})
@@ -55,6 +55,11 @@ def _without_library(trace: TracebackType | None) -> TracebackType | None:
     for each in reversed(kept):
         shortened = TracebackType(shortened, each.tb_frame, each.tb_lasti, each.tb_lineno)
     return shortened
+
+
+def is_library(frame: FrameType) -> bool:
+    """Return whether a frame is of this library, of Python or of an installed package, and not of the user's code."""
+    return _is_ours(frame) or _is_installed(frame.f_code.co_filename)
 
 
 def _is_ours(frame: FrameType) -> bool:

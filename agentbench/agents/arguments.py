@@ -62,13 +62,6 @@ def check_instructions(name: str, value: object) -> None:
         raise TypeError(message)
 
 
-def check_whole_number(name: str, value: object) -> None:
-    """Raise a `TypeError` if an argument is no whole number; `True` and `False` are none."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        message = f"{name} is {describe(value)}. Expected a whole number."
-        raise TypeError(message)
-
-
 def check_known(name: str, mapping: Mapping[Any, Any], known: Iterable[str]) -> None:
     """Raise a `ValueError` if a mapping has a key that is not known; the error proposes the known key most like it."""
     names = tuple(known)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeGuard, TypeVar
 
 from agentbench._copying import isolate_or_same
+from agentbench._limits import require_limit
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
@@ -20,7 +21,6 @@ from agentbench.checkpoints.storage import (
     SupportsHeadCheck,
     SupportsPrune,
     require_head,
-    require_keep,
 )
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
@@ -281,7 +281,7 @@ async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflo
     storage = require_storage(storage)
     if isinstance(storage, SupportsPrune):
         return await storage.prune(workflow_name=workflow_name, keep=keep)
-    require_keep(keep)
+    require_limit("keep", keep, least=1)
     infos = await list_infos(storage, workflow_name=workflow_name)
     return await _delete_all(storage, [info.checkpoint_id for info in infos[:-keep]])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench._copying import isolate_or_same, register_frozen
 from agentbench._display import Displayable, drawn_by
+from agentbench._limits import require_limit
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.exceptions import CheckpointNotFoundError
@@ -133,7 +134,7 @@ def select_infos(
     limit: int | None = None,
 ) -> list[CheckpointInfo]:
     """Choose from infos, oldest first, what `list_infos` returns; for storages that have all of them at hand."""
-    require_limit(limit)
+    require_limit("limit", limit, none="all")
     if before is not None:
         ids = [info.checkpoint_id for info in infos]
         if before not in ids:
@@ -142,10 +143,3 @@ def select_infos(
     if run_id is not None:
         infos = [info for info in infos if info.run_id == run_id]
     return list(infos if limit is None else infos[max(0, len(infos) - limit) :])
-
-
-def require_limit(limit: int | None) -> None:
-    """Refuse to list fewer than no checkpoints."""
-    if limit is not None and limit < 0:
-        message = f"limit is {limit}; expected 0 or more, or None for all."
-        raise ValueError(message)

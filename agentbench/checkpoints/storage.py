@@ -6,9 +6,10 @@ functions of `agentbench.checkpoints.access` use a capability where there is one
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from agentbench._display import Displayable
+from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, select_infos
 from agentbench.exceptions import WorkflowBusyError
@@ -138,7 +139,7 @@ class ChainStorage(Displayable):
 
     def __init__(self, keep_last: int | None = None) -> None:
         if keep_last is not None:
-            require_keep(keep_last, "keep_last")
+            require_limit("keep_last", keep_last, least=1, none="all")
         self._keep_last = keep_last
 
     async def list_infos(
@@ -159,7 +160,7 @@ class ChainStorage(Displayable):
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
         """Remove all but the `keep` newest checkpoints of a chain, with all that only they need; return how many."""
-        require_keep(keep)
+        require_limit("keep", keep, least=1)
         return await self._remove(workflow_name, keep)
 
     async def delete_chain(self, workflow_name: str) -> int:
@@ -187,15 +188,3 @@ def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
             "has saved to it, or removed from it, meanwhile. Load its latest checkpoint and go on from there."
         )
         raise WorkflowBusyError(message)
-
-
-def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None:
-    """Refuse to prune a chain down to nothing."""
-    value: object = keep
-    if not isinstance(value, int) or isinstance(value, bool):
-        message = f"{name} is {value!r}, a {type(value).__name__}; expected a whole number, 1 or more."
-        raise TypeError(message)
-    if keep < 1:
-        instead = {"keep": "To remove the whole chain use delete_chain(workflow_name)", "keep_last": "None keeps all"}
-        message = f"{name} is {keep}; expected 1 or more. {instead[name]}."
-        raise ValueError(message)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from agentbench._limits import require_limit
 from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools
 from agentbench.evaluation.resume_file import digest
 from agentbench.messages.inputs import normalize_messages
@@ -30,9 +31,7 @@ def per_query(name: str, values: list[_T] | None, queries: Sequence[Any]) -> lis
 
 def repeat(queries: list[_T], times: int) -> list[_T]:
     """Return the whole list as often as asked."""
-    if times < 1:
-        msg = f"num_repetitions is {times!r}; expected 1 or more."
-        raise ValueError(msg)
+    require_limit("num_repetitions", times, least=1)
     return queries * times
 
 

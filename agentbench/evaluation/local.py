@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
+from agentbench._limits import require_limit
 from agentbench.evaluation.checks import CheckResult, EvalCheck
 from agentbench.evaluation.items import EvalItem
 from agentbench.evaluation.map_items import map_items
@@ -76,6 +77,7 @@ class LocalEvaluator:
             msg = f"threshold is {threshold!r}; expected the share of items that must pass, from 0 to 1."
             raise ValueError(msg)
         self.checks, self.name, self.threshold = checks, name, threshold
+        require_limit("max_concurrency", max_concurrency, least=1)
         self.max_concurrency, self.progress = max_concurrency, progress
 
     async def evaluate(

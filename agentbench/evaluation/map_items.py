@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from agentbench._display import call_view
+from agentbench._limits import require_limit
 from agentbench.exceptions import MissingExtraError
 
 _T = TypeVar("_T")
@@ -30,9 +31,7 @@ async def map_items(
     Raises:
         ValueError: The limit is below 1.
     """
-    if limit < 1:
-        msg = f"max_concurrency is {limit!r}; expected 1 or more."
-        raise ValueError(msg)
+    require_limit("max_concurrency", limit, least=1)
     results: dict[int, _R] = {}
     waiting = enumerate(items)
 

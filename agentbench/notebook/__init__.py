@@ -6,6 +6,8 @@ enter it below and run `python -m tests.tools.write_stub`, which writes `__init_
 
 import importlib
 
+from agentbench._arguments import name_arguments
+
 # Module -> the public names that it defines. A module of this package goes without the package's name.
 _NAMES_OF = {
     "cards.conversation.views": ("Transcript", "transcript"),
@@ -59,7 +61,7 @@ def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    value: object = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    value: object = name_arguments(getattr(importlib.import_module(_MODULE_OF[name]), name))
     globals()[name] = value
     return value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from agentbench._arguments import name_arguments
 from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer
 from agentbench.observability.switches import (
     OBSERVABILITY_SETTINGS,
@@ -60,7 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         problem = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(problem)
-    value = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
+    value = globals()[name] = name_arguments(getattr(importlib.import_module(_MODULES[name]), name))
     return value
 
 

@@ -6,6 +6,7 @@ The patterns are found when they are first touched: a workflow with one agent lo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agentbench._arguments import name_arguments
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorRequest, AgentExecutorResponse
 from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions, TurnToken, bind_as_executor
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder, build_sequential
@@ -172,7 +173,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.patterns.{_MODULE_OF[name]}"), name)
+    return name_arguments(getattr(import_module(f"{__name__}.patterns.{_MODULE_OF[name]}"), name))
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """State graphs: nodes that read a typed state and return updates, on the engine of workflows."""
 
+from agentbench._arguments import name_arguments
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     ConcurrentUpdateError,
@@ -99,3 +100,6 @@ __all__ = [
     "replace_value",
     "upsert_messages",
 ]
+
+for _name in __all__:
+    globals()[_name] = name_arguments(globals()[_name])

@@ -280,7 +280,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             observe=record.is_watched,
             strict_checkpoints=True,
             check_head=call.head_seq,
-            timeout=config.get("node_timeout") or None,
+            timeout=config.get("node_timeout"),
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
             store=self.store,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, overload
 
+from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import flatten_union
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
@@ -137,6 +138,8 @@ class StateGraph(Generic[StateT]):
             given: Any = name_or_func
             name_or_func, func = getattr(given, "__name__", None) or getattr(given, "name", None) or "", given
         name: str = name_or_func
+        require_seconds("timeout", timeout, none="that of compile()")
+        require_limit("retries", retries)
         func = task_function(func)
         if name in ("", START, END, "<lambda>") or not callable(func):
             message = f"add_node({name!r}, {func!r}): expected a name, and a function: add_node('plan', make_plan)."
@@ -257,6 +260,9 @@ class StateGraph(Generic[StateT]):
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
                 names no node (`GRAPH_004`), or a node cannot be reached.
         """
+        require_seconds("shutdown_timeout", shutdown_timeout, zero=True)
+        require_seconds("node_timeout", node_timeout, none="no limit")
+        require_limit("max_concurrency", max_concurrency, least=1, none="no limit")
         return compile_graph(
             self, checkpointer=checkpointer, store=store, interrupt_before=interrupt_before,
             interrupt_after=interrupt_after, shutdown_timeout=shutdown_timeout, name=name, durability=durability,

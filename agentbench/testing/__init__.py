@@ -6,6 +6,8 @@ Loads no test framework. Every name is found when it is first touched.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agentbench._arguments import name_arguments
+
 if TYPE_CHECKING:
     from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
     from agentbench.agents.clients.scripted.offline import EchoChatClient as EchoChatClient
@@ -35,7 +37,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(_MODULE_OF[name]), name)
+    return name_arguments(getattr(import_module(_MODULE_OF[name]), name))
 
 
 def __dir__() -> list[str]:

@@ -315,10 +315,10 @@ def test_each_opens_again_and_sees_what_others_at_its_place_save_on_any_event_lo
 
 def test_nothing_to_keep_is_refused() -> None:
     for kind in (PlainStorage, InMemoryCheckpointStorage):
-        with pytest.raises(ValueError, match=r"keep_last is 0; expected 1 or more\. None keeps all"):
+        with pytest.raises(ValueError, match="keep_last is 0"):
             kind(keep_last=0)
         for wrong in ("3", 2.5, True):
-            with pytest.raises(TypeError, match=rf"keep_last is {wrong!r}, a .*; expected a whole number"):
+            with pytest.raises(TypeError, match=rf"keep_last is {wrong!r}; expected a whole number"):
                 kind(keep_last=wrong)  # type: ignore[arg-type]
 
 

@@ -58,7 +58,7 @@ NONSENSE: dict[str, Callable[[Stepper], Any]] = {
 
 @pytest.mark.parametrize("name", NONSENSE)
 def test_what_makes_no_sense_is_refused_and_nothing_happens(panel: Stepper, name: str) -> None:
-    with pytest.raises(ValueError, match=r"Expected|There is no request"):
+    with pytest.raises((TypeError, ValueError), match=r"[Ee]xpected|There is no request"):
         NONSENSE[name](panel)
     assert (panel.status, panel.superstep) == ("ready", None)
 

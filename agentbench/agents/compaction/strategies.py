@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench import _clock
+from agentbench._limits import require_limit
 from agentbench.agents.compaction.grouping import annotate_message_groups, group_of
 from agentbench.agents.compaction.projection import included_token_count
 from agentbench.agents.compaction.protocols import (
@@ -206,7 +207,7 @@ class SummarizationStrategy:
         self, *, client: Any, target_count: int = 4, threshold: int | None = 2, prompt: str | None = None
     ) -> None:
         check_at_least(1, target_count=target_count)
-        check_at_least(0, threshold=threshold or 0)
+        require_limit("threshold", threshold, none="none")
         self.client, self.target_count, self.threshold = client, target_count, threshold or 0
         self.prompt = prompt or SUMMARY_PROMPT
 
@@ -247,11 +248,9 @@ class SummarizationStrategy:
 
 
 def check_at_least(least: int, **numbers: int) -> None:
-    """Raise ValueError if one of the named numbers is too small."""
+    """Check several limits by name."""
     for name, number in numbers.items():
-        if number < least:
-            message = f"{name}={number!r} is too small. Expected {least} or more."
-            raise ValueError(message)
+        require_limit(name, number, least=least)
 
 
 def included_groups(messages: list[Message], tokenizer: TokenizerProtocol | None = None) -> list[list[Message]]:

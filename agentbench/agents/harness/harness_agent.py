@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from agentbench._limits import require_limit
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.compaction.budgets import ContextWindowCompactionStrategy
 from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
@@ -103,12 +104,8 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
         agent = create_harness_agent(EchoChatClient(), max_context_window_tokens=128_000, max_output_tokens=8_000)
         await agent.run("Plan the move to the new office.", session=agent.create_session())
     """
-    if max_context_window_tokens <= 0 or not 0 <= max_output_tokens < max_context_window_tokens:
-        message = (
-            f"max_context_window_tokens is {max_context_window_tokens!r} and max_output_tokens {max_output_tokens!r}. "
-            "Expected a window above 0, and an output from 0 to less than the window."
-        )
-        raise ValueError(message)
+    require_limit("max_output_tokens", max_output_tokens)
+    require_limit("max_context_window_tokens", max_context_window_tokens, least=max_output_tokens + 1)
     history = history_provider or InMemoryHistoryProvider()
     providers: list[ContextProvider] = [history]
     if not disable_compaction:

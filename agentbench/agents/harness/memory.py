@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from agentbench._clock import runtime_defaults
+from agentbench._limits import require_limit
 from agentbench._workers import run_in_thread
 from agentbench.agents.compaction.grouping import group_messages
 from agentbench.agents.harness.memory_model import (
@@ -112,9 +113,7 @@ class MemoryContextProvider(HistoryProvider):
             "extract_every": (extract_every, 1),
         }
         for name, (given, least) in limits.items():
-            if given < least:
-                message = f"{name} is {given!r}. Expected {least} or more."
-                raise ValueError(message)
+            require_limit(name, given, least=least)
         if consolidation_interval < timedelta(0):
             message = f"consolidation_interval is {consolidation_interval!r}. Expected no time or more."
             raise ValueError(message)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._files.private_file import read_private, refuse_links, write_private
+from agentbench._limits import require_limit
 from agentbench.agents.harness.memory_records import MemoryIndexEntry, MemoryTopicRecord, slug_of
 from agentbench.agents.history.file_history import stem_of
 
@@ -222,6 +223,7 @@ class MemoryFileStore(MemoryStore):
         self, session: AgentSession, *, source_id: str, query: str, session_id: str | None = None, limit: int = 20
     ) -> list[dict[str, Any]]:
         """Return the messages that have a text in them, ignoring case: `session_id`, `line_number`, `role`, `text`."""
+        require_limit("limit", limit, least=1)
         folder, found = self.get_transcripts_directory(session, source_id=source_id), list[dict[str, Any]]()
         paths = folder.glob("*.jsonl")
         if session_id is not None:  # as it was, or as the results of a search spell it

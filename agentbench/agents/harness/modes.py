@@ -132,6 +132,9 @@ def get_agent_mode(
         assert get_agent_mode(AgentSession()) == "plan"
     """
     modes = _names(available_modes)
+    if not modes:
+        message = "available_modes is empty. Expected at least one mode."
+        raise ValueError(message)
     state = _state_of(session, source_id)
     if state.get(_CURRENT) not in modes:
         state[_CURRENT] = _known(default_mode or modes[0], modes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
-from agentbench.agents.arguments import check_known, check_mapping, check_whole_number, describe
+from agentbench._limits import require_limit, require_seconds
+from agentbench.agents.arguments import check_known, check_mapping, describe
 
 DEFAULT_MAX_ITERATIONS: Final = 40
 """The most calls of the model with tools in one request, if nothing else is set."""
@@ -57,11 +58,7 @@ class FunctionInvocationConfiguration(TypedDict, total=False):
     strict_max_function_calls: bool
 
 
-_LEAST: Final = {
-    "max_iterations": (1, "at least 1"),
-    "max_function_calls": (1, "at least 1, or None for any number"),
-    "max_consecutive_errors_per_request": (0, "at least 0"),
-}
+_LEAST: Final = {"max_iterations": 1, "max_function_calls": 1, "max_consecutive_errors_per_request": 0}
 _CHOICES: Final = {"error_scope": ("batch", "tool"), "approval_scope": ("batch", "call")}
 _SWITCHES: Final = frozenset(
     name for name, kind in FunctionInvocationConfiguration.__annotations__.items() if "bool" in str(kind)
@@ -75,32 +72,17 @@ def check_configuration(config: Mapping[str, Any]) -> None:
     check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
     check_known("function_invocation_configuration", config, _KNOWN)
     for key, value in config.items():
-        if value is None and key in _OPTIONAL:
-            continue
+        none = "no limit" if key in _OPTIONAL else ""
         if key in _LEAST:
-            _check_limit(key, value)
+            require_limit(key, value, least=_LEAST[key], none=none)
+        elif key == "max_duration_s":
+            require_seconds(key, value, none=none)
         elif key in _CHOICES and value not in _CHOICES[key]:
             message = f"{key} is {value!r}. Expected {_CHOICES[key][0]!r} or {_CHOICES[key][1]!r}."
             raise ValueError(message)
         elif key in _SWITCHES and not isinstance(value, bool):
             message = f"{key} is {describe(value)}. Expected True or False."
             raise TypeError(message)
-        elif key == "max_duration_s":
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                message = f"max_duration_s is {describe(value)}. Expected a number of seconds, or None for any time."
-                raise TypeError(message)
-            if not value > 0:
-                message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."
-                raise ValueError(message)
-
-
-def _check_limit(key: str, value: Any) -> None:
-    least, expected = _LEAST[key]
-    if value is not None:
-        check_whole_number(key, value)
-    if value is None or value < least:
-        message = f"{key} is {value!r}. Expected {expected}."
-        raise ValueError(message)
 
 
 def normalize_function_invocation_configuration(

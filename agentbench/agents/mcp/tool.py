@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import await_on, home_loop, running_loop
 from agentbench._display import Displayable, drawn_by
+from agentbench._limits import require_seconds
 from agentbench.agents.mcp.connection import (
     Connection,
     ConnectionLostError,
@@ -102,6 +103,7 @@ class MCPTool(Displayable):
         self.tool_name_prefix = normalize_prefix(tool_name_prefix)
         self.load_tools_flag, self.load_prompts_flag = load_tools, load_prompts
         self.parse_tool_results, self.parse_prompt_results = parse_tool_results, parse_prompt_results
+        require_seconds("request_timeout", request_timeout, none="no limit")
         self.request_timeout, self.client = request_timeout, client
         self.sampling_approval_callback, self.elicitation_callback = sampling_approval_callback, elicitation_callback
         self.runtime_arguments = tuple(runtime_arguments)

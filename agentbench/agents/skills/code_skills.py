@@ -168,7 +168,9 @@ class InlineSkill(Skill):
     def resource(self, function: _F) -> _F: ...
     @overload
     def resource(self, *, name: str | None = None, description: str | None = None) -> Callable[[_F], _F]: ...
-    def resource(self, function: Any = None, *, name: str | None = None, description: str | None = None) -> Any:
+    def resource(
+        self, function: Callable[..., Any] | None = None, *, name: str | None = None, description: str | None = None
+    ) -> Any:
         """Add a function as a resource, and return it as it is; its name and docstring are the defaults."""
 
         def add(function: _F) -> _F:
@@ -184,7 +186,9 @@ class InlineSkill(Skill):
     def script(self, function: _F) -> _F: ...
     @overload
     def script(self, *, name: str | None = None, description: str | None = None) -> Callable[[_F], _F]: ...
-    def script(self, function: Any = None, *, name: str | None = None, description: str | None = None) -> Any:
+    def script(
+        self, function: Callable[..., Any] | None = None, *, name: str | None = None, description: str | None = None
+    ) -> Any:
         """Add a function as a script, and return it as it is; its name and docstring are the defaults."""
 
         def add(function: _F) -> _F:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentbench._files.private_file import read_private
+from agentbench._limits import require_limit
 from agentbench._workers import run_in_thread
 from agentbench.agents.skills.frontmatter import SkillFrontmatter, read_skill_md
 from agentbench.agents.skills.script_runner import SCRIPT_ENDINGS, subprocess_script_runner
@@ -107,6 +108,7 @@ class FileSkillScript(SkillScript):
         if not os.path.isabs(full_path):
             message = f"The path of script {name!r} is {full_path!r}. Expected an absolute one."
             raise ValueError(message)
+        require_limit("max_bytes", max_bytes, least=1)
         self.full_path, self.runner, self._max_bytes = full_path, runner, max_bytes
 
     @property
@@ -176,11 +178,13 @@ class FileSkillsSource(SkillsSource):
         max_files: int = _MOST_FILES,
     ) -> None:
         given: object = script_runner
-        if given is subprocess_script_runner:
+        if inspect.unwrap(given) is inspect.unwrap(subprocess_script_runner):
             message = "script_runner=subprocess_script_runner makes runners. Expected one: subprocess_script_runner()."
             raise TypeError(message)
         paths = [skill_paths] if isinstance(skill_paths, (str, os.PathLike)) else list(skill_paths)
         self.skill_paths = [os.fspath(path) for path in paths]
+        require_limit("max_resource_bytes", max_resource_bytes, least=1)
+        require_limit("max_files", max_files, least=1)
         self.script_runner, self.max_resource_bytes, self.max_files = script_runner, max_resource_bytes, max_files
         self._resource_endings = _endings(resource_extensions)
         self._script_endings = _endings(script_extensions)

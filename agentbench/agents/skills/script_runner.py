@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._limits import require_limit, require_seconds
 from agentbench._workers import run_in_thread
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def subprocess_script_runner(
         timeout: Seconds that a script may take.
         python: The interpreter of Python scripts; by default this one.
         env: Variables of its environment, besides PATH and those of encodings.
-        max_output: Bytes of its output that are returned; the rest is cut off, with a mark.
+        max_output: Bytes of its output that are returned; the rest is cut off, with a mark. 0 returns none.
 
     Returns:
         A runner that returns what the script printed; with the exit code and its errors if it failed.
@@ -59,6 +60,8 @@ def subprocess_script_runner(
     Example:
         source = FileSkillsSource("skills", script_runner=subprocess_script_runner(timeout=10))
     """
+    require_seconds("timeout", timeout)
+    require_limit("max_output", max_output)
     variables = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     variables |= {"LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8", **(env or {})}
 

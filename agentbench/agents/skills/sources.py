@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from agentbench import _clock
+from agentbench._limits import require_seconds
 from agentbench.agents.skills.skill import Skill
 
 logger = logging.getLogger("agentbench")
@@ -116,9 +117,7 @@ class CachingSkillsSource(DelegatingSkillsSource):
 
     def __init__(self, inner_source: SkillsSource, *, ttl: float | None = None) -> None:
         super().__init__(inner_source)
-        if ttl is not None and ttl <= 0:
-            message = f"ttl={ttl!r} would store nothing. Expected seconds, or None for ever."
-            raise ValueError(message)
+        require_seconds("ttl", ttl, none="ever")
         self.ttl = ttl
         self._loading: asyncio.Task[list[Skill]] | None = None
         self._skills: tuple[float, list[Skill]] | None = None

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._limits import require_limit
 from agentbench._workers import run_in_thread
-from agentbench.agents.arguments import check_whole_number, warn_of_near_misses
+from agentbench.agents.arguments import warn_of_near_misses
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
 from agentbench.agents.tools.counters import BoundTools, Counters
 from agentbench.agents.tools.input_schema import InputModel, ValidArguments, schema_of
@@ -115,9 +116,10 @@ class FunctionTool(SerializationMixin, Displayable):
             raise ValueError(message)
         self.approval_mode = approval_mode or "never_require"
         self.kind = kind
-        self.max_invocations = _check_limit("max_invocations", max_invocations)
-        self.max_invocation_exceptions = _check_limit("max_invocation_exceptions", max_invocation_exceptions)
-        self.max_invocations_per_run = _check_limit("max_invocations_per_run", max_invocations_per_run)
+        self.max_invocations, self.max_invocation_exceptions = max_invocations, max_invocation_exceptions
+        self.max_invocations_per_run = max_invocations_per_run
+        for limit in ("max_invocations", "max_invocation_exceptions", "max_invocations_per_run"):
+            require_limit(limit, getattr(self, limit), least=1, none="no limit")
         self.additional_properties = additional_properties
         self.result_parser = result_parser
         self._signature: ToolSignature | None = self._schema.signature
@@ -463,17 +465,6 @@ def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) 
         return schema_of(func, name, None).get().json() == schema
     except TypeError:
         return False
-
-
-def _check_limit(name: str, limit: int | None) -> int | None:
-    """Return a limit that is `None` or a whole number from 1 on."""
-    if limit is None:
-        return None
-    check_whole_number(name, limit)
-    if limit < 1:
-        message = f"{name}={limit!r} would allow nothing. Expected None, for no limit, or at least 1."
-        raise ValueError(message)
-    return limit
 
 
 async def _whole(result: Any) -> Any:

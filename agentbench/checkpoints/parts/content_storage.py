@@ -19,8 +19,9 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from agentbench._display import drawn_by
+from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
-from agentbench.checkpoints.info import CheckpointInfo, require_limit
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts
 from agentbench.checkpoints.parts.records import (
@@ -134,7 +135,7 @@ class ContentAddressedStorage(ChainStorage):
 
     async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
         limit = limits.get("limit")
-        require_limit(limit)
+        require_limit("limit", limit, none="all")
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, partial(self._backend.heads, workflow_name, **limits))
         infos = readable(to_info, records)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+from agentbench._limits import require_limit
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
 from agentbench.notebook.graph.builtin import draw_builtin
 from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
@@ -220,6 +221,7 @@ def draw(  # noqa: PLR0913 - published signature
     whole = read_shape(source, expand=expand)
     states = read_states(run if run is not None else source)
     opened = () if isinstance(expand, bool) else expand
+    require_limit("max_nodes", max_nodes, least=1)
     shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy_executors(states))
     upright = _is_long(shape) if direction.upper() == "AUTO" else direction.upper() == "TD"
     short = detail == "short" or (detail == "auto" and len(shape.nodes) > FULL_DETAIL_NODES)

@@ -77,11 +77,11 @@ class GraphPanel(anywidget.AnyWidget):
         self._breakpoints: tuple[str, ...] = ()
         self._selected: str | None = None
         self._sent: dict[str, str] = {}
-        self._drawn = self._draw()
         self._pacer = Pacer(self._send_changes, interval_s=0.05)
         self._watch = PageWatch()
         self._stand_in = StandIn(self, lambda: self.snapshot()._repr_mimebundle_())
         self._listeners = Listeners()
+        self._drawn = self._draw()  # last: where it refuses something, what is there already can be closed
         name = esc(self.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
         super().__init__(height=height, svg=self._drawn.live_svg, label=label, note=panel_note(self.shape))

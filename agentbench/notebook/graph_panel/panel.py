@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from agentbench._limits import require_limit
 from agentbench.exceptions import WidgetsUnavailable
 
 if TYPE_CHECKING:
@@ -43,4 +44,5 @@ def make_graph_panel(
     except ModuleNotFoundError as error:
         instead = "draw() shows a picture"
         raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+    require_limit("height", height, least=1)
     return GraphPanel(source, direction=direction, expand=expand, max_nodes=max_nodes, height=height)

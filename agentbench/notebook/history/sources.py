@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
 
 from agentbench._bridge import run_sync
+from agentbench._limits import require_limit
 from agentbench.checkpoints.access import list_infos, list_workflow_names, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -58,9 +59,7 @@ class Chosen:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 0:
-            msg = f"limit is {self.limit}; expected 0 or more, or None for all."
-            raise ValueError(msg)
+        require_limit("limit", self.limit, none="all")
         if isinstance(self.since, str) and time_ns(self.since) is None:
             msg = f"since is {self.since!r}; expected a superstep (a number), a datetime or ISO 8601 text."
             raise ValueError(msg)

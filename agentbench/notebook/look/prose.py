@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from agentbench._display import Displayable
 from agentbench._extras import require
+from agentbench._limits import require_limit
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.text.escape import esc
@@ -53,8 +54,9 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
 
 def require_rendering(render: object, limit: int) -> None:
     """Raise `ValueError` for arguments that `prose` and `transcript` do not take."""
-    if render not in get_args(Render) or limit < 1:
-        msg = f"render={render!r}, limit={limit!r}: expected one of {', '.join(get_args(Render))}, and 1 or more."
+    require_limit("limit", limit, least=1)
+    if render not in get_args(Render):
+        msg = f"render={render!r}: expected one of {', '.join(get_args(Render))}."
         raise ValueError(msg)
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentbench import _bridge
+from agentbench._limits import require_limit
 from agentbench.notebook.progress_bar.displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
@@ -72,13 +73,10 @@ class Progress:
 
     def __init__(self, run: WorkflowRun, *, total: int | None = None) -> None:
         driven: object = run
-        expected: object = total
         if not isinstance(driven, WorkflowRun):
             msg = f"progress() drives a run; got a {type(run).__name__}. Make one: workflow.start(input)."
             raise TypeError(msg)
-        if total is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 1):
-            msg = f"total is {total!r}; expected the number of supersteps, 1 or more, or None if it is not known."
-            raise ValueError(msg)
+        require_limit("total", total, least=1, none="a number that is not known")
         self.state = ProgressState(total)
         self.run = run
         self._began: float | None = None

@@ -30,7 +30,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Check the values that a caller may mistype."""
-        check_count(self.limit, "max_supersteps", "1 or more")
+        check_count(self.limit, "max_supersteps")
         if self.layout not in get_args(Layout):
             msg = f"layout={self.layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
             raise ValueError(msg)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench._limits import require_limit
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.orchestrations.patterns.group_chat_messages import (
     GroupChatSelectionFunction,
@@ -95,8 +96,11 @@ class GroupChatBuilder(PatternBuilder):
         self._given = None if participants is None else list(participants)
         self._factories = list(participant_factories or ())
         self._agent, self._orchestrator, self._function = given
+        require_limit("retry_attempts", retry_attempts, none="2")
         self._orchestrator_name, self._retries = orchestrator_name, retry_attempts
         self._condition, self._max_rounds = termination_condition, max_rounds
+        if max_rounds is not _UNSET:
+            self.with_max_rounds(max_rounds)
         if self._given is not None:
             self._participants(self._given)  # what is wrong with them is said here
 
@@ -107,6 +111,7 @@ class GroupChatBuilder(PatternBuilder):
 
     def with_max_rounds(self, max_rounds: int | None) -> Self:
         """Allow so many turns; `None` for any number."""
+        require_limit("max_rounds", max_rounds, least=1, none="any number")
         self._max_rounds = max_rounds
         return self
 

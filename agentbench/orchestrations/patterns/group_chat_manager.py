@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError  # noqa: TID253 - only chats that an agent leads load this
 
+from agentbench._limits import require_limit
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.messages.message import Message
@@ -65,6 +66,7 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
         session: AgentSession | None = None,
     ) -> None:
         self.manager = AgentExecutor(agent, session=session)
+        require_limit("retry_attempts", retry_attempts, none="2")
         self.retry_attempts = 2 if retry_attempts is None else retry_attempts
         super().__init__(
             resolve_agent_id(agent),

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agentbench._limits import require_limit
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
@@ -70,7 +71,8 @@ class BaseGroupChatOrchestrator(Executor):
         super().__init__(id)
         self.participant_registry = participant_registry
         self.name = name or id
-        self.max_rounds = None if max_rounds is None else max(1, max_rounds)
+        require_limit("max_rounds", max_rounds, least=1, none="any number")
+        self.max_rounds = max_rounds
         self.termination_condition = termination_condition
         self.begin([])
 

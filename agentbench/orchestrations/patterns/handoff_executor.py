@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from agentbench._limits import require_limit
 from agentbench.agents.middleware.bases import CallNext, FunctionMiddleware
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.session import AgentSession
@@ -78,6 +79,7 @@ class HandoffAgentExecutor(AgentExecutor):
         self.termination_condition = termination_condition
         self.autonomous_mode = autonomous_mode
         self.autonomous_mode_prompt = autonomous_mode_prompt or "The user is not there. Go on by yourself."
+        require_limit("autonomous_mode_turn_limit", autonomous_mode_turn_limit, none="50")
         self.autonomous_mode_turn_limit = 50 if autonomous_mode_turn_limit is None else autonomous_mode_turn_limit
         self._tools = [_handoff_tool(each) for each in self.handoffs.values()]
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry
-from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase, StandardMagenticManager
+from agentbench.orchestrations.patterns.magentic_manager import (
+    MagenticManagerBase,
+    StandardMagenticManager,
+    require_limits,
+)
 from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor, MagenticOrchestrator
 from agentbench.orchestrations.patterns.participants import Participants
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
@@ -101,11 +105,13 @@ class MagenticBuilder:
             "progress_ledger_prompt": progress_ledger_prompt,
             "final_answer_prompt": final_answer_prompt,
         }
-        limits = {
+        limits: dict[str, Any] = {
             "max_stall_count": max_stall_count, "max_reset_count": max_reset_count, "max_round_count": max_round_count,
         }  # fmt: skip
         self._settings = {key: value for key, value in self._settings.items() if value is not None}
-        self._settings |= {key: value for key, value in limits.items() if value is not _UNSET}
+        limits = {key: value for key, value in limits.items() if value is not _UNSET}
+        require_limits(**{"max_stall_count": 3, "max_reset_count": None, "max_round_count": None, **limits})
+        self._settings |= limits
         if self._settings and (manager or manager_factory):
             logger.warning("A manager of your own has its own settings: %s has no effect.", ", ".join(self._settings))
         self._given, self._name, self._storage = list(participants), name, checkpoint_storage

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agentbench._limits import require_limit
 from agentbench.agents.history.answers import without_answers
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.helpers import json_objects
@@ -61,6 +62,13 @@ class MagenticTaskLedger:
     plan: Message
 
 
+def require_limits(max_stall_count: int, max_reset_count: int | None, max_round_count: int | None) -> None:
+    """Check the limits of a manager."""
+    require_limit("max_stall_count", max_stall_count)
+    require_limit("max_reset_count", max_reset_count, none="any number")
+    require_limit("max_round_count", max_round_count, least=1, none="any number")
+
+
 class MagenticManagerBase(ABC):
     """The base of managers.
 
@@ -73,6 +81,7 @@ class MagenticManagerBase(ABC):
     def __init__(
         self, *, max_stall_count: int = 3, max_reset_count: int | None = None, max_round_count: int | None = None
     ) -> None:
+        require_limits(max_stall_count, max_reset_count, max_round_count)
         self.max_stall_count, self.max_reset_count = max_stall_count, max_reset_count
         self.max_round_count = max_round_count
 
@@ -150,6 +159,7 @@ class StandardMagenticManager(MagenticManagerBase):
         self.plan_update_prompt = task_ledger_plan_update_prompt or PLAN_UPDATE_PROMPT
         self.progress_prompt = progress_ledger_prompt or PROGRESS_PROMPT
         self.final_prompt = final_answer_prompt or FINAL_PROMPT
+        require_limit("progress_ledger_retry_count", progress_ledger_retry_count, none="3")
         self.retry_count = 3 if progress_ledger_retry_count is None else progress_ledger_retry_count
 
     async def plan(self, magentic_context: MagenticContext) -> Message:

@@ -214,9 +214,9 @@ class _Task:
 
     def _runtime(self) -> Runtime:
         options, step, ctx = self._options, self.ctx.get_state(META)["step"] + 1, self.ctx
-        limit = options.config.get("recursion_limit", 0)
+        limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # with this one
         return Runtime(
-            step, max(limit - step, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
+            step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
             self._emit, lambda: ctx.stop_requested,
         )  # fmt: skip
 

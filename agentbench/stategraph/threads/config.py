@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._limits import require_limit, require_seconds
 from agentbench.stategraph.running.plan import OnBusy, OnGraphChange
-from agentbench.workflows.executors.options import require_limit
 
 _DEFAULTS: Mapping[str, Any] = {
     "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
@@ -61,6 +61,7 @@ def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     read = {**_DEFAULTS, **flat_config(config)}
     defaults = runtime_defaults()
     require_limit("recursion_limit", read["recursion_limit"], least=1)
+    require_seconds("node_timeout", read.get("node_timeout"), none="no limit")
     for name, choices in (("on_busy", get_args(OnBusy)), ("on_graph_change", get_args(OnGraphChange))):
         if read[name] not in choices:
             message = f"{name} is {read[name]!r}; expected one of {', '.join(map(repr, choices))}."

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from agentbench._copying import isolate
+from agentbench._limits import require_limit
 from agentbench.checkpoints.access import (
     delete_chain,
     head_of,
@@ -106,6 +107,7 @@ class Threads:
         branch: str | None = None,
     ) -> StateHistory:
         """Return the checkpoints of a thread, newest first."""
+        require_limit("limit", limit, none="all")
         thread_id = config["thread_id"]
         infos = await list_infos(self.storage, workflow_name=self.chain(thread_id), before=before)
         if branch is not None:
@@ -261,6 +263,7 @@ class Threads:
 
     async def prune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete all but the newest checkpoints, the ends of branches and the pauses; returns how many went."""
+        require_limit("keep", keep, least=1)
         infos = await list_infos(self.storage, workflow_name=self.chain(config["thread_id"]))
         parents = {info.previous_checkpoint_id for info in infos}
         gone = [info for info in infos[:-keep] if info.checkpoint_id in parents and not info.n_requests]

@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
+from agentbench._limits import require_limit
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflows.builder.designation import Designation, resolve_designation
 from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids, each_of
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings, require_limit
+from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings
 from agentbench.workflows.graph.edge_groups import (
     EdgeGroup,
     FanInEdgeGroup,
@@ -139,7 +140,7 @@ class WorkflowBuilder:
 
     def _take_first(self, first: Any, start_executor: Any) -> None:
         """Take the first positional argument by its type: as a limit, a name or a start."""
-        if isinstance(first, int) or str(first).isdecimal():
+        if first is None or isinstance(first, (int, float)) or str(first).isdecimal():
             self.max_iterations(first)  # a text of digits is no name, but a limit from the environment: an error
         elif isinstance(first, str):
             if self._name is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal
 
 from agentbench._clock import Clock, IdSource
+from agentbench._limits import require_limit, require_seconds
 
 TypeCheckMode = Literal["off", "warn", "error"]
 
@@ -31,7 +31,8 @@ class RunOptions:
 
     Attributes:
         chain: Replaces the workflow's name as the grouping key of this run's checkpoints.
-        max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input.
+        max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input; 0 runs the
+            start executors only.
         observe: Emit observation events and stamps; None takes the default of the caller or the process.
         max_messages: Replaces the workflow's limit of messages that one superstep may queue for the next.
         clock: Source of times; None takes the process-wide one.
@@ -48,8 +49,8 @@ class RunOptions:
             answered once. With False both runs are branches of one chain.
 
     Raises:
-        TypeError: A limit is no whole number, or `timeout` is no number.
-        ValueError: A limit is negative, or `timeout` is not above 0.
+        TypeError: A limit is not a number.
+        ValueError: A limit is negative, or a timeout 0.
 
     Example:
         >>> options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
@@ -70,25 +71,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        require_limit("max_iterations", self.max_iterations)
-        require_limit("max_messages", self.max_messages)
-        _require_timeout(self.timeout)
-
-
-def require_limit(name: str, limit: object, *, least: int = 0) -> None:
-    """Raise `TypeError` or `ValueError` unless a limit is None or a whole number of at least `least`."""
-    if limit is None or (type(limit) is int and limit >= least):
-        return
-    msg = f"{name} is {limit!r}; expected a whole number, {least} or more."
-    raise ValueError(msg) if isinstance(limit, int) and not isinstance(limit, bool) else TypeError(msg)
-
-
-def _require_timeout(timeout: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a timeout is None or a number above 0."""
-    is_number = isinstance(timeout, Real) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and timeout > 0):  # type: ignore[operator]
-        msg = f"timeout is {timeout!r}; expected seconds above 0, or None for no limit."
-        raise ValueError(msg) if is_number else TypeError(msg)
+        require_limit("max_iterations", self.max_iterations, none="that of the workflow")
+        require_limit("max_messages", self.max_messages, none="that of the workflow")
+        require_seconds("timeout", self.timeout, none="no limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +107,9 @@ class ExecutorPolicy:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        _require_timeout(self.timeout)
+        require_seconds("timeout", self.timeout, none="no limit")
         require_limit("retries", self.retries)
-        require_limit("max_concurrency", self.max_concurrency, least=1)
+        require_limit("max_concurrency", self.max_concurrency, least=1, none="no limit")
 
 
 #: The policy of executors that have none; one object, so that the test for it is one of identity.

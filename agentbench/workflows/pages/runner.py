@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from agentbench._limits import require_limit
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
@@ -57,6 +58,7 @@ class Runner:
         *,
         boundary_hook: BoundaryHook | None = None,
     ) -> None:
+        require_limit("max_iterations", max_iterations)
         self.context = ctx
         self.graph = Graph(
             edge_groups,

@@ -377,7 +377,10 @@ class Execution:
 
 def id_of_request(request: Any) -> str:
     """Return the id of a request, from the id itself, the `request_info` event or what else has its id."""
-    found: str = request if isinstance(request, str) else request.request_id
+    found = request if isinstance(request, str) else getattr(request, "request_id", None)
+    if not isinstance(found, str):
+        msg = f"request is {request!r}; expected the id of a request, or a request_info event."
+        raise TypeError(msg)
     return found
 
 

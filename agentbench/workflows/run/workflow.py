@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
+from agentbench._limits import require_limit
 from agentbench._user_code import cut_to_user
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
@@ -73,7 +74,7 @@ class Workflow(WorkflowDefinition):
             default.
         name: groups the checkpoints.
         description: for people.
-        max_iterations: supersteps allowed since the last outside input.
+        max_iterations: supersteps allowed since the last outside input; 0 runs the start executors only.
         output_from: ids whose yields are outputs; None with `intermediate_output_from` None: everyone's.
         intermediate_output_from: ids whose yields are intermediate.
         output_executors: older name of `output_from`.
@@ -109,6 +110,7 @@ class Workflow(WorkflowDefinition):
         boundary_hook: BoundaryHook | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
     ) -> None:
+        require_limit("max_iterations", max_iterations)
         graph = Graph(
             edge_groups,
             executors,

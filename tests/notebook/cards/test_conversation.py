@@ -342,9 +342,9 @@ def test_values_without_messages_are_refused_with_what_is_expected() -> None:
         transcript(3)
     with pytest.raises(TypeError, match="cannot read a str"):
         transcript("hello")
-    with pytest.raises(ValueError, match="expected one of plain, markdown, and 1 or more"):
+    with pytest.raises(ValueError, match="expected one of plain, markdown"):
         transcript([], render="html")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="and 1 or more"):
+    with pytest.raises(ValueError, match="limit is 0"):
         transcript([], limit=0)
 
 

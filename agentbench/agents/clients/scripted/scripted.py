@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iter
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
+from agentbench._limits import require_seconds
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
@@ -130,9 +131,7 @@ def last_user_text(messages: Sequence[Message]) -> str | None:
 
 def require_delay(delay: float) -> float:
     """Return a delay in seconds, which is not below zero."""
-    if delay < 0:
-        message = f"delay is {delay!r}; expected 0 or more seconds."
-        raise ValueError(message)
+    require_seconds("delay", delay, zero=True)
     return delay
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from numbers import Integral
 from typing import Any, Literal
 
+from agentbench._limits import require_limit
 from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflows.events.events import WorkflowEvent
@@ -67,11 +67,9 @@ class StepperStatus(str, Enum):
         return format(self.value, spec)
 
 
-def check_count(count: Any, name: str, expected: str) -> int:
-    """Return the count `name` as an `int`; `ValueError` if it is no whole number above 0."""
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        msg = f"{name}={count!r} is not possible. Expected {expected}."
-        raise ValueError(msg)
+def check_count(count: Any, name: str) -> int:
+    """Return the count `name` as an `int`; `TypeError` or `ValueError` if it is not a whole number above 0."""
+    require_limit(name, count, least=1)
     return int(count)
 
 

@@ -169,7 +169,7 @@ class StepperModel:
 
     def step(self, count: int = 1, *, inside: bool = False, confirmed: bool = False) -> Instruction | None:
         """Take `count` supersteps, or one `inside`. `confirmed`: the person agrees to a fork, if it takes one."""
-        goal = Goal(check_count(count, "n", "1 or more supersteps; back() shows earlier ones"), inside)
+        goal = Goal(check_count(count, "n"), inside)
         self.require("step")
         return self._set_out(goal, confirmed=confirmed)
 
@@ -266,13 +266,13 @@ class StepperModel:
 
     def go_back(self, count: int = 1) -> None:
         """Show an earlier checkpoint."""
-        count = check_count(count, "n", "1 or more checkpoints")
+        count = check_count(count, "n")
         self.require("back")
         self._look_at(max(0, (self.line.displayed or 0) - count))
 
     def go_forward(self, count: int = 1) -> None:
         """Show a later checkpoint."""
-        count = check_count(count, "n", "1 or more checkpoints")
+        count = check_count(count, "n")
         self.require("forward")
         self._look_at((self.line.displayed or 0) + count)
 

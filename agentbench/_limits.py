@@ -1,0 +1,48 @@
+"""One rule for all limits: how many, and how long.
+
+A limit is checked where it is given, and an error names it. `None` means no limit, where that is allowed; 0 means none
+at all, where that makes sense, and is refused elsewhere; negative numbers and truth values are refused.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+
+
+def require_limit(name: str, limit: object, *, least: int = 0, none: str = "") -> None:
+    """Check a limit that is a count.
+
+    Args:
+        name: Name of the argument.
+        limit: Its value: a whole number.
+        least: The least that it may be.
+        none: What `None` means, such as "no limit"; empty where it is refused.
+
+    Raises:
+        TypeError: It is not a whole number.
+        ValueError: It is less than `least`.
+    """
+    if limit is None and none:
+        return
+    is_whole = hasattr(limit, "__index__") and not isinstance(limit, bool)
+    if not is_whole or int(limit) < least:  # type: ignore[call-overload]
+        raise _error(name, limit, f"a whole number, {least} or more", none, is_type=is_whole)
+
+
+def require_seconds(name: str, seconds: object, *, zero: bool = False, none: str = "") -> None:
+    """Check a limit that is a time: a number of seconds above 0, or with `zero` also 0; `none` as in `require_limit`.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is too small, or `nan`.
+    """
+    if seconds is None and none:
+        return
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not (is_number and (seconds > 0 or (zero and seconds == 0))):  # type: ignore[operator]
+        raise _error(name, seconds, f"seconds, {'0 or more' if zero else 'above 0'}", none, is_type=is_number)
+
+
+def _error(name: str, value: object, expected: str, none: str, *, is_type: bool) -> Exception:
+    text = f"{name} is {value!r}; expected {expected}{none and f', or None for {none}'}."
+    return (ValueError if is_type else TypeError)(text)
