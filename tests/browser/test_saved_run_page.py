@@ -225,6 +225,9 @@ def test_hostile_texts_do_nothing(open_file: Any, tmp_path: Path) -> None:
             await ctx.yield_output(" ".join(texts))
             await ctx.request_info("".join(texts), str)
 
+        @response_handler
+        async def answered(self, asked: str, answer: str, ctx: WorkflowContext) -> None: ...
+
     class Picture:
         def _repr_html_(self) -> str:
             return "".join(ATTACKS)
