@@ -69,22 +69,22 @@ class FileCheckpointStorage(ContentAddressedStorage):
         if not os.fspath(storage_path):
             message = "storage_path is empty; expected a folder. For the current one say '.'."
             raise ValueError(message)
-        self._path = os.path.abspath(os.fspath(storage_path))
-        self._pickled: PickledFormat | None = None
+        self._ab_path = os.path.abspath(os.fspath(storage_path))
+        self._ab_pickled: PickledFormat | None = None
         if codec == "pickle":  # only then is a module loaded that can unpickle
             module = import_module("agentbench.checkpoints.file_storage.pickled_format")
-            self._pickled = module.PickledFormat(allowed_checkpoint_types or ())
-        self._files = FileBackend(self._path, fsync=fsync, pickled=self._pickled)
-        super().__init__(self._files, keep_last=keep_last)
+            self._ab_pickled = module.PickledFormat(allowed_checkpoint_types or ())
+        self._ab_files = FileBackend(self._ab_path, fsync=fsync, pickled=self._ab_pickled)
+        super().__init__(self._ab_files, keep_last=keep_last)
 
     def __repr__(self) -> str:
-        codec = "" if self._pickled is None else ', codec="pickle"'
-        return f"{type(self).__name__}({self._path!r}{codec})"
+        codec = "" if self._ab_pickled is None else ', codec="pickle"'
+        return f"{type(self).__name__}({self._ab_path!r}{codec})"
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
-        if self._pickled is None:
+        if self._ab_pickled is None:
             return await super()._save(checkpoint, expected_seq)
-        whole = self._pickled.write(checkpoint)
+        whole = self._ab_pickled.write(checkpoint)
         failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
         await self._run(failure, self._put, ChainMemory(0), whole, {}, expected_seq)
         return checkpoint.checkpoint_id
@@ -95,11 +95,11 @@ class FileCheckpointStorage(ContentAddressedStorage):
         except UnreadableCheckpointError as error:
             if error.holds is not None:  # another one, whose name is the same to the file system
                 raise
-            return self._files.discard(checkpoint_id)
+            return self._ab_files.discard(checkpoint_id)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        if self._pickled is not None and isinstance(record, WholeRecord):
-            return self._pickled.read(record)
+        if self._ab_pickled is not None and isinstance(record, WholeRecord):
+            return self._ab_pickled.read(record)
         return super()._whole(record)
 
     def _lazy_checkpoint(

@@ -58,21 +58,21 @@ class InMemoryCheckpointStorage(ChainStorage):
 
     def __init__(self, *, keep_last: int | None = None) -> None:
         super().__init__(keep_last)
-        self._entries: dict[CheckpointID, _Entry] = {}
-        self._chains: dict[str, list[_Entry]] = {}
-        self._logs: dict[str, _ListLogs] = {}
-        self._lock = threading.Lock()
+        self._ab_entries: dict[CheckpointID, _Entry] = {}
+        self._ab_chains: dict[str, list[_Entry]] = {}
+        self._ab_logs: dict[str, _ListLogs] = {}
+        self._ab_lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"InMemoryCheckpointStorage(checkpoints={len(self._entries)}, chains={len(self._chains)})"
+        return f"InMemoryCheckpointStorage(checkpoints={len(self._ab_entries)}, chains={len(self._ab_chains)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_entries": self._entries, "_chains": self._chains, "_keep_last": self._keep_last}
+        return {"_entries": self._ab_entries, "_chains": self._ab_chains, "_keep_last": self._ab_keep_last}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._entries, self._chains, self._logs = state["_entries"], state["_chains"], {}
-        self._keep_last = state.get("_keep_last")
-        self._lock = threading.Lock()
+        self._ab_entries, self._ab_chains, self._ab_logs = state["_entries"], state["_chains"], {}
+        self._ab_keep_last = state.get("_keep_last")
+        self._ab_lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
         """Store a copy and return its id. WorkflowCheckpointException: something in it cannot be copied."""
@@ -85,7 +85,7 @@ class InMemoryCheckpointStorage(ChainStorage):
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a copy of a checkpoint. CheckpointNotFoundError: The id is unknown."""
         checkpoint_id = id_of(checkpoint_id)
-        entry = self._entries.get(checkpoint_id)
+        entry = self._ab_entries.get(checkpoint_id)
         if entry is None:
             raise CheckpointNotFoundError(checkpoint_id)
         return _copy(entry.checkpoint)
@@ -100,7 +100,7 @@ class InMemoryCheckpointStorage(ChainStorage):
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Remove a checkpoint, and return whether there was one."""
-        with self._lock:
+        with self._ab_lock:
             return self._remove_one(checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
@@ -114,15 +114,15 @@ class InMemoryCheckpointStorage(ChainStorage):
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
-        return sorted(name for name in list(self._chains) if name.startswith(prefix))
+        return sorted(name for name in list(self._ab_chains) if name.startswith(prefix))
 
     async def _remove(self, workflow_name: str, keep: int) -> int:
-        with self._lock:
+        with self._ab_lock:
             entries = self._entries_of(workflow_name)
             return self._remove_all(entries[: max(0, len(entries) - keep)])
 
     def _entries_of(self, workflow_name: str, newest: int | None = None) -> list[_Entry]:
-        chain = self._chains.get(workflow_name, [])
+        chain = self._ab_chains.get(workflow_name, [])
         return chain[-newest:] if newest is not None and newest > 0 else chain.copy()
 
     def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
@@ -130,31 +130,31 @@ class InMemoryCheckpointStorage(ChainStorage):
         heads = self._entries_of(chain_name, 1)
         stored_signature = heads[0].checkpoint.metadata.get(GRAPH_SIGNATURE) if heads else None
         same_signature = type(signature) is dict and signature == stored_signature
-        with self._lock:
-            shared = self._logs.setdefault(chain_name, _ListLogs()).share(checkpoint.state)
+        with self._ab_lock:
+            shared = self._ab_logs.setdefault(chain_name, _ListLogs()).share(checkpoint.state)
         entry = _Entry(_copy(checkpoint, stored_signature if same_signature else None, shared))
-        with self._lock:
+        with self._ab_lock:
             if expected_seq is not None:
-                chain = self._chains.get(chain_name)
+                chain = self._ab_chains.get(chain_name)
                 require_head(chain_name, chain[-1].order[0] if chain else 0, expected_seq)
-            if checkpoint.checkpoint_id in self._entries:
+            if checkpoint.checkpoint_id in self._ab_entries:
                 self._remove_one(checkpoint.checkpoint_id)
-            self._entries[checkpoint.checkpoint_id] = entry
-            chain = self._chains.setdefault(chain_name, [])
+            self._ab_entries[checkpoint.checkpoint_id] = entry
+            chain = self._ab_chains.setdefault(chain_name, [])
             insort(chain, entry, key=_order)
-            if self._keep_last is not None:
-                self._remove_all(chain[: -self._keep_last])
+            if self._ab_keep_last is not None:
+                self._remove_all(chain[: -self._ab_keep_last])
         return checkpoint.checkpoint_id
 
     def _remove_one(self, checkpoint_id: CheckpointID) -> bool:
-        entry = self._entries.pop(checkpoint_id, None)
+        entry = self._ab_entries.pop(checkpoint_id, None)
         if entry is None:
             return False
-        chain = self._chains[entry.checkpoint.workflow_name]
+        chain = self._ab_chains[entry.checkpoint.workflow_name]
         del chain[chain.index(entry, bisect_left(chain, entry.order, key=_order))]
         if not chain:
-            del self._chains[entry.checkpoint.workflow_name]
-            self._logs.pop(entry.checkpoint.workflow_name, None)
+            del self._ab_chains[entry.checkpoint.workflow_name]
+            self._ab_logs.pop(entry.checkpoint.workflow_name, None)
         return True
 
     def _remove_all(self, entries: list[_Entry]) -> int:

@@ -140,7 +140,7 @@ class ChainStorage(Displayable):
     def __init__(self, keep_last: int | None = None) -> None:
         if keep_last is not None:
             require_limit("keep_last", keep_last, least=1, none="all")
-        self._keep_last = keep_last
+        self._ab_keep_last = keep_last
 
     async def list_infos(
         self,

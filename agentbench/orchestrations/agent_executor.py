@@ -140,13 +140,13 @@ class AgentExecutor(AgentNode):
         if (context_mode == "custom") != (context_filter is not None):
             msg = "Give context_mode='custom' and a function together: context_filter=lambda messages: messages[-5:]."
             raise ValueError(msg)
-        self._context_mode = context_mode
-        self._context_filter = context_filter
+        self._ab_context_mode = context_mode
+        self._ab_context_filter = context_filter
 
     def reset(self) -> None:
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
         super().reset()
-        self._full_conversation: list[Message] = []
+        self._ab_full_conversation: list[Message] = []
 
     # ---- what it takes ---------------------------------------------------------------------------
 
@@ -157,22 +157,22 @@ class AgentExecutor(AgentNode):
         if request.should_respond:
             await self._take_turn(messages, ctx)
         else:
-            self._cache = messages
+            self._ab_cache = messages
 
     @handler
     async def from_response(self, response: AgentExecutorResponse, ctx: AgentNodeContext) -> None:
         """Go on from the answer of another agent node."""
         messages: list[Message] | Awaitable[list[Message]] = response.conversation
-        if self._context_mode == "last_agent":
+        if self._ab_context_mode == "last_agent":
             messages = response.agent_response.messages
-        elif self._context_mode == "custom" and self._context_filter is not None:
-            messages = self._context_filter([*response.conversation])
+        elif self._ab_context_mode == "custom" and self._ab_context_filter is not None:
+            messages = self._ab_context_filter([*response.conversation])
         await self._take_turn(self._take_in(await messages if isawaitable(messages) else messages), ctx)
 
     @handler
     async def from_str(self, text: str, ctx: AgentNodeContext) -> None:
         """Answer a text of the user."""
-        if not self._cache and ctx.source_executor_ids != [WORKFLOW_SOURCE]:
+        if not self._ab_cache and ctx.source_executor_ids != [WORKFLOW_SOURCE]:
             logger.warning(
                 "Agent node %r got a plain text from %s, so its agent sees nothing of the conversation before it. "
                 "Behind an agent node, send response.with_text(...) of its AgentExecutorResponse instead.",
@@ -212,26 +212,26 @@ class AgentExecutor(AgentNode):
         if not stream and not reply.was_raised:
             await self._yield_output(reply.response, ctx)
         # While requests are open, the agent's session has what led to them, and the next node lacks it.
-        before = self._full_conversation if self._pending or goes_on else ()
+        before = self._ab_full_conversation if self._ab_pending or goes_on else ()
         if is_answer:
-            self._pending = {}
+            self._ab_pending = {}
         else:
-            self._cache = []
+            self._ab_cache = []
         inputs = resolved_inputs([*before, *messages], reply.response)
-        self._full_conversation = [*inputs, *reply.response.messages]
+        self._ab_full_conversation = [*inputs, *reply.response.messages]
         if not reply.requests:
             await self._pass_on(reply.response, ctx)
             return
-        if not self._pending:
-            self._answers = []
-        raised = [request for key, request in reply.requests.items() if key not in self._pending]
-        self._pending = reply.requests  # earlier ones hold nothing up: the agent has moved on without their answers
+        if not self._ab_pending:
+            self._ab_answers = []
+        raised = [request for key, request in reply.requests.items() if key not in self._ab_pending]
+        self._ab_pending = reply.requests  # earlier ones hold nothing up: the agent has moved on without their answers
         for request in raised:
             await ctx.request_info(request, Content)
 
     def _take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
         """Return what the agent gets: the messages behind those that wait."""
-        return [*self._cache, *normalize_messages(messages)]
+        return [*self._ab_cache, *normalize_messages(messages)]
 
     async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
         """Yield the response, or each update of a streamed one."""
@@ -239,15 +239,15 @@ class AgentExecutor(AgentNode):
 
     async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         """Send the complete response on."""
-        await ctx.send_message(AgentExecutorResponse(self.id, response, [*self._full_conversation]))
+        await ctx.send_message(AgentExecutorResponse(self.id, response, [*self._ab_full_conversation]))
 
     # ---- state -----------------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the session, the conversation, the messages that wait, and the open requests."""
-        return {**await super().on_checkpoint_save(), "full_conversation": [*self._full_conversation]}
+        return {**await super().on_checkpoint_save(), "full_conversation": [*self._ab_full_conversation]}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Take over what `on_checkpoint_save` returned; what is missing is empty."""
         await super().on_checkpoint_restore(state)
-        self._full_conversation = [*state.get("full_conversation", ())]
+        self._ab_full_conversation = [*state.get("full_conversation", ())]

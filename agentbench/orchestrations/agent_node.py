@@ -97,12 +97,12 @@ class AgentNode(Executor):
 
     def reset(self) -> None:
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
-        self._cache: list[Message] = []
-        self._pending: dict[str, Content] = {}
+        self._ab_cache: list[Message] = []
+        self._ab_pending: dict[str, Content] = {}
         #: Those to other requests of the same turn, as long as some are pending.
-        self._answers: list[Content] = []
+        self._ab_answers: list[Content] = []
         #: All answers of a turn, from the last one until the agent gets them.
-        self._given: Message | None = None
+        self._ab_given: Message | None = None
 
     # ---- calls and requests ----------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class AgentNode(Executor):
         for kind in get_args(RunKwargsKind):
             if own := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own
-        answers, self._given = self._given, None
+        answers, self._ab_given = self._ab_given, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
 
     def _run_arguments(self) -> dict[str, Any]:
@@ -131,19 +131,19 @@ class AgentNode(Executor):
             given = f"a {answer.type} for {request_id_of(answer)!r}"
             msg = f"The answer to {request.type} {request_id!r} of {self.id!r} is {given}. {request.answer_hint}"
             raise ValueError(msg)
-        pending = {key: request for key, request in self._pending.items() if key != request_id}
-        answers = [*(one for one in self._answers if request_id_of(one) != request_id), answer]
+        pending = {key: request for key, request in self._ab_pending.items() if key != request_id}
+        answers = [*(one for one in self._ab_answers if request_id_of(one) != request_id), answer]
         if pending:
-            self._pending, self._answers = pending, answers
+            self._ab_pending, self._ab_answers = pending, answers
             return None
         # Stored until the agent has taken them: if it fails, the requests are open again.
-        self._given = message_of_answers(answers)
-        return self._given
+        self._ab_given = message_of_answers(answers)
+        return self._ab_given
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Wait for the answers to the requests that are open; answers to others stay."""
-        self._pending = _by_id([event.data for event in open_requests.values() if isinstance(event.data, Content)])
-        self._answers = [answer for answer in self._answers if request_id_of(answer) not in self._pending]
+        self._ab_pending = _by_id([event.data for event in open_requests.values() if isinstance(event.data, Content)])
+        self._ab_answers = [answer for answer in self._ab_answers if request_id_of(answer) not in self._ab_pending]
 
     # ---- one node, several runs ------------------------------------------------------------------
 
@@ -171,22 +171,22 @@ class AgentNode(Executor):
         """Return the session, the messages that wait, the open requests, and the answers to others of them."""
         session = self.session
         return {
-            "cache": [*self._cache],
+            "cache": [*self._ab_cache],
             # As in `session.to_dict()`, but for the state: checkpoints store values, and what only grew but once.
             "agent_session": {
                 "session_id": session.session_id,
                 "service_session_id": session.service_session_id,
                 "state": isolate_or_same(session.state),
             },
-            "pending_agent_requests": {**self._pending},
-            "pending_responses_to_agent": [*self._answers] if self._pending else [],
+            "pending_agent_requests": {**self._ab_pending},
+            "pending_responses_to_agent": [*self._ab_answers] if self._ab_pending else [],
         }
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Take over what `on_checkpoint_save` returned; what is missing is empty."""
-        self._cache = [*state.get("cache", ())]
-        self._pending = {**state.get("pending_agent_requests", {})}
-        self._answers = [*state.get("pending_responses_to_agent", ())]
+        self._ab_cache = [*state.get("cache", ())]
+        self._ab_pending = {**state.get("pending_agent_requests", {})}
+        self._ab_answers = [*state.get("pending_responses_to_agent", ())]
         session = self._restored_session(state.get("agent_session"))
         # In place: other nodes may share it.
         vars(self.session).clear()

@@ -122,38 +122,38 @@ class AgentHostExecutor(AgentNode):
     @handler
     async def from_str(self, text: str, ctx: HostContext) -> None:
         """Gather a text of the user."""
-        self._cache += normalize_messages(text)
+        self._ab_cache += normalize_messages(text)
 
     @handler
     async def from_message(self, message: Message, ctx: HostContext) -> None:
         """Gather a message."""
-        self._cache.append(message)
+        self._ab_cache.append(message)
 
     @handler
     async def from_messages(self, items: list[str | Message | TurnToken | list[Message]], ctx: HostContext) -> None:
         """Gather several messages, also lists of a fan-in; tokens among them are one turn."""
         flat = [one for item in items for one in (item if isinstance(item, list) else (item,))]
         tokens = [one for one in flat if isinstance(one, TurnToken)]
-        messages = [*self._cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
-        if tokens and not self._pending:
+        messages = [*self._ab_cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
+        if tokens and not self._ab_pending:
             await self._run_turn(tokens[0], messages, ctx)
         else:
-            self._cache = messages
+            self._ab_cache = messages
 
     @handler
     async def take_turn(self, token: TurnToken, ctx: HostContext) -> None:
         """Let the agent answer what was gathered; a turn that waits for answers takes in what came meanwhile."""
-        if not self._pending:
-            await self._run_turn(token, [*self._cache], ctx)
+        if not self._ab_pending:
+            await self._run_turn(token, [*self._ab_cache], ctx)
 
     @handler
     async def from_answer(self, answer: Content, ctx: HostContext) -> None:
         """Take the answer to a request that was sent on as a message."""
-        request = self._pending.get(request_id_of(answer))
+        request = self._ab_pending.get(request_id_of(answer))
         if request is not None and self._is_intercepted(request):
             await self.from_user_input(request, answer, ctx)
         else:
-            sent = ", ".join(key for key, one in self._pending.items() if self._is_intercepted(one)) or "none"
+            sent = ", ".join(key for key, one in self._ab_pending.items() if self._is_intercepted(one)) or "none"
             text = (
                 f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}: open requests that it sent on "
                 f"are {sent}. An answer has the id of its request."
@@ -165,7 +165,7 @@ class AgentHostExecutor(AgentNode):
         """Take the answer to a request of the agent."""
         answers = self._add_answer(request, answer)
         if answers is not None:
-            await self._run_turn(self._token or TurnToken(), [answers, *self._cache], ctx)
+            await self._run_turn(self._token or TurnToken(), [answers, *self._ab_cache], ctx)
 
     # ---- one turn --------------------------------------------------------------------------------
 
@@ -177,13 +177,13 @@ class AgentHostExecutor(AgentNode):
         reply = await self._call_agent(inputs, ctx, ctx.yield_output if emits else None)
         if options.emit_agent_response_events and not reply.was_raised:
             await ctx.yield_output(reply.response)
-        answers, before = (messages[:1], self._outgoing) if self._pending else ([], [])
+        answers, before = (messages[:1], self._outgoing) if self._ab_pending else ([], [])
         forwarded = messages if options.forward_incoming_messages else answers
         outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._signed(reply.response)]
-        self._cache, self._pending = [], _open_requests(reply)
-        if self._pending:
-            self._token, self._outgoing, self._answers = token, outgoing, []
-            for request in self._pending.values():
+        self._ab_cache, self._ab_pending = [], _open_requests(reply)
+        if self._ab_pending:
+            self._token, self._outgoing, self._ab_answers = token, outgoing, []
+            for request in self._ab_pending.values():
                 await self._raise_request(request, ctx)
             return
         if outgoing:
@@ -202,9 +202,9 @@ class AgentHostExecutor(AgentNode):
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Wait for the answers to the requests that are open, and to those that were sent on as messages."""
-        intercepted = {key: request for key, request in self._pending.items() if self._is_intercepted(request)}
+        intercepted = {key: request for key, request in self._ab_pending.items() if self._is_intercepted(request)}
         super().on_rolled_back(open_requests)
-        self._pending = {**self._pending, **intercepted}
+        self._ab_pending = {**self._ab_pending, **intercepted}
 
     def _signed(self, response: AgentResponse) -> list[Message]:
         """Return the messages of the agent, with an author where they have none, so that they are known again."""
@@ -217,7 +217,7 @@ class AgentHostExecutor(AgentNode):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the session, the messages that wait, the open requests, and the turn that waits for their answers."""
-        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._pending else {}
+        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._ab_pending else {}
         return {**await super().on_checkpoint_save(), **turn}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:

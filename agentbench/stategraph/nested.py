@@ -232,7 +232,7 @@ class GraphExecutor(WorkflowExecutor):
         """The result of the graph."""
         return [GraphResult]
 
-    def _options(self, run: ActiveRun) -> RunOptions:
+    def _ab_options(self, run: ActiveRun) -> RunOptions:
         config = read_config({"thread_id": self.id, "run_id": run.run_id})
         return GraphOptions(
             clock=run.options.clock,
@@ -244,7 +244,7 @@ class GraphExecutor(WorkflowExecutor):
             is_nested=True,
         )
 
-    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+    def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         assert isinstance(options, GraphOptions)
         return graph_result(self.graph.plan, options.record, "full", [], [], None)
 
@@ -257,9 +257,9 @@ class GraphAnswers(GraphExecutor):
         """The messages that the graph adds."""
         return [list[Message]]
 
-    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+    def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         given = [*map(id, message)] if isinstance(message, list) else [id(message)]
-        result = super()._output(data, options, message)
+        result = super()._ab_output(data, options, message)
         return [each for each in result.messages if id(each) not in given]
 
 

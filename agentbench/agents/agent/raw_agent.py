@@ -155,8 +155,8 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         own, self.mcp_tools = split_mcp_tools(_all_tools(tools, (default_options or {}).get("tools")))
         self.default_options: dict[str, Any] = _defaults(self.client, instructions, own, default_options or {})
         self.connections: list[Any] = []
-        self._open = AsyncExitStack()
-        self._has_warned = False
+        self._ab_open = AsyncExitStack()
+        self._ab_has_warned = False
         rename = getattr(self.client, "_update_agent_name_and_description", None)
         if callable(rename):
             rename(name, description)
@@ -276,7 +276,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         try:
             for part in (self.client, *self.mcp_tools):
                 if hasattr(part, "__aenter__") and hasattr(part, "__aexit__"):
-                    await self._open.enter_async_context(part)
+                    await self._ab_open.enter_async_context(part)
         except BaseException:
             await self.close()
             raise
@@ -290,7 +290,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
     async def close(self) -> None:
         """Close what the agent has connected. It can be run again afterwards, and connects anew."""
         connections, self.connections = self.connections, []
-        async with self._open.pop_all() as stack:
+        async with self._ab_open.pop_all() as stack:
             for server in connections:
                 if callable(getattr(server, "close", None)):
                     stack.push_async_callback(server.close)
@@ -301,9 +301,9 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
 
     def warn_without_tool_loop(self) -> None:
         """Log once that the client hands the calls of tools back instead of running them."""
-        if self._has_warned:
+        if self._ab_has_warned:
             return
-        self._has_warned = True
+        self._ab_has_warned = True
         logger.warning(
             "%r has tools, but its client %s has no tool loop: calls of the model are handed back and not carried out. "
             "Derive the client from BaseChatClient, or put FunctionInvocationLayer over it.",

@@ -177,7 +177,7 @@ class FileSkillsSource(SkillsSource):
         max_resource_bytes: int = _MOST_BYTES,
         max_files: int = _MOST_FILES,
     ) -> None:
-        given: object = script_runner
+        given: Any = script_runner
         if inspect.unwrap(given) is inspect.unwrap(subprocess_script_runner):
             message = "script_runner=subprocess_script_runner makes runners. Expected one: subprocess_script_runner()."
             raise TypeError(message)

@@ -78,20 +78,20 @@ class ContentAddressedStorage(ChainStorage):
 
     def __init__(self, backend: StorageBackend, *, keep_last: int | None = None) -> None:
         super().__init__(keep_last)
-        self._backend = backend
-        self._unswept: dict[str, int] = {}
+        self._ab_backend = backend
+        self._ab_unswept: dict[str, int] = {}
         self._begin()
 
     def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._worker = Worker("agentbench-checkpoints")
-        self._lock = threading.Lock()
-        self._memories: OrderedDict[str, ChainMemory] = OrderedDict()
+        self._ab_pid = os.getpid()
+        self._ab_worker = Worker("agentbench-checkpoints")
+        self._ab_lock = threading.Lock()
+        self._ab_memories: OrderedDict[str, ChainMemory] = OrderedDict()
 
     def _require_process(self) -> None:
         """Begin anew in a forked process: its parent's thread is not there, and may have been in the middle of work."""
-        if self._pid != os.getpid():
-            self._backend.close()
+        if self._ab_pid != os.getpid():
+            self._ab_backend.close()
             self._begin()
 
     # ------------------------------------------------------------------------------------------------- six methods
@@ -111,14 +111,14 @@ class ContentAddressedStorage(ChainStorage):
         A checkpoint whose head cannot be read is left out with a warning in the log.
         """
         failure = f"Chain {workflow_name!r} was not listed from"
-        records = await self._run(failure, self._backend.outlines, workflow_name)
+        records = await self._run(failure, self._ab_backend.outlines, workflow_name)
         heads: dict[CheckpointID, CheckpointRecord] = {}
         return readable(partial(self._lazy_checkpoint, heads), filter(looks_whole, records))
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
         return await self._run(
-            f"The ids of chain {workflow_name!r} were not read from", self._backend.ids, workflow_name
+            f"The ids of chain {workflow_name!r} were not read from", self._ab_backend.ids, workflow_name
         )
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
@@ -128,7 +128,7 @@ class ContentAddressedStorage(ChainStorage):
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return the newest checkpoint of a chain, if there is one."""
-        find = partial(self._backend.latest, workflow_name)
+        find = partial(self._ab_backend.latest, workflow_name)
         return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._read, find)
 
     # ------------------------------------------------------------------------------------------------ capabilities
@@ -137,16 +137,16 @@ class ContentAddressedStorage(ChainStorage):
         limit = limits.get("limit")
         require_limit("limit", limit, none="all")
         failure = f"Chain {workflow_name!r} was not listed from"
-        records = await self._run(failure, partial(self._backend.heads, workflow_name, **limits))
+        records = await self._run(failure, partial(self._ab_backend.heads, workflow_name, **limits))
         infos = readable(to_info, records)
         if limit and len(infos) < len(records):  # those before the damaged ones count instead
-            read = partial(self._backend.heads, workflow_name, **{**limits, "limit": None})
+            read = partial(self._ab_backend.heads, workflow_name, **{**limits, "limit": None})
             infos = readable(to_info, await self._run(failure, read))[-limit:]
         return infos
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
-        return await self._run("The chains were not read from", self._backend.chains, prefix)
+        return await self._run("The chains were not read from", self._ab_backend.chains, prefix)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
         """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet)."""
@@ -154,16 +154,16 @@ class ContentAddressedStorage(ChainStorage):
 
     async def _remove(self, workflow_name: str, keep: int) -> int:
         def remove() -> int:
-            ids = self._backend.ids(workflow_name)
+            ids = self._ab_backend.ids(workflow_name)
             old = ids[: max(0, len(ids) - keep)]
-            return self._backend.delete(workflow_name, old, sweep=True) if old else 0
+            return self._ab_backend.delete(workflow_name, old, sweep=True) if old else 0
 
         return await self._run(f"Checkpoints of chain {workflow_name!r} were not removed from", remove)
 
     def close(self) -> None:
         """Close files and connections after the work that has begun. The storage opens them again at the next use."""
-        self._wait_for("Nothing was closed of", self._backend.close)
-        self._worker.close()
+        self._wait_for("Nothing was closed of", self._ab_backend.close)
+        self._ab_worker.close()
 
     # ------------------------------------------------------------------------------------------------------ saving
 
@@ -172,7 +172,7 @@ class ContentAddressedStorage(ChainStorage):
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):
-                memory = self._memories.get(checkpoint.workflow_name)
+                memory = self._ab_memories.get(checkpoint.workflow_name)
                 if memory is None or memory.spoilt:
                     memory = await self._new_memory(checkpoint.workflow_name)
                 try:
@@ -193,35 +193,35 @@ class ContentAddressedStorage(ChainStorage):
         return checkpoint.checkpoint_id
 
     async def _new_memory(self, chain: str) -> ChainMemory:
-        memory = ChainMemory(await self._worker.run(self._backend.generation, chain))
-        with self._lock:
-            self._memories[chain] = memory
-            while len(self._memories) > _MOST_CHAINS:
-                self._memories.popitem(last=False)
+        memory = ChainMemory(await self._ab_worker.run(self._ab_backend.generation, chain))
+        with self._ab_lock:
+            self._ab_memories[chain] = memory
+            while len(self._ab_memories) > _MOST_CHAINS:
+                self._ab_memories.popitem(last=False)
         return memory
 
     def _cut_and_put(
         self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
     ) -> Future[None] | None:
         """Cut and put under one lock, because the next cut relies on it; return the put if it is queued."""
-        with self._lock:
+        with self._ab_lock:
             try:
                 record, parts = to_record(checkpoint, memory)
             except BaseException:
                 memory.spoilt = True  # it counts parts as stored that will not be
                 raise
-            if checkpoint.workflow_name in self._memories:
-                self._memories.move_to_end(checkpoint.workflow_name)
+            if checkpoint.workflow_name in self._ab_memories:
+                self._ab_memories.move_to_end(checkpoint.workflow_name)
             put = partial(self._put, memory, record, parts, expected_seq)
             # With `keep_last` a save now and then removes old checkpoints, which takes its time.
-            is_quick = self._backend.is_local and self._keep_last is None
+            is_quick = self._ab_backend.is_local and self._ab_keep_last is None
             if is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
                 try:
-                    if self._worker.run_here(partial(put, patient=False)):
+                    if self._ab_worker.run_here(partial(put, patient=False)):
                         return None
                 except BlockingIOError:
                     pass  # another process is writing: the thread waits for it
-            return self._worker.submit(put)
+            return self._ab_worker.submit(put)
 
     def _put(
         self,
@@ -236,31 +236,31 @@ class ContentAddressedStorage(ChainStorage):
             if memory.spoilt:
                 raise StalePartsError
             generation = memory.generation
-            self._backend.put(record, parts, generation=generation, expected_seq=expected_seq, patient=patient)
+            self._ab_backend.put(record, parts, generation=generation, expected_seq=expected_seq, patient=patient)
         except BaseException as error:
             if patient or not isinstance(error, BlockingIOError):
                 memory.spoilt = True
             raise
-        if self._keep_last is not None:
-            self._trim(record.workflow_name, self._keep_last)
+        if self._ab_keep_last is not None:
+            self._trim(record.workflow_name, self._ab_keep_last)
 
     def _trim(self, chain: str, keep: int) -> None:
         try:
-            old = self._backend.ids(chain)[:-keep]
+            old = self._ab_backend.ids(chain)[:-keep]
             enough = max(keep, _SWEEP_EVERY)
             # The first time at once: programs that save a few checkpoints and end would never sweep.
-            unswept = self._unswept.get(chain, enough) + len(old)
+            unswept = self._ab_unswept.get(chain, enough) + len(old)
             sweep = unswept >= enough
             if old:
-                self._backend.delete(chain, old, sweep=sweep)
-                self._unswept[chain] = 0 if sweep else unswept
+                self._ab_backend.delete(chain, old, sweep=sweep)
+                self._ab_unswept[chain] = 0 if sweep else unswept
         except Exception as error:  # noqa: BLE001 - the checkpoint is safe; the old ones are removed another time
             _log.warning("Old checkpoints of chain %r were not removed from %r: %s", chain, self, error)
 
     # ----------------------------------------------------------------------------------------------------- reading
 
     def _load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        found = self._read(partial(self._backend.get, checkpoint_id))
+        found = self._read(partial(self._ab_backend.get, checkpoint_id))
         if found is None:
             raise CheckpointNotFoundError(checkpoint_id)
         return found
@@ -279,7 +279,7 @@ class ContentAddressedStorage(ChainStorage):
         return None if record is None else self._whole(record)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        return to_checkpoint(record, partial(self._backend.parts, record.workflow_name))
+        return to_checkpoint(record, partial(self._ab_backend.parts, record.workflow_name))
 
     def _lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
@@ -298,20 +298,20 @@ class ContentAddressedStorage(ChainStorage):
             return {each: getattr(found, each) for each in CONTENT}
         if not record.head:
             if not heads:
-                records = self._wait_for(failure, self._backend.heads, record.workflow_name)
+                records = self._wait_for(failure, self._ab_backend.heads, record.workflow_name)
                 heads.update({each.checkpoint_id: each for each in records})
             if checkpoint_id not in heads:
                 raise CheckpointNotFoundError(checkpoint_id)
             record = heads[checkpoint_id]
         fields = plain_fields(record)
         if name == "metadata":
-            fetch = partial(self._wait_for, failure, self._backend.parts, record.workflow_name)
+            fetch = partial(self._wait_for, failure, self._ab_backend.parts, record.workflow_name)
             fields["metadata"] = read_metadata(record, fetch)
         return fields
 
     def _delete(self, checkpoint_id: CheckpointID) -> bool:
-        record = self._backend.get(checkpoint_id)
-        return record is not None and self._backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
+        record = self._ab_backend.get(checkpoint_id)
+        return record is not None and self._ab_backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
 
     # ---------------------------------------------------------------------------------------------------- the thread
 
@@ -319,13 +319,13 @@ class ContentAddressedStorage(ChainStorage):
         """Await a function on the storage's thread; its error says what was not done, and where."""
         self._require_process()
         with self._explaining(failure):
-            return await self._worker.run(function, *args)
+            return await self._ab_worker.run(function, *args)
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Do the same where nothing can be awaited."""
         self._require_process()
         with self._explaining(failure):
-            return self._worker.submit(function, *args).result()
+            return self._ab_worker.submit(function, *args).result()
 
     @contextmanager
     def _explaining(self, failure: str) -> Iterator[None]:

@@ -103,17 +103,17 @@ class CallbackAggregator(Executor):
     def __init__(self, function: Callable[..., Any]) -> None:
         name = getattr(function, "__name__", "aggregator")
         super().__init__("aggregator" if name == "<lambda>" else name)
-        self._function = function
-        self._takes_context = len(inspect.signature(function).parameters) > 1
+        self._ab_function = function
+        self._ab_takes_context = len(inspect.signature(function).parameters) > 1
 
     @handler
     async def gather(self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, Any]) -> None:
         """Take all answers, in the order of the participants."""
-        arguments = (results, ctx) if self._takes_context else (results,)
-        if inspect.iscoroutinefunction(self._function):
-            found = await self._function(*arguments)
+        arguments = (results, ctx) if self._ab_takes_context else (results,)
+        if inspect.iscoroutinefunction(self._ab_function):
+            found = await self._ab_function(*arguments)
         else:
-            found = await run_in_thread(self._function, *arguments)
+            found = await run_in_thread(self._ab_function, *arguments)
             found = await found if inspect.isawaitable(found) else found
         if isinstance(found, AgentResponse):
             await yield_response(found, ctx)

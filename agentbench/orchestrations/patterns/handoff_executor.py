@@ -108,7 +108,7 @@ class HandoffAgentExecutor(AgentExecutor):
             told = f"{ctx.get_source_executor_id()} has handed the conversation to you."
             await self._answer(heard or [Message("user", [told])], ctx)
         else:
-            self._cache = self._take_in(request.messages)
+            self._ab_cache = self._take_in(request.messages)
 
     @handler
     async def from_str(self, text: str, ctx: HandoffContext) -> None:  # type: ignore[override]

@@ -115,7 +115,7 @@ class ParticipantExecutor(AgentExecutor):
 
     async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         if self.reviewed:
-            draft = AgentExecutorResponse(self.id, response, [*self._full_conversation])
+            draft = AgentExecutorResponse(self.id, response, [*self._ab_full_conversation])
             await ctx.request_info(draft, AgentRequestInfoResponse)
         else:
             await self._deliver(response, ctx)

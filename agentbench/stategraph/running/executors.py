@@ -69,7 +69,7 @@ class InputExecutor(Executor):
 
     def find_handler(self, data: Any) -> HandlerSpec | None:
         """Return the handler of an input in any of its forms."""
-        return self._handlers.specs[0] if self.fields.is_instance(data) else super().find_handler(data)
+        return self._ab_handlers.specs[0] if self.fields.is_instance(data) else super().find_handler(data)
 
     @handler
     async def take(

@@ -269,7 +269,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if not self._open and self._is_late("request_info"):
             return
         executor = self._delivery.executor
-        if executor._responses.find_unhandled(request_data, response_type):  # noqa: SLF001 - of the same room
+        if executor._ab_responses.find_unhandled(request_data, response_type):  # noqa: SLF001 - of the same room
             raise MissingResponseHandlerError(executor.id, type(request_data), response_type)
         deferred = self._deferred
         event = self._run.raise_request(self._delivery, request_data, response_type, request_id, emit=deferred is None)

@@ -78,8 +78,8 @@ class Executor(JsonForm):
     policy: ExecutorPolicy = NO_POLICY
     signature_key: ClassVar[str | None] = None
 
-    _handlers = HandlerTable([], "Executor")
-    _responses = ResponseTable([], "Executor")
+    _ab_handlers = HandlerTable([], "Executor")
+    _ab_responses = ResponseTable([], "Executor")
 
     def __init__(
         self,
@@ -111,31 +111,31 @@ class Executor(JsonForm):
             )
         if defer_discovery:
             return
-        self._handlers = HandlerTable.of_class(cls)
-        if not self._handlers.specs:
+        self._ab_handlers = HandlerTable.of_class(cls)
+        if not self._ab_handlers.specs:
             msg = (
                 f"{cls.__qualname__} has no handler. Mark at least one method (self, message: T, ctx: WorkflowContext) "
                 "with @handler, or pass defer_discovery=True."
             )
             raise ValueError(msg)
-        self._responses = ResponseTable.of_class(cls)
+        self._ab_responses = ResponseTable.of_class(cls)
 
     @property
     def input_types(self) -> list[Any]:
         """Message types, one entry per handler, in dispatch order; a union is one entry."""
-        return list(self._handlers.input_types)
+        return list(self._ab_handlers.input_types)
 
     @property
     def output_types(self) -> list[Any]:
         """Types that handlers and response handlers send, each once; unions flattened."""
-        sent = self._handlers.send_types
-        return [*sent, *[each for each in self._responses.send_types if each not in sent]]
+        sent = self._ab_handlers.send_types
+        return [*sent, *[each for each in self._ab_responses.send_types if each not in sent]]
 
     @property
     def workflow_output_types(self) -> list[Any]:
         """Types that handlers and response handlers yield, each once; unions flattened."""
-        yielded = self._handlers.yield_types
-        return [*yielded, *[each for each in self._responses.yield_types if each not in yielded]]
+        yielded = self._ab_handlers.yield_types
+        return [*yielded, *[each for each in self._ab_responses.yield_types if each not in yielded]]
 
     def can_handle(self, message: WorkflowMessage) -> bool:
         """Return whether a handler (or, for an answer, a response handler) takes this message."""
@@ -150,13 +150,13 @@ class Executor(JsonForm):
     def find_handler(self, data: Any) -> HandlerSpec | None:
         """Return the handler that takes `data`, or None."""
         try:
-            return self._handlers.by_class[data.__class__]
+            return self._ab_handlers.by_class[data.__class__]
         except KeyError:
-            return self._handlers.find(data)
+            return self._ab_handlers.find(data)
 
     def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
         """Return the response handler for this request and answer, or None."""
-        return self._responses.find(request, answer)
+        return self._ab_responses.find(request, answer)
 
     def accepts_type(self, message_type: Any) -> bool:
         """Return whether a handler takes values declared as `message_type`."""
@@ -165,7 +165,7 @@ class Executor(JsonForm):
     @property
     def is_request_response_capable(self) -> bool:
         """Whether there is a response handler."""
-        return bool(self._responses.specs)
+        return bool(self._ab_responses.specs)
 
     @property
     def asks_person(self) -> bool:
@@ -174,7 +174,7 @@ class Executor(JsonForm):
 
     def is_request_supported(self, request_type: Any, response_type: Any) -> bool:
         """Return whether a response handler takes answers of `response_type` to requests of `request_type`."""
-        return self._responses.supports(request_type, response_type)
+        return self._ab_responses.supports(request_type, response_type)
 
     def fresh(self) -> Executor:
         """Return the executor with which another run begins: this one.

@@ -70,27 +70,29 @@ class FunctionExecutor(Executor):
             retries=retries,
             max_concurrency=max_concurrency,
         )
-        self._function = func
-        self._takes_context = signature.takes_context
-        self._sends_result = send_result and not signature.takes_context
-        if self._sends_result:
+        self._ab_function = func
+        self._ab_takes_context = signature.takes_context
+        self._ab_sends_result = send_result and not signature.takes_context
+        if self._ab_sends_result:
             signature = signature._replace(can_send=True)
         is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
         call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
-        self._handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
+        self._ab_handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
 
     async def _call_async(self, data: Any, ctx: Any) -> Any:
-        return await self._send_awaited(self._function(data, ctx) if self._takes_context else self._function(data), ctx)
+        return await self._send_awaited(
+            self._ab_function(data, ctx) if self._ab_takes_context else self._ab_function(data), ctx
+        )
 
     async def _send_awaited(self, pending: Awaitable[Any], ctx: Any) -> Any:
         result = await pending
-        if not self._sends_result:
+        if not self._ab_sends_result:
             return result
         return None if result is None else await ctx.send_message(result)
 
     def _call_plain(self, data: Any, ctx: Any) -> Any:
-        result = self._function(data, ctx) if self._takes_context else self._function(data)
-        if not self._sends_result:
+        result = self._ab_function(data, ctx) if self._ab_takes_context else self._ab_function(data)
+        if not self._ab_sends_result:
             return result
         if inspect.isawaitable(result):  # a plain wrapper around an async function
             return self._send_awaited(result, ctx)
@@ -98,20 +100,20 @@ class FunctionExecutor(Executor):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        module, name = getattr(self._function, "__module__", None), getattr(self._function, "__qualname__", "")
+        module, name = getattr(self._ab_function, "__module__", None), getattr(self._ab_function, "__qualname__", "")
         found: Any = sys.modules.get(module) if module else None
         for part in name.split("."):
             found = getattr(found, part, None)
-        if isinstance(found, FunctionExecutor) and found._function is self._function:  # noqa: SLF001 - its own class
+        if isinstance(found, FunctionExecutor) and found._ab_function is self._ab_function:  # noqa: SLF001 - its own class
             # @executor put a node where pickle would look for the function: the node of that name brings it back.
-            state["_function"] = (module, name)
+            state["_ab_function"] = (module, name)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if isinstance(state["_function"], tuple):
-            module, name = state["_function"]
-            self._function = attrgetter(name)(import_module(module))._function  # noqa: SLF001 - its own class
+        if isinstance(state["_ab_function"], tuple):
+            module, name = state["_ab_function"]
+            self._ab_function = attrgetter(name)(import_module(module))._ab_function  # noqa: SLF001 - its own class
 
 
 @overload

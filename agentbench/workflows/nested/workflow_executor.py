@@ -108,23 +108,23 @@ class WorkflowExecutor(Executor):
         taken = [t for t in workflow.input_types if t is not SubWorkflowResponseMessage]
         respond = HandlerSpec("respond", WorkflowExecutor._on_response, _signature(SubWorkflowResponseMessage))
         runs = [HandlerSpec("run", WorkflowExecutor._on_message, _signature(t)) for t in taken]
-        self._handlers = HandlerTable([respond, *runs], f"WorkflowExecutor {id!r}")
+        self._ab_handlers = HandlerTable([respond, *runs], f"WorkflowExecutor {id!r}")
         if propagate_request:
             propagated = HandlerSpec("respond", WorkflowExecutor._on_propagated_response, _signature(object))
-            self._responses = ResponseTable([propagated], f"WorkflowExecutor {id!r}")
+            self._ab_responses = ResponseTable([propagated], f"WorkflowExecutor {id!r}")
         self._drop_runs()
 
     def _drop_runs(self) -> None:
         #: Shared state of all inner runs, unless they are isolated.
-        self._state = State()
+        self._ab_state = State()
         #: Inner runs with open requests.
-        self._waiting: list[_InnerRun] = []
+        self._ab_waiting: list[_InnerRun] = []
         #: What runs that were answered in the superstep of this number were before, should that be rolled back.
-        self._before: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
-        self._before_in: int | None = None
+        self._ab_before: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
+        self._ab_before_in: int | None = None
         #: Those of a superstep that was rolled back, until they are put back.
-        self._rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
-        self._driven: Execution | None = None
+        self._ab_rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
+        self._ab_driven: Execution | None = None
 
     # ---- what the graph asks -----------------------------------------------------------------------
 
@@ -160,8 +160,8 @@ class WorkflowExecutor(Executor):
         request = message.original_request_info_event
         if message.type is not MessageType.RESPONSE or request is None:
             return super().can_handle(message)
-        known = [inner.run_state.requests for inner in self._waiting]
-        known += [before.requests for before, _ in self._rolled_back.values()]
+        known = [inner.run_state.requests for inner in self._ab_waiting]
+        known += [before.requests for before, _ in self._ab_rolled_back.values()]
         return self.propagate_request and any(request.request_id in requests for requests in known)
 
     def fresh(self) -> WorkflowExecutor:
@@ -178,7 +178,7 @@ class WorkflowExecutor(Executor):
     # ---- handlers ----------------------------------------------------------------------------------
 
     async def _on_message(self, data: Any, ctx: Any) -> None:
-        await self._drive(self._new_run(self._state), ctx, message=data)
+        await self._drive(self._new_run(self._ab_state), ctx, message=data)
 
     def _new_run(self, shared: State) -> _InnerRun:
         if self.concurrency == "isolate":
@@ -186,12 +186,12 @@ class WorkflowExecutor(Executor):
         return _InnerRun(self.workflow.graph, RunState(shared))
 
     async def _on_response(self, response: SubWorkflowResponseMessage, ctx: Any) -> None:
-        await self._respond(response.source_event.request_id, response.data, ctx)
+        await self._ab_respond(response.source_event.request_id, response.data, ctx)
 
     async def _on_propagated_response(self, _: Any, response: Any, ctx: Any) -> None:
-        await self._respond(ctx.request_id, response, ctx)
+        await self._ab_respond(ctx.request_id, response, ctx)
 
-    async def _respond(self, request_id: str, response: Any, ctx: Any) -> None:
+    async def _ab_respond(self, request_id: str, response: Any, ctx: Any) -> None:
         await self._put_back()
         inner = self._find_waiting(request_id)
         if inner is None:
@@ -211,31 +211,31 @@ class WorkflowExecutor(Executor):
                 await restore(inner.graph, inner.run_state, before)
             raise
         superstep = ctx._run.run_state.superstep  # noqa: SLF001 - the engine's side of the context
-        if superstep != self._before_in:
-            self._before, self._before_in = {}, superstep
-        self._before[inner] = before, responses
+        if superstep != self._ab_before_in:
+            self._ab_before, self._ab_before_in = {}, superstep
+        self._ab_before[inner] = before, responses
 
     def _find_waiting(self, request_id: str) -> _InnerRun | None:
-        return next((inner for inner in self._waiting if request_id in inner.run_state.requests), None)
+        return next((inner for inner in self._ab_waiting if request_id in inner.run_state.requests), None)
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Let the runs wait again whose requests are open again."""
         if not self.propagate_request:
             return
-        for inner, (before, responses) in self._before.items():
+        for inner, (before, responses) in self._ab_before.items():
             if not open_requests.keys().isdisjoint(before.requests):
-                self._rolled_back[inner] = before, responses
-        self._before = {}
-        for inner in self._waiting:
+                self._ab_rolled_back[inner] = before, responses
+        self._ab_before = {}
+        for inner in self._ab_waiting:
             for request_id in open_requests.keys() & inner.responses.keys():
                 del inner.responses[request_id]
-        self._waiting = [
+        self._ab_waiting = [
             inner
-            for inner in self._waiting
+            for inner in self._ab_waiting
             if inner.responses or not open_requests.keys().isdisjoint(inner.run_state.requests)
         ]
         graph, still_open = self.workflow.graph, dict[str, WorkflowEvent[Any]]()
-        for inner in self._waiting:
+        for inner in self._ab_waiting:
             still_open.update(inner.run_state.requests if inner.graph is graph else {})
         for executor in graph.executors.values():
             executor.on_rolled_back(
@@ -244,29 +244,29 @@ class WorkflowExecutor(Executor):
 
     def count_unanswered(self) -> int:
         """Return how many requests of the workflow inside wait for a response, also of workflows inside that one."""
-        waiting = sum(len(inner.run_state.requests.keys() - inner.responses.keys()) for inner in self._waiting)
-        graphs = {id(graph): graph for graph in (self.workflow.graph, *(inner.graph for inner in self._waiting))}
+        waiting = sum(len(inner.run_state.requests.keys() - inner.responses.keys()) for inner in self._ab_waiting)
+        graphs = {id(graph): graph for graph in (self.workflow.graph, *(inner.graph for inner in self._ab_waiting))}
         nodes = (node for graph in graphs.values() for node in graph.executors.values())
         return waiting + sum(node.count_unanswered() for node in nodes)
 
     async def _put_back(self) -> None:
-        rolled_back, self._rolled_back = self._rolled_back, {}
+        rolled_back, self._ab_rolled_back = self._ab_rolled_back, {}
         for inner, (before, responses) in rolled_back.items():
             await restore(inner.graph, inner.run_state, before)
             inner.responses = {key: one for key, one in responses.items() if key in inner.run_state.requests}
-            self._waiting = [*(one for one in self._waiting if one is not inner), inner]
+            self._ab_waiting = [*(one for one in self._ab_waiting if one is not inner), inner]
 
     async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
         """Run the workflow inside to its end, then raise the requests that it left open."""
-        is_running = self._driven is not None and not self._driven.break_off_if_lost()
+        is_running = self._ab_driven is not None and not self._ab_driven.break_off_if_lost()
         if self.concurrency == "error" and is_running:
             msg = (
                 f"The workflow inside {self.id!r} is already running. Give the node concurrency='queue' to run "
                 "messages that arrive together one after the other, or 'isolate' to run them side by side."
             )
             raise WorkflowBusyError(msg)
-        execution, inner_steps = self._execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
-        self._driven, execution.loop = execution, asyncio.get_running_loop()
+        execution, inner_steps = self._ab_execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
+        self._ab_driven, execution.loop = execution, asyncio.get_running_loop()
         try:
             if inner_steps is None:
                 await execution.run_to_end()
@@ -275,29 +275,29 @@ class WorkflowExecutor(Executor):
                 while await execution.advance():
                     await inner_steps.wait(path, execution.run.run_state.superstep)
         finally:
-            self._driven = None
+            self._ab_driven = None
         inner.responses.clear()
-        is_known, requests = inner in self._waiting, inner.run_state.requests
+        is_known, requests = inner in self._ab_waiting, inner.run_state.requests
         if is_known and not requests:
-            self._waiting.remove(inner)
+            self._ab_waiting.remove(inner)
         elif requests and not is_known:
-            self._waiting.append(inner)
+            self._ab_waiting.append(inner)
         for event in list(requests.values()):
             if self.propagate_request:
                 await ctx.request_info(event.data, event.response_type, request_id=event.request_id)
             else:
                 self._send(SubWorkflowRequestMessage(event, self.id), ctx)
 
-    def _execution(self, inner: _InnerRun, ctx: Any, arguments: Mapping[str, Any]) -> Execution:
+    def _ab_execution(self, inner: _InnerRun, ctx: Any, arguments: Mapping[str, Any]) -> Execution:
         """Return the run inside, whose outputs are those of this node as they come."""
         run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
         is_direct = not self._leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
 
-        options = self._options(run)
+        options = self._ab_options(run)
 
         def forward(event: WorkflowEvent[Any]) -> None:
             if event.type == "output":
-                value = self._output(event.data, options, arguments.get("message"))
+                value = self._ab_output(event.data, options, arguments.get("message"))
                 if is_direct:
                     ctx._yield(value)  # noqa: SLF001 - as above
                 else:
@@ -319,11 +319,11 @@ class WorkflowExecutor(Executor):
             streaming=run.streaming,
         )
 
-    def _options(self, run: ActiveRun) -> RunOptions:
+    def _ab_options(self, run: ActiveRun) -> RunOptions:
         """Return the options of the run inside."""
         return RunOptions(clock=run.options.clock, ids=run.options.ids)
 
-    def _output(self, data: Any, options: RunOptions, message: Any) -> Any:
+    def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         """Return what this node yields for an output of the run inside that `message` began."""
         return data
 
@@ -350,11 +350,11 @@ class WorkflowExecutor(Executor):
         await self._put_back()
         contexts = {
             str(number): {**await _saved(inner.graph, inner.run_state), "responses": dict(inner.responses)}
-            for number, inner in enumerate(self._waiting)
+            for number, inner in enumerate(self._ab_waiting)
         }
         if contexts or self.concurrency == "isolate":
             return {"execution_contexts": contexts}
-        return {"execution_contexts": {}, "workflow": await _saved(self.workflow.graph, RunState(self._state))}
+        return {"execution_contexts": {}, "workflow": await _saved(self.workflow.graph, RunState(self._ab_state))}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Take over what `on_checkpoint_save` returned."""
@@ -367,7 +367,7 @@ class WorkflowExecutor(Executor):
             inner.responses.update(parts.pop("responses"))
             await restore(inner.graph, inner.run_state, Snapshot(**parts))
             waiting.append(inner)
-        self._state, self._waiting = shared, waiting
+        self._ab_state, self._ab_waiting = shared, waiting
 
 
 async def _saved(graph: Graph, run_state: RunState) -> dict[str, Any]:
