@@ -79,7 +79,7 @@ def checkpoint(seq, **fields):
 
 
 def size_of(storage):
-    return sum(file.stat().st_size for file in Path(storage._path).iterdir())
+    return sum(file.stat().st_size for file in Path(storage._ab_path).iterdir())
 
 
 @pytest.fixture

@@ -283,5 +283,5 @@ async def judge(storage, saved):
                 each.state  # noqa: B018
     new = checkpoint(400)
     await storage.save(new)
-    assert await FileCheckpointStorage(Path(storage._path)).load("cp400") == new
+    assert await FileCheckpointStorage(Path(storage._ab_path)).load("cp400") == new
     assert await storage.get_latest(workflow_name=FLOW) == new

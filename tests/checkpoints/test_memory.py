@@ -66,7 +66,7 @@ async def test_values_that_are_frozen_once_saved_are_not_copied(storage):
 async def test_the_graph_signature_is_stored_once_per_chain_and_loaded_as_a_copy(storage):
     signature = {"start_executor": "a", "executors": {"a": "module.A"}}
     saved = await save_chain(storage, 3, metadata={"graph_signature": signature})
-    kept = [storage._entries[each.checkpoint_id].checkpoint.metadata["graph_signature"] for each in saved]
+    kept = [storage._ab_entries[each.checkpoint_id].checkpoint.metadata["graph_signature"] for each in saved]
     assert kept[0] == signature
     assert kept[0] is kept[1] is kept[2]
     assert kept[0] is not signature

@@ -28,7 +28,7 @@ async def test_a_growing_conversation_is_stored_once() -> None:
         await storage.save(checkpoint(seq, talk=talk, _executor_state={"agent": {"cache": list(talk)}}))
         expected.append({"talk": list(talk), "_executor_state": {"agent": {"cache": list(talk)}}})
     assert await states(storage) == expected
-    kept = [entry.checkpoint.state["talk"] for entry in storage._entries.values()][100:]
+    kept = [entry.checkpoint.state["talk"] for entry in storage._ab_entries.values()][100:]
     assert all(isinstance(each, _ListPrefix) for each in kept)
     assert {id(each.log) for each in kept} == {id(kept[0].log)}
     assert len(kept[0].log) == 300
@@ -85,4 +85,4 @@ async def test_a_storage_survives_pickling_and_goes_on_growing() -> None:
     await copy.save(checkpoint(2, talk=[*talk, "more"]))
     assert [len(state["talk"]) for state in await states(copy)] == [60, 61]
     await copy.delete_chain("flow")
-    assert copy._logs == {}
+    assert copy._ab_logs == {}

@@ -170,7 +170,7 @@ async def test_a_damaged_head_hides_no_neighbour(
 ) -> None:
     for seq in (1, 2, 3):
         await storage.save(checkpoint(seq))
-    session = storage._backend._database._open_session()  # type: ignore[attr-defined]
+    session = storage._ab_backend._database._open_session()  # type: ignore[attr-defined]
     blob = "x'ff01'" if "sqlite" in repr(storage) else "'\\xff01'::bytea"
     session.cursor.execute(f"UPDATE agentbench_records SET head = {blob} WHERE seq = 2")
     listed = await storage.list_infos(workflow_name="flow")

@@ -117,5 +117,5 @@ def decorated(value: int, ctx: WorkflowContext[int]) -> None: ...
 def test_a_decorated_function_and_its_handlers_survive_a_copy():
     for made in (copy.copy(decorated), copy.deepcopy(decorated), pickle.loads(pickle.dumps(decorated))):
         assert made is not decorated
-        assert made._function is decorated._function
+        assert made._ab_function is decorated._ab_function
         assert (made.input_types, made.output_types) == ([int], [int])
