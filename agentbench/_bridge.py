@@ -425,6 +425,15 @@ def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:
     return None if loop.is_running() else "it needs an event loop that does not run"
 
 
+def call_later(delay_s: float, function: Callable[[], object]) -> None:
+    """Call a quick function on the engine's loop after a while; at once if Python has no threads. From any thread."""
+    if threads_available():
+        loop = engine_thread().loop
+        loop.call_soon_threadsafe(loop.call_later, delay_s, function)
+    else:
+        function()
+
+
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], object]) -> None:
     """Call a function on a loop; at once if that is this one, is closed, or is `None`."""
     if loop is None or loop.is_closed() or loop is running_loop():

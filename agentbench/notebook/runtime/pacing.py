@@ -1,11 +1,10 @@
 """Changes gathered and sent at a bounded rate, so that a flood of events costs a page no more than a trickle."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
 
-from agentbench._bridge import submit, threads_available
+from agentbench._bridge import call_later
 
 __all__ = ["TRAIT_LOCK", "Pacer"]
 
@@ -31,7 +30,7 @@ class Pacer:
         self._send = send
         self._interval_s = interval_s
         self._now = now
-        self._later = later or _on_engine_thread
+        self._later = later or call_later
         self._lock = threading.Lock()
         self._next_at = float("-inf")
         self._due: float | None = None
@@ -63,15 +62,3 @@ class Pacer:
         """Send nothing any more."""
         with self._lock:
             self._closed = True
-
-
-def _on_engine_thread(delay_s: float, call: Callable[[], None]) -> None:
-    if not threads_available():
-        call()
-        return
-
-    async def wait_and_call() -> None:
-        await asyncio.sleep(delay_s)
-        call()
-
-    submit(wait_and_call())

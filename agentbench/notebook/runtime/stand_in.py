@@ -1,12 +1,12 @@
 """What a notebook shows where a panel was, when no kernel serves the panel any more."""
 
-import threading
 import uuid
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from agentbench._bridge import threads_available
+from agentbench._bridge import call_later, submit, threads_available
+from agentbench._workers import run_in_thread
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
@@ -37,7 +37,7 @@ class StandIn:
         self._read = read
         self._ids: list[str] = []
         self._shown: dict[str, Any] | None = None
-        self._timer: threading.Timer | None = None
+        self._is_due = False
         self._due_s = 0.0
 
     def bundle(self, widget: Any, include: object = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -57,21 +57,20 @@ class StandIn:
     def touch(self) -> None:
         """Draw the picture anew when nothing has changed for a moment. Returns at once."""
         self._due_s = monotonic() + _CALM_S
-        if self._shown is not None and self._timer is None and threads_available():
+        if self._shown is not None and not self._is_due and threads_available():
             self._wait()
 
     def _wait(self) -> None:
-        self._timer = threading.Timer(max(self._due_s - monotonic(), 0), self._update_when_calm)
-        self._timer.daemon = True
-        self._timer.start()
+        self._is_due = True
+        call_later(self._due_s - monotonic(), self._update_when_calm)
 
     def _update_when_calm(self) -> None:
-        # One timer at a time, however often something changes: a thread for each change would cost every click.
+        # One wait at a time, however often something changes.
         if monotonic() < self._due_s:
             self._wait()
         else:
-            self._timer = None
-            self.update()
+            self._is_due = False
+            submit(run_in_thread(self.update))  # a picture would hold up the engine's loop
 
     def update(self) -> bool:
         """Draw the picture anew; `False` where outputs, to be compared, never change after their cell."""

@@ -1,6 +1,5 @@
 """What every panel of this layer does with widgets: carry messages without storing them, and close all parts."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +8,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
+from agentbench._bridge import call_later
 from agentbench.notebook.runtime.kernel import in_kernel
 
 __all__ = ["Message", "MessageWidget", "close_all"]
@@ -41,12 +41,10 @@ class MessageWidget(anywidget.AnyWidget):
     def close(self) -> None:
         """Close it, on a page not before it has started there. May be called twice."""
         wait_s = self._made + _STARTING_S - time.monotonic()
-        if wait_s <= 0 or not in_kernel():
+        if wait_s > 0 and in_kernel():
+            call_later(wait_s, super().close)
+        else:
             super().close()
-            return
-        later = threading.Timer(wait_s, super().close)
-        later.daemon = True
-        later.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
