@@ -73,6 +73,7 @@ class EngineFuture(Future[T]):
         super().__init__()
         self.cancelling = False
         self.blocked_loops: set[asyncio.AbstractEventLoop] = set()
+        self.is_started = False
         self._loop = loop
         self._work = work
         self._task: asyncio.Task[T] | None = None
@@ -90,6 +91,7 @@ class EngineFuture(Future[T]):
             _open.discard(self)
             _discard(self._work)
             raise
+        self.is_started = True
 
     def cancel(self) -> bool:
         """Request that the work stops; `True` if it had not ended yet."""
@@ -313,7 +315,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         _discard(coro)
         raise
     with cancelled_with_caller():
-        return wait_sync(submit(coro), timeout=timeout, name=name)
+        return wait_sync(EngineFuture(engine_thread().loop, coro), timeout=timeout, name=name)
 
 
 def _name_of(work: object) -> str:
@@ -329,7 +331,10 @@ def require_blocking(call: str) -> None:
 
 
 def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: str = "The work") -> T:
-    """Wait for submitted work and return its result. An interrupt or `timeout` seconds cancel the work `name`."""
+    """Wait for work, which starts now at the latest, and return its result.
+
+    An interrupt or `timeout` seconds cancel the work, which errors call `name`.
+    """
     __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
     blocked = {loop for loop in (running_loop(),) if loop is not None}
@@ -337,6 +342,8 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
     if caller.call is not None:
         caller.call.begin_waiting(future)
     try:
+        if not future.is_started:
+            future.start()
         while not future.done():
             left = min(_SLICE_S, end - time.monotonic())
             if left <= 0:
@@ -345,7 +352,8 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
             future.settled(left)
     except BaseException as error:
         future.cancel()
-        future.settled(_CANCEL_GRACE_S)
+        if future.is_started:
+            future.settled(_CANCEL_GRACE_S)
         if isinstance(error, KeyboardInterrupt):
             error.__traceback__ = None
         raise error
@@ -376,7 +384,7 @@ def home_loop() -> asyncio.AbstractEventLoop:
     return engine_thread().loop if threads_available() else asyncio.get_running_loop()
 
 
-async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], *, name: str | None = None) -> T:
     """Await work on a loop, from any loop. A caller that is cancelled waits until the work has ended.
 
     Raises:
@@ -385,7 +393,7 @@ async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
     """
     if loop is asyncio.get_running_loop():
         return await work
-    name = _name_of(work)
+    name = name or _name_of(work)
     hindrance = _hindrance(loop)
     if hindrance is not None:
         work.close()

@@ -18,9 +18,14 @@ import pytest
 from agentbench import _bridge
 from agentbench._bridge import (
     EngineThread,
+    await_on,
+    call_later,
     engine_thread,
+    home_loop,
+    on_engine_thread,
     run_sync,
     submit,
+    wait_sync,
 )
 from agentbench.exceptions import NestedLoopError, NoBlockingError
 from tests.endless import WAIT_S, for_ever
@@ -431,3 +436,87 @@ def test_an_interrupt_shows_the_lines_of_the_user_and_few_of_the_library(line, o
     assert any(line in each for each in traceback)
     library = str(Path(_bridge.__file__).parent)
     assert len([each for each in traceback if library in each]) == own_frames, ended.stderr
+
+
+# --- objects that are bound to a loop --------------------------------------------------------------------------------
+
+
+async def running() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+def test_work_is_awaited_on_the_loop_that_it_needs() -> None:
+    async def elsewhere() -> tuple[Any, ...]:
+        home = home_loop()
+        return await await_on(home, running()), home, await await_on(asyncio.get_running_loop(), running())
+
+    found, home, here = asyncio.run(elsewhere())
+    assert found is home
+    assert here is not home
+
+
+def test_a_cancelled_caller_waits_for_the_end_of_the_work() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def elsewhere() -> None:
+        call = asyncio.ensure_future(await_on(home_loop(), for_ever(began, ended)))
+        await asyncio.to_thread(began.wait, WAIT_S)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert ended.is_set()
+
+    asyncio.run(elsewhere())
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_work_for_a_loop_whose_thread_waits_for_it_is_refused(levels: int) -> None:
+    async def cell() -> None:
+        mine = asyncio.get_running_loop()
+
+        async def needs_mine(level: int) -> None:
+            if level:  # what submits it is waited for, so that it is, too
+                await asyncio.wrap_future(submit(needs_mine(level - 1)))
+            else:
+                await await_on(mine, answer())
+
+        with pytest.raises(NestedLoopError) as caught:
+            run_sync(needs_mine(levels), timeout=WAIT_S)
+        assert caught.value.call == "answer"
+        assert await wrap(submit(needs_mine(levels))) is None  # nobody waits on that loop
+
+    async def wrap(future: Any) -> Any:
+        return await asyncio.wrap_future(future)
+
+    asyncio.run(cell())
+
+
+def test_work_that_begins_before_its_caller_blocks_the_loop_is_refused_too() -> None:
+    async def cell() -> None:
+        mine, blocked = asyncio.get_running_loop(), threading.Event()
+
+        async def needs_mine() -> None:
+            await asyncio.to_thread(blocked.wait, WAIT_S)
+            await await_on(mine, answer())
+
+        future = submit(needs_mine())
+        blocked.set()
+        with pytest.raises(NestedLoopError):
+            wait_sync(future, timeout=WAIT_S)
+
+    asyncio.run(cell())
+
+
+def test_work_for_a_loop_that_does_not_run_is_refused() -> None:
+    still = asyncio.new_event_loop()
+    with pytest.raises(NestedLoopError, match="does not run"):
+        run_sync(await_on(still, answer(), name="Tool.connect"))
+    still.close()
+
+
+def test_a_function_is_called_later_on_the_engine_thread() -> None:
+    called: list[bool] = []
+    done = threading.Event()
+    call_later(0, lambda: (called.append(on_engine_thread()), done.set()))
+    assert done.wait(WAIT_S)
+    assert called == [True]

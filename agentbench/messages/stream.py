@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, cast
 
+from agentbench._bridge import await_on
 from agentbench._display import Displayable
 from agentbench.messages.cleanup import clean_up, clean_up_now, log_failure, log_or_raise
 
@@ -131,11 +132,9 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             raise AttributeError(message)
 
     async def __anext__(self) -> UpdateT:
-        pull = self._pull
-        if pull is None:
-            if self._state != "unopened":
-                raise StopAsyncIteration
-            pull = await self._open()
+        pull = self._pull or await self._open()
+        if asyncio.get_running_loop() is not self._loop and (loop := self._other_loop()):
+            return await await_on(loop, self.__anext__())
         if self._reader is not None:
             raise _read_twice()
         self._reader = current_task(self._loop)
@@ -163,6 +162,14 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             await self._fail(failure)
             raise failure from error
 
+    def _other_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the event loop on which the source was opened, if that runs elsewhere; it is read and closed there."""
+        loop, running = self._loop, asyncio.get_running_loop()
+        if loop is not None and loop is not running and loop.is_running():
+            return loop
+        self._loop = running
+        return None
+
     async def _transform(self, update: Any) -> UpdateT:
         for hook in self._transforms:
             result = hook(update)
@@ -188,8 +195,11 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
         Raises:
             RuntimeError: The stream was closed before its end.
+            NestedLoopError: It was begun on an event loop whose thread waits for this call.
             BaseException: Reading or a hook failed, now or before.
         """
+        if self._loop is not None and (loop := self._other_loop()):
+            return await await_on(loop, self.get_final_response())
         async for _ in self:
             pass
         if self._error is not None:
@@ -213,6 +223,9 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             BaseException: Closing the source or a hook failed; all hooks ran nevertheless.
         """
         if self._state not in ("unopened", "open"):
+            return
+        if self._loop is not None and (loop := self._other_loop()):
+            await await_on(loop, self.aclose())
             return
         self._state, self._pull = "closed", None
         reader = self._reader
@@ -289,6 +302,8 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     # -------------------------------------------------------------------------------------------- beginning and end
 
     async def _open(self) -> Callable[[], Awaitable[Any]]:
+        if self.state != "unopened":
+            raise StopAsyncIteration
         if self._reader is not None:
             raise _read_twice()
         self._reader = current_task()

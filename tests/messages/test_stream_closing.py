@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agentbench import NestedLoopError, run_sync
 from agentbench.messages.stream import ResponseStream
 from tests.messages.test_stream import read
 
@@ -229,3 +230,43 @@ async def test_the_closing_of_a_dropped_stream_is_not_itself_dropped() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
     assert log == ["closed"]
+
+
+# ------------------------------------------------------------------------------------------ on other event loops
+
+
+async def loops(n: int) -> AsyncIterator[asyncio.AbstractEventLoop]:
+    for _ in range(n):
+        await asyncio.sleep(0)
+        yield asyncio.get_running_loop()
+
+
+def test_a_stream_is_read_and_closed_on_the_loop_on_which_it_was_opened():
+    closed: list[asyncio.AbstractEventLoop] = []
+    stream: ResponseStream[Any, Any] = ResponseStream(loops(5))
+    stream.with_cleanup_hook(lambda: closed.append(asyncio.get_running_loop()))
+    home = run_sync(anext(stream))
+    assert asyncio.run(anext(stream)) is home
+    assert asyncio.run(stream.get_final_response()) == [home] * 5
+    asyncio.run(stream.aclose())
+    assert closed == [home]
+
+
+@pytest.mark.parametrize("use", ["get_final_response", "__anext__", "aclose"])
+def test_a_stream_of_a_loop_that_is_blocked_is_a_named_error_and_can_be_read_later(use: str):
+    async def cell() -> None:
+        stream: ResponseStream[Any, Any] = ResponseStream(loops(5))
+        await anext(stream)
+        with pytest.raises(NestedLoopError, match="waits for this very call"):
+            run_sync(getattr(stream, use)(), timeout=60)
+        assert len(await stream.get_final_response()) == 5
+
+    asyncio.run(cell())
+
+
+def test_a_stream_goes_on_where_its_loop_has_ended():
+    stream: ResponseStream[Any, Any] = ResponseStream(loops(2), finalizer=len)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(anext(stream))
+    loop.close()
+    assert asyncio.run(stream.get_final_response()) == 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._bridge import EngineFuture, home_loop, submit
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -73,14 +74,14 @@ class BackgroundTaskInfo:
 
 @dataclass
 class _Runs:
-    """What runs for one session: by id of the background task, the asyncio task and the session of the agent."""
+    """What runs for one session: by id of the background task, its run and the session of the agent."""
 
-    tasks: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
+    tasks: dict[int, EngineFuture[Any]] = field(default_factory=dict)
     sessions: dict[int, Any] = field(default_factory=dict)
 
 
 class BackgroundAgentsProvider(ContextProvider):
-    """Lets an agent hand work to other agents, which run in the background of the same event loop.
+    """Lets an agent hand work to other agents, which run in the background, on the engine's event loop.
 
     The model starts, watches, continues and clears tasks by tools (`background_agents_start_task` and so on). A task
     whose agent needs an answer from a person fails with what it asked for, and can be continued with more text.
@@ -196,7 +197,8 @@ class BackgroundAgentsProvider(ContextProvider):
             return f"Error: There is no task {', '.join(unknown)}. {_known(tasks)}"
         if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
             running = self._runs[session.session_id].tasks
-            await asyncio.wait([running[one] for one in task_ids], return_when=asyncio.FIRST_COMPLETED)
+            runs = [asyncio.wrap_future(running[one]) for one in task_ids]
+            await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
             tasks = self._refresh(session)
         ended = next(tasks[one] for one in task_ids if tasks[one].status is not BackgroundTaskStatus.RUNNING)
         return f"Task {ended.id} has ended: {ended.status.value}."
@@ -258,7 +260,7 @@ class BackgroundAgentsProvider(ContextProvider):
         async def run() -> Any:  # the run is made inside of its task, so that context variables are its own
             return await agent.run(text, session=runs.sessions[task.id])
 
-        runs.tasks[task.id] = asyncio.create_task(run(), name=f"background task {task.id}: {agent.name}")
+        runs.tasks[task.id] = submit(run(), loop=home_loop())
 
     def _stored(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         state = session.state.setdefault(self.source_id, {})
@@ -288,7 +290,7 @@ class BackgroundAgentsProvider(ContextProvider):
         return tasks
 
 
-def _outcome(run: asyncio.Task[Any]) -> tuple[str | None, str | None]:
+def _outcome(run: EngineFuture[Any]) -> tuple[str | None, str | None]:
     """Return the text of an answer, or why there is none."""
     if run.cancelled():
         return None, "It was cancelled."
@@ -324,4 +326,4 @@ async def _cancel(runs: Sequence[_Runs]) -> None:
     tasks = [task for each in runs for task in each.tasks.values()]
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*map(asyncio.wrap_future, tasks), return_exceptions=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+
+from agentbench._bridge import call_on
 
 
 class InnerSteps:
@@ -35,5 +38,10 @@ class InnerSteps:
         self.holds = one
         for turn in list(self.waiting)[: 1 if one else None]:
             del self.waiting[turn]
-            if not turn.done():
-                turn.set_result(None)
+            if not turn.get_loop().is_closed():
+                call_on(turn.get_loop(), partial(_give, turn))
+
+
+def _give(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any
 
+from agentbench._bridge import await_on
 from agentbench.exceptions import WorkflowRunnerException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import Execution
@@ -28,6 +29,11 @@ class LiveSteps:
     def running(self) -> bool:
         """A superstep is being executed."""
         return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
+
+    def other_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the event loop of the superstep that is being executed, if it is not the running one."""
+        loop = self._task.get_loop() if self.running and self._task is not None else None
+        return None if loop is asyncio.get_running_loop() else loop
 
     @property
     def is_lost(self) -> bool:
@@ -53,6 +59,8 @@ class LiveSteps:
         if self._reading:
             msg = "This run is being driven already: one reader at a time. Await the other one first."
             raise WorkflowRunnerException(msg)
+        if (loop := self.other_loop()) is not None:
+            return await await_on(loop, self.next_events(), name="WorkflowRun.step")
         log, may_start = self._execution.log, True
         while True:
             events = log.take()
@@ -151,6 +159,8 @@ class WorkflowStream:
             return self._ready.popleft()
         if self._closed:
             raise StopAsyncIteration
+        if (loop := self._steps.other_loop()) is not None:
+            return await await_on(loop, self.__anext__(), name="WorkflowStream.get_final_response")
         if not self._execution.begun:
             self._acquire(self._execution)
         try:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agentbench import NestedLoopError, run_sync
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
@@ -363,3 +364,42 @@ async def test_a_handle_that_keeps_no_events_still_reports_each_step():
     watched = workflow.start(3, options=RunOptions(keep_events=False))
     assert sum([e.type == "executor_invoked" async for e in watched.watch_stream()]) == 4
     assert {e.type for e in watched.events} == {"started", "status", "output", "warning", "request_info"}
+
+
+class Suspends(Executor):
+    @handler
+    async def take(self, n: int, ctx: WorkflowContext[int, int]) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await ctx.yield_output(n)
+
+
+@pytest.mark.parametrize("as_handle", [False, True])
+def test_what_was_begun_on_a_loop_that_is_blocked_now_is_a_named_error_and_can_still_be_awaited(as_handle):
+    workflow = WorkflowBuilder(start_executor=Suspends("suspends")).build()
+
+    async def cell() -> None:
+        one: Any = workflow.start(3) if as_handle else workflow.run(3, stream=True)
+        await anext(one.watch_stream() if as_handle else one)
+        rest = one.result if as_handle else one.get_final_response
+        with pytest.raises(NestedLoopError, match="waits for this very call"):
+            run_sync(rest(), timeout=60)
+        assert (await rest()).outputs == [3]
+
+    asyncio.run(cell())
+
+
+def test_what_was_begun_on_another_loop_goes_on_there():
+    workflow = WorkflowBuilder(start_executor=Suspends("suspends")).build()
+    stream = workflow.run(3, stream=True)
+    run_sync(anext(stream))
+    assert asyncio.run(stream.get_final_response()).outputs == [3]
+
+
+def test_a_stream_may_be_read_from_several_loops():
+    chatty = Chatty("chatty")
+    workflow = WorkflowBuilder(start_executor=chatty).add_edge(chatty, chatty).build()
+    stream = workflow.run(3, stream=True)
+    run_sync(anext(stream))
+    assert asyncio.run(anext(stream)).type == "status"
+    assert asyncio.run(stream.get_final_response()).outputs == [3, 2, 1, 0]
