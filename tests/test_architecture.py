@@ -236,3 +236,10 @@ def test_every_dependency_says_why_it_is_there() -> None:
     packages = ", ".join(re.findall(r"^\| ([^|]+) \|", table, flags=re.MULTILINE))
     explained = {package.replace("_", "-") for package in packages.split(", ")}
     assert names - {"agentbench"} - explained == set()
+
+
+def test_threads_start_in_one_module() -> None:
+    """Only the bridge knows whether there are threads. (The writer of checkpoints has a pool of one.)"""
+    starts = re.compile(r"\b(Thread|Timer|ThreadPoolExecutor|to_thread|run_in_executor|run_coroutine_threadsafe)\(")
+    found = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if starts.search(path.read_text())}
+    assert found == {"_bridge.py", "checkpoints/parts/worker.py"}

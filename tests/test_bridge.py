@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import queue
 import subprocess
 import sys
 import textwrap
@@ -515,8 +516,6 @@ def test_work_for_a_loop_that_does_not_run_is_refused() -> None:
 
 
 def test_a_function_is_called_later_on_the_engine_thread() -> None:
-    called: list[bool] = []
-    done = threading.Event()
-    call_later(0, lambda: (called.append(on_engine_thread()), done.set()))
-    assert done.wait(WAIT_S)
-    assert called == [True]
+    called: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    call_later(0, lambda: called.put(on_engine_thread()))
+    assert called.get(timeout=WAIT_S) is True

@@ -14,20 +14,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.agents.mcp.servers import DEMO
-
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
 
 LIMIT_S = 60.0  # only a bound for a cell that hangs
 
-SETUP = f"""
+SETUP = """
 import asyncio, os, sys, threading, uuid
 import http.server
 import agentbench as ab
 from agentbench import *
 from agentbench.notebook import progress, stepper
 from agentbench.stategraph import END, START, AgentState, StateGraph
+from tests.agents.mcp.servers import adder
 
 class Bounce(Executor):
     @handler
@@ -71,10 +70,10 @@ def scripted(*answers):
     return ScriptedChatClient(list(answers) * 50)
 
 def with_tools():
-    calls = [Call("sync_tool", {{"n": 1}}), Call("async_tool", {{"n": 2}})]
+    calls = [Call("sync_tool", {"n": 1}), Call("async_tool", {"n": 2})]
     return Agent(scripted(calls, "done"), tools=[sync_tool, async_tool], name="with_tools")
 
-thread = {{"thread_id": "t"}}
+thread = {"thread_id": "t"}
 
 def counting(**settings):
     class Count(AgentState):
@@ -82,20 +81,17 @@ def counting(**settings):
 
     async def add(state):
         await asyncio.sleep(0.001)
-        return {{"n": state.n + 1}}
+        return {"n": state.n + 1}
 
     return StateGraph(Count).add_node("a", add).add_edge(START, "a").add_edge("a", END).compile(**settings)
-
-def mcp_server():
-    return MCPStdioTool("demo", sys.executable, args=[{str(DEMO)!r}, "stdio"], errlog=open(os.devnull, "w"))
 
 class Model(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # which keeps connections open
 
     def do_POST(self):
         self.rfile.read(int(self.headers["content-length"]))
-        body = (b'{{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [{{"index": 0, '
-                b'"finish_reason": "stop", "message": {{"role": "assistant", "content": "hello"}}}}]}}')
+        body = (b'{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, '
+                b'"finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}]}')
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -108,12 +104,15 @@ class Model(http.server.BaseHTTPRequestHandler):
 def model_client():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return OpenAIChatCompletionClient("m", api_key="k", base_url=f"http://127.0.0.1:{{server.server_port}}/v1")
+    return OpenAIChatCompletionClient("m", api_key="k", base_url=f"http://127.0.0.1:{server.server_port}/v1")
 
 def session():
     made = AgentSession()
     made.state["owner"] = "Ada"
     return made
+
+def memories():
+    return MemoryFileStore("memory", owner_state_key="owner")
 
 async def all_of(events):
     return [event async for event in events]
@@ -143,7 +142,7 @@ def on_closed_loop(use):
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join({LIMIT_S})
+    thread.join(60)
     assert found, "it hangs"
     return found[0]
 """
@@ -201,14 +200,14 @@ ROWS = {
     ),
     "skills": row("CachingSkillsSource(InMemorySkillsSource([]))", "x.get_skills()"),
     "client": row("EchoChatClient()", "x.get_response('hi')"),
-    "server": row("mcp_server()", "x.call_tool('add', a=1)"),
-    "connecting": row("mcp_server()", "x.connect()"),
-    "connecting anew": row("mcp_server()", "x.connect(reset=True)"),
-    "lists of a server": row("mcp_server()", "x.load_tools()"),
-    "resources of a server": row("mcp_server()", "x.connect()", "x.list_resources()"),
-    "session of a server": row("mcp_server()", "x.connect()", "x.session.list_tools()"),
-    "agent with a server": row("Agent(scripted([Call('add', {'a': 1})], 'done'), tools=mcp_server())", "x.run('go')"),
-    "closing a server": row("mcp_server()", "x.connect()", "x.close()"),
+    "server": row("adder()", "x.call_tool('add', a=1)"),
+    "connecting": row("adder()", "x.connect()"),
+    "connecting anew": row("adder()", "x.connect(reset=True)"),
+    "lists of a server": row("adder()", "x.load_tools()"),
+    "resources of a server": row("adder()", "x.connect()", "x.list_resources()"),
+    "session of a server": row("adder()", "x.connect()", "x.session.list_tools()"),
+    "agent with a server": row("Agent(scripted([Call('add', {'a': 1})], 'done'), tools=adder())", "x.run('go')"),
+    "closing a server": row("adder()", "x.connect()", "x.close()"),
     "model": row("model_client()", "x.get_response('hi')"),
     "closing a model": row("model_client()", "x.get_response('hi')", "x.close()"),
     "recorded model": row("CassetteChatClient('tape.json', model_client(), mode='auto')", "x.get_response('hi')"),

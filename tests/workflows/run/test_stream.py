@@ -354,7 +354,7 @@ async def test_a_handle_that_keeps_no_events_still_reports_each_step():
     chatty = Chatty("chatty")
     workflow = WorkflowBuilder(start_executor=chatty).add_edge(chatty, chatty).build()
     run = workflow.start(3, options=RunOptions(keep_events=False))
-    reports = []
+    reports: list[Any] = []
     while not reports or reports[-1].status is WorkflowRunState.IN_PROGRESS:
         reports.append(await run.step())
     assert all(any(e.type == "executor_invoked" for e in report.events) for report in reports)
