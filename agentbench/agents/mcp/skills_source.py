@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
 
 from agentbench._plain_text import plain_line
+from agentbench._workers import run_in_thread
 from agentbench.agents.mcp.tool import MCPTool
 from agentbench.agents.skills.frontmatter import read_skill_md
 from agentbench.agents.skills.skill import Skill, SkillResource
@@ -54,7 +54,7 @@ class MCPSkillsSource(SkillsSource):
             folder = uri.removesuffix("SKILL.md")
             try:
                 content = await self.server.read_resource(uri)
-                frontmatter, _ = await asyncio.to_thread(read_skill_md, content, limits.max_front_matter_chars)
+                frontmatter, _ = await run_in_thread(read_skill_md, content, limits.max_front_matter_chars)
             except (ValueError, ToolResultError) as error:
                 shown = plain_line(uri, _URI_CHARS), self.server.name, plain_line(error, _ERROR_CHARS)
                 logger.warning("The skill %s of the server %s is left out: %s", *shown)
