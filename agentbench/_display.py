@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
+from agentbench._secrets import mask_secrets, masked_repr
 from agentbench.exceptions import MissingExtraError
 
 _C = TypeVar("_C", bound="type[Displayable]")
@@ -69,14 +70,15 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def shortened(value: Any, longest: int = _LONGEST) -> str:
-    """Return the `repr` of a value in one line, without addresses in memory, cut where it is long.
+    """Return the `repr` of a value in one line, secrets masked, without addresses in memory, cut where it is long.
 
     A text keeps the longest number of characters, other values twice as many. A checksum of the whole tells apart what
     begins alike: programs take `str(messages)` as the key of a cache.
     """
+    value = mask_secrets(value)
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]!r}… ({len(value):,} characters, #{_checksum(value)})"
-    text = _ADDRESS.sub("", repr(value))
+    text = _ADDRESS.sub("", masked_repr(value))
     return text if len(text) <= 2 * longest else f"{text[: 2 * longest]}… (#{_checksum(text)})"
 
 

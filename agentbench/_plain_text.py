@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from agentbench._secrets import is_secret
+from agentbench._secrets import MASK, is_secret
 
 __all__ = ["MASK", "plain_line", "plain_text"]
-
-MASK = "•••"
 
 # Control characters (but line end and tab), bidirectional overrides, invisible format characters, lone surrogates and
 # the code points that XML forbids. ZWNJ and ZWJ stay: scripts and emoji need them.

@@ -403,6 +403,45 @@ def test_prune_needs_a_chain_that_is_there_and_a_count(folder: Path, shown: Show
 # --------------------------------------------------------------------------------------------------------------- export
 
 
+_NOTEBOOK = """
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from agentbench import Executor, FileCheckpointStorage, WorkflowBuilder, WorkflowContext, run_sync
+from agentbench import executor, handler, response_handler
+class Color(Enum): RED = 1
+@dataclass
+class Car: name: str; color: Color = Color.RED
+@executor
+async def a(text: str, ctx: WorkflowContext[Car]) -> None: await ctx.send_message(Car(text))
+class Ask(Executor):
+    @handler
+    async def ask(self, car: Car, ctx: WorkflowContext) -> None:
+        ctx.set_state("cars", {"first": car, "kind": Car})
+        await ctx.request_info(car, Car)
+    @response_handler
+    async def answered(self, asked: Car, answer: Car, ctx: WorkflowContext) -> None: ...
+b = Ask(id="b")
+storage = FileCheckpointStorage(sys.argv[1])
+if sys.argv[2] == "write":
+    run_sync(WorkflowBuilder(name="cars", start_executor=a, checkpoint_storage=storage).add_edge(a, b).build().run("x"))
+last = run_sync(storage.get_latest(workflow_name="cars"))
+(request,) = last.pending_request_info_events.values()
+print(last.state["cars"] == {"first": Car("x"), "kind": Car}, request.data == Car("x"), request.response_type is Car)
+"""
+
+
+def test_export_copies_instances_of_classes_that_only_a_notebook_knows(tmp_path: Path, shown: Shown) -> None:
+    def notebook(folder: Path, task: str) -> str:
+        command = [sys.executable, "-c", _NOTEBOOK, str(folder), task]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    notebook(tmp_path / "a", "write")
+    assert "Car" in shown("export", tmp_path / "a", "--all")
+    shown("export", tmp_path / "a", "--all", "--to", tmp_path / "b")
+    assert notebook(tmp_path / "b", "read") == "True True True\n"
+
+
 def test_export_prints_a_line_per_checkpoint(folder: Path, shown: Shown) -> None:
     lines = shown("export", folder, "--workflow", "flow").splitlines()
     assert as_json([WorkflowCheckpoint.from_json(line) for line in lines]) == as_json(kept(folder))

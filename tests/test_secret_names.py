@@ -9,7 +9,14 @@ import pytest
 from pydantic import SecretStr
 
 from agentbench import SecretString
-from agentbench._secrets import is_secret, is_secret_class, is_secret_name, is_secret_parameter, without_secrets
+from agentbench._secrets import (
+    is_secret,
+    is_secret_class,
+    is_secret_name,
+    is_secret_parameter,
+    mask_secrets,
+    without_secrets,
+)
 
 SECRET = (
     *("headers", "Headers", "extra_headers", "authorization", "Authorization", "Proxy-Authorization", b"password"),
@@ -51,7 +58,7 @@ def test_secret_entries_go_however_deep_they_are() -> None:
 def test_spans_cassettes_and_views_hide_the_same_names() -> None:
     from agentbench.agents.clients.cassette.request import plain_options, plain_tools
     from agentbench.agents.telemetry.attributes import tool_definitions
-    from agentbench.notebook.text.redact import mask_secrets, preview
+    from agentbench.notebook.text.redact import preview
 
     values = {name: "hunter2" for name in SECRET if isinstance(name, str)}
     everything = {**values, "max_tokens": 3}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args
 
+from agentbench._secrets import mask_secrets, masked_repr
 from agentbench._signatures.class_cache import cached_on_class
 from agentbench._signatures.equivalence import NUMBERS, stands_for
 from agentbench._signatures.forms import (
@@ -291,7 +292,7 @@ def find_misfits(answer: object, type_: TypeLike) -> list[str]:
             found.append(f"there is no field {name!r}, but {', '.join(map(repr, fields))}")
         elif not is_instance_of(coerce_answer(item, expected), expected):
             inner = find_misfits(item, expected)
-            is_ = f"is {item!r}; expected {type_name(expected)}"
+            is_ = f"is {masked_repr(mask_secrets(item, key=name))}; expected {type_name(expected)}"
             found.append(f"field {name!r}: {inner[0]}" if inner else f"field {name!r} {is_}")
     return found
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import masked_repr
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 
 CheckpointID: TypeAlias = str
@@ -221,9 +222,8 @@ def _of_type(tag: str, value: Any) -> Any:
     try:
         return kind.cls.from_dict(value)
     except (KeyError, TypeError, ValueError) as error:
-        message = (
-            f"No {kind.cls.__name__} can be read from {value!r}: {type(error).__name__}: {str(error).rstrip('.')}."
-        )
+        why = f"{type(error).__name__}: {str(error).rstrip('.')}"
+        message = f"No {kind.cls.__name__} can be read from {masked_repr(value)}: {why}."
         raise WorkflowCheckpointException(message, error) from error
 
 

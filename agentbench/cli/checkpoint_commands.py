@@ -121,7 +121,7 @@ async def prune_chain(options: argparse.Namespace) -> int:
 
 async def export_checkpoints(options: argparse.Namespace) -> int:
     """Print checkpoints as lines of JSON, or copy them to another storage."""
-    with open_target(options.target) as storage:
+    with open_target(options.target) as storage, unknown_as_plain():
         if options.to is None:
             async for checkpoint in _select(storage, options):
                 print(json.dumps(json.loads(checkpoint.to_json()), separators=(",", ":")))  # ASCII: see _print_json

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, overload
 
-from agentbench._secrets import is_secret_name
+from agentbench._secrets import is_secret_name, masked_repr
 from agentbench.evaluation.items import EvalItem, ExpectedToolCall
 
 _PASSES_FROM = 0.5
@@ -228,8 +228,8 @@ def _number(value: Any, label: str) -> float:
     if isinstance(value, numbers.Real):
         return float(value)
     msg = (
-        f"{label} returned {value!r}. Expected a bool, a number, a dict with a numeric 'score' or with 'passed', or a "
-        "CheckResult."
+        f"{label} returned {masked_repr(value)}. Expected a bool, a number, a dict with a numeric 'score' or with "
+        "'passed', or a CheckResult."
     )
     raise TypeError(msg)
 

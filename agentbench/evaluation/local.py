@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 from agentbench._limits import require_limit
+from agentbench._secrets import masked_repr
 from agentbench.evaluation.checks import CheckResult, EvalCheck
 from agentbench.evaluation.items import EvalItem
 from agentbench.evaluation.map_items import map_items
@@ -178,7 +179,7 @@ async def _run(check: EvalCheck, item: EvalItem) -> CheckResult:
     found = check(item)
     result: object = await found if inspect.isawaitable(found) else found
     if not isinstance(result, CheckResult):
-        msg = f"It returned {result!r}, not a CheckResult. Decorate a plain function with @evaluator."
+        msg = f"It returned {masked_repr(result)}, not a CheckResult. Decorate a plain function with @evaluator."
         raise TypeError(msg)
     return result
 

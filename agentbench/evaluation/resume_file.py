@@ -8,6 +8,7 @@ import os
 from typing import Any, TypeAlias
 
 from agentbench._files.private_file import open_private, write_all
+from agentbench.serialization.plain import to_plain
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -54,4 +55,4 @@ class ResumeFile:
 
 def digest(*parts: Any) -> str:
     """Return a key of values; what JSON cannot hold counts by its text."""
-    return hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(to_plain(parts), sort_keys=True).encode()).hexdigest()

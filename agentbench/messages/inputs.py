@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from agentbench._secrets import masked_repr
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, RoleLiteral
 
@@ -37,7 +38,7 @@ def _as_message(item: Any) -> Message:
         return Message("user", [item])
     if isinstance(item, Mapping):
         return Message.from_dict(item) if "role" in item else Message("user", [item])
-    problem = f"{item!r} is of type {type(item).__name__}."
+    problem = f"{masked_repr(item)} is of type {type(item).__name__}."
     text = f"{problem} Expected text, a Content, a Message, or a dictionary with a role."
     raise TypeError(text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
+from agentbench._secrets import masked_repr
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record
+from agentbench.serialization.plain import to_plain, write_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -244,7 +245,9 @@ def copy_messages(messages: Iterable[Any]) -> list[Message]:
     copies = []
     for message in messages:
         if not isinstance(message, Message):  # lists of texts are a likely slip
-            problem = f"{message!r} is no message. Expected a list of Message objects: Message('user', ['...'])."
+            problem = (
+                f"{masked_repr(message)} is no message. Expected a list of Message objects: Message('user', ['...'])."
+            )
             raise TypeError(problem)
         copied = message.__copy__()
         copied.contents = [*message.contents]
@@ -274,7 +277,7 @@ def _public(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _as_tool_call(call: Content) -> dict[str, Any]:
     arguments = call.arguments
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)
+    text = arguments if isinstance(arguments, str) else write_plain(to_plain(arguments or {}))
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": text}}
 
 
@@ -303,7 +306,8 @@ def _converted(item: Any) -> list[Content]:
     if isinstance(item, str):
         return [Content.from_text(item)]
     if not isinstance(item, Mapping):
-        message = f"{item!r} is of type {type(item).__name__}. Expected a Content, text, or a dictionary with a type."
+        expected = "Expected a Content, text, or a dictionary with a type."
+        message = f"{masked_repr(item)} is of type {type(item).__name__}. {expected}"
         raise TypeError(message)
     try:
         return [Content.from_dict(item)]

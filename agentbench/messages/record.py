@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from agentbench._display import Displayable
 from agentbench.messages.content.fields import convert_content
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
-from agentbench.serialization.plain import to_plain
+from agentbench.serialization.plain import copy_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,7 +51,7 @@ class Record(SerializationMixin, Displayable):
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
         found: dict[str, Any] = {"type": self.TYPE}
         for name, value in fields.items():
-            found[name] = value if type(value) is str else to_plain(value, convert_content)
+            found[name] = value if type(value) is str else copy_plain(value, convert_content)
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
     def __eq__(self, other: object) -> bool:

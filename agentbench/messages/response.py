@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
+from agentbench._secrets import masked_repr
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import fold_updates
@@ -330,7 +331,7 @@ def _as_message(item: Any) -> Message:
     if isinstance(item, Mapping):
         return Message.from_dict(item)
     expected = "Expected a Message, or a dictionary with a role; for a text, text=."
-    text = f"{item!r} is of type {type(item).__name__}. {expected}"
+    text = f"{masked_repr(item)} is of type {type(item).__name__}. {expected}"
     raise TypeError(text)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentbench._extras import require
+from agentbench._secrets import mask_text
 from agentbench.observability.switches import OBSERVABILITY_SETTINGS
 
 if TYPE_CHECKING:
@@ -89,7 +91,9 @@ def mark_failed(span: Span, error: BaseException) -> None:
     kind = type(error).__name__
     span.set_attribute(OtelAttr.ERROR_TYPE, kind)
     if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-        span.record_exception(error)
+        text = "".join(traceback.format_exception(error))
+        masked = {"exception.message": mask_text(str(error)), "exception.stacktrace": mask_text(text)}
+        span.record_exception(error, attributes=masked)
     else:
         span.add_event("exception", {"exception.type": f"{type(error).__module__}.{kind}"})
     span.set_status(StatusCode.ERROR, error_text(error))
@@ -97,7 +101,7 @@ def mark_failed(span: Span, error: BaseException) -> None:
 
 def error_text(error: BaseException) -> str:
     """Return the text of an error where contents are allowed on spans, else only the name of its class."""
-    return str(error) if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else type(error).__name__
+    return mask_text(str(error)) if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else type(error).__name__
 
 
 def _instrument(

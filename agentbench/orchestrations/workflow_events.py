@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._secrets import masked_fields, masked_repr
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate, ids_apart
 from agentbench.messages.usage import UsageDetails, add_usage_details
+from agentbench.serialization.plain import to_plain, write_plain
 from agentbench.workflows.events.events import WorkflowEvent
 
 #: The name of the function that a request of a workflow is a call of.
@@ -35,20 +37,23 @@ class RequestInfoFunctionArgs:
     request_id: str
     data: Any
 
+    __repr__ = masked_fields
+
     def to_dict(self) -> dict[str, Any]:
         """Return both by name."""
         return {"request_id": self.request_id, "data": self.data}
 
     def to_json(self) -> str:
         """Return both as JSON text; what has no JSON form is written by `str()`."""
-        return json.dumps(self.to_dict(), default=str)
+        return write_plain(to_plain(self.to_dict()))
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> RequestInfoFunctionArgs:
         """Read what `to_dict` returned."""
         fields: object = found
         if not isinstance(fields, Mapping) or not isinstance(found.get("request_id"), str) or "data" not in found:
-            msg = f"The arguments of a request are {found!r}; expected a request_id, which is a text, and data."
+            expected = "a request_id, which is a text, and data"
+            msg = f"The arguments of a request are {masked_repr(found)}; expected {expected}."
             raise ValueError(msg)
         return cls(found["request_id"], found["data"])
 

@@ -63,6 +63,8 @@ _MORE_CLASSES: Final[Mapping[str, str]] = {
     "RunOptions": "agentbench.workflows.executors.options",
     "StepReport": "agentbench.workflows.run.report",
 }
+#: Modules of Python with enums and named tuples that a state may hold; a process that reads one may not have them yet.
+_OF_PYTHON: Final = ("calendar", "difflib", "http", "re", "signal", "socket", "urllib.parse", "uuid")
 
 
 def class_name(cls: type) -> str:
@@ -116,9 +118,24 @@ def stored_type(type_: Any) -> Any:
     return data
 
 
+class UnknownInstance(dict[str, Any]):
+    """An instance of an unknown class, to people `{name: fields}`; it is written again as it was stored."""
+
+    def __init__(self, tag: str, name: Any, type_name: str, content: Any) -> None:
+        super().__init__({type_name: content})
+        self.tag, self.stored = tag, [name, content]
+
+
+class UnknownType(str):
+    """The name of an unknown class; it is written again as it was stored."""
+
+    __slots__ = ("stored",)
+    stored: Any
+
+
 @contextmanager
 def unknown_as_plain() -> Iterator[set[str]]:
-    """Read instances of unknown classes as `{name: fields}`, for display; yields the set of the names that are met."""
+    """Read what is of unknown classes as `UnknownInstance` and `UnknownType`; yields the set of their names."""
     global _unknown
     _unknown = set()
     try:
@@ -127,12 +144,12 @@ def unknown_as_plain() -> Iterator[set[str]]:
         _unknown = None
 
 
-def as_plain(error: UnknownStoredTypeError, content: Any) -> Any:
-    """Return the plain value for an instance that cannot be made; raises the error where none is wanted."""
+def as_plain(error: UnknownStoredTypeError, tag: str, name: Any, content: Any) -> Any:
+    """Return what stands for an instance that cannot be made; raises the error where nothing is wanted."""
     if _unknown is None:
         raise error
     _unknown.add(error.type_name)
-    return {error.type_name: content}
+    return UnknownInstance(tag, name, error.type_name, content)
 
 
 def find_type(data: Any) -> Any:
@@ -142,7 +159,9 @@ def find_type(data: Any) -> Any:
     except Exception as error:
         name = data if isinstance(data, str) else repr(data)
         if _unknown is not None:
-            return name
+            unknown = UnknownType(name)
+            unknown.stored = data
+            return unknown
         raise UnknownStoredTypeError(name) from error
 
 
@@ -167,6 +186,9 @@ def _find(name: str) -> Any:
     if module is not None:
         import_module(module)
         name = f"{module}.{name.rpartition('.')[2]}"
+    module = next((each for each in _OF_PYTHON if name.startswith(f"{each}.")), None)
+    if module is not None:
+        import_module(module)
     try:
         return find_loaded_type(name)
     except TypeError:

@@ -219,7 +219,7 @@ def _holds_more(cls: type, names: Any) -> UnstorableValueError:
     return UnstorableValueError(cls, reason)
 
 
-def _decoder(kind: str, fits: Callable[[Any], bool], read: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+def _decoder(tag: str, kind: str, fits: Callable[[Any], bool], read: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     def decode(found: Any) -> Any:
         name, content = found
         try:
@@ -228,15 +228,15 @@ def _decoder(kind: str, fits: Callable[[Any], bool], read: Callable[[Any, Any], 
                 raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
             return read(cls, content)
         except UnknownStoredTypeError as error:
-            return as_plain(error, content)
+            return as_plain(error, tag, name, content)
 
     return decode
 
 
 CLASS_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "dataclass": _decoder("dataclass", is_dataclass, _read_dataclass),
-    "enum": _decoder("enum", lambda cls: issubclass(cls, Enum), lambda cls, name: cls.__members__[name]),
-    "flag": _decoder("flag", lambda cls: issubclass(cls, Flag), _read_flag),
-    "model": _decoder("pydantic model", is_model, _read_model),
-    "namedtuple": _decoder("named tuple", _is_named_tuple, _read_named_tuple),
+    "dataclass": _decoder("dataclass", "dataclass", is_dataclass, _read_dataclass),
+    "enum": _decoder("enum", "enum", lambda cls: issubclass(cls, Enum), lambda cls, name: cls.__members__[name]),
+    "flag": _decoder("flag", "flag", lambda cls: issubclass(cls, Flag), _read_flag),
+    "model": _decoder("model", "pydantic model", is_model, _read_model),
+    "namedtuple": _decoder("namedtuple", "named tuple", _is_named_tuple, _read_named_tuple),
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checka
 
 from agentbench._copying import slots_of
 from agentbench._signatures.class_cache import cached_on_class
-from agentbench.serialization.plain import OMIT, to_plain
+from agentbench.serialization.plain import OMIT, copy_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -86,7 +86,7 @@ class SerializationMixin:
         for name, value in _attributes_of(self):
             if name.startswith("_") or name in left_out or name in found or (exclude_none and value is None):
                 continue
-            written = OMIT if isinstance(value, (date, time)) else to_plain(value, convert)
+            written = OMIT if isinstance(value, (date, time)) else copy_plain(value, convert)
             if written is OMIT:
                 _log.debug("%s.%s is a %s and is not written.", type(self).__name__, name, type(value).__name__)
             else:

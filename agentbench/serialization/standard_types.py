@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from base64 import b64decode, b64encode
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
-from fractions import Fraction
+from importlib import import_module
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Final, TypeVar
-from uuid import UUID
-from zoneinfo import ZoneInfo
+from types import EllipsisType, MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agentbench._signatures.forms import is_type_form
 from agentbench.exceptions import UnstorableValueError
@@ -20,6 +19,9 @@ from agentbench.serialization.class_names import find_type, stored_type
 from agentbench.serialization.class_types import CLASS_DECODERS, class_type
 from agentbench.serialization.registry import StateType, of_kind
 from agentbench.serialization.state_types import read_registered
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 K = TypeVar("K")
 
@@ -32,7 +34,7 @@ _ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 def standard_type(cls: type, value: Any) -> StateType:
     """Find how instances of exactly this class, such as the value, are stored, or raise UnstorableValueError."""
-    found = _TYPES.get(cls) or class_type(cls)
+    found = _TYPES.get(cls) or class_type(cls) or _type_by_name(cls)
     if found is not None:
         return found
     if is_type_form(value):
@@ -73,7 +75,7 @@ def _reader_with_zone(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 def _write_zone(value: ZoneInfo) -> str:
     if value.key is None:
-        raise UnstorableValueError(ZoneInfo, "It was read from a file and has no key. Use ZoneInfo(key).")
+        raise UnstorableValueError(type(value), "It was read from a file and has no key. Use ZoneInfo(key).")
     return value.key
 
 
@@ -163,21 +165,72 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(datetime, "datetime", _with_zone, _reader_with_zone(datetime.fromisoformat)),
     StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
     StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
-    StateType(ZoneInfo, "ZoneInfo", _write_zone, lambda key: ZoneInfo(zone_name(key))),
-    StateType(UUID, "UUID", str, _of(str, UUID)),
-    StateType(Decimal, "Decimal", str, _of(str, Decimal)),
+    StateType(EllipsisType, "ellipsis", lambda _: "", lambda _: ...),
     StateType(
-        Fraction,
-        "Fraction",
-        lambda value: list(value.as_integer_ratio()),
-        lambda found: Fraction(*[of_kind(int, each) for each in of_kind(list, found)]),
+        memoryview, "memoryview", lambda value: b64encode(value).decode(), lambda text: memoryview(_read_bytes(text))
     ),
+    StateType(MappingProxyType, "mappingproxy", dict, _of(dict, MappingProxyType)),
+    StateType(SimpleNamespace, "namespace", vars, lambda found: SimpleNamespace(**of_kind(dict, found))),
+    StateType(
+        ChainMap, "ChainMap", lambda value: value.maps, lambda maps: ChainMap(*[of_kind(dict, each) for each in maps])
+    ),
+    StateType(UserDict, "UserDict", lambda value: value.data, _of(dict, UserDict)),
+    StateType(UserList, "UserList", lambda value: value.data, _of(list, UserList)),
+    StateType(UserString, "UserString", lambda value: value.data, _of(str, UserString)),
     StateType(type(Path()), "path", lambda value: value.as_posix(), _of(str, Path)),
     StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of(str, PurePosixPath)),
     StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of(str, PureWindowsPath)),
     StateType(re.Pattern, "pattern", lambda value: [value.pattern, value.flags], _read_pattern),
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
+
+
+class _Form(NamedTuple):
+    """How a class is stored that most programs never load: `decode` takes the class and what `encode` returned."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any, Any], Any]
+
+
+_TEXT: Final = _Form(str, lambda cls, text: cls(of_kind(str, text)))
+_FORMS: Final[Mapping[str, _Form]] = {
+    "array.array": _Form(
+        lambda value: [value.typecode, value.tobytes()],
+        lambda cls, found: cls(of_kind(str, found[0]), of_kind(bytes, found[1])),
+    ),
+    "decimal.Decimal": _TEXT,
+    "fractions.Fraction": _Form(
+        lambda value: list(value.as_integer_ratio()),
+        lambda cls, found: cls(*[of_kind(int, each) for each in of_kind(list, found)]),
+    ),
+    **{
+        f"ipaddress.IP{version}{kind}": _TEXT
+        for version in ("v4", "v6")
+        for kind in ("Address", "Interface", "Network")
+    },
+    **{f"pydantic.networks.{kind}Url": _TEXT for kind in ("Any", "AnyHttp", "Http", "File", "Ftp", "Websocket")},
+    "plistlib.UID": _Form(lambda value: value.data, lambda cls, number: cls(of_kind(int, number))),
+    "statistics.NormalDist": _Form(
+        lambda value: [value.mean, value.stdev], lambda cls, found: cls(*[of_kind(float, each) for each in found])
+    ),
+    "time.struct_time": _Form(list, lambda cls, found: cls(of_kind(list, found))),
+    "uuid.UUID": _TEXT,
+    "zoneinfo.ZoneInfo": _Form(_write_zone, lambda cls, key: cls(zone_name(key))),
+}
+
+
+def _type_by_name(cls: type) -> StateType | None:
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if name not in _FORMS or getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
+        return None
+    return StateType(cls, "standard", _FORMS[name].encode, _read_by_name, name)
+
+
+def _read_by_name(found: Any) -> Any:
+    name, content = found
+    module, _, own_name = name.rpartition(".")
+    return _FORMS[name].decode(getattr(import_module(module), own_name), content)
+
 
 #: Decoders of the tags of this module, and of those that the writer writes itself.
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -188,6 +241,7 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "frozenset": _of(list, lambda items: frozenset(require_spread(items))),
     "int": _of(str, lambda text: int(text, 16)),
     "registered": read_registered,
+    "standard": _read_by_name,
     "set": _of(list, lambda items: set(require_spread(items))),
     "type": find_type,
 }

@@ -183,7 +183,7 @@ def read_registered(found: Any) -> Any:
         by_class = {each.cls: each for each in _BY_NAME.values()}
         moved = moved_from_main(str(name), by_class)
         if moved is None:
-            return as_plain(UnknownStoredTypeError(str(name)), content)
+            return as_plain(UnknownStoredTypeError(str(name)), "registered", name, content)
         kind = by_class[moved]
     return kind.decode(content)
 

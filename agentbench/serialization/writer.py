@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from agentbench._secrets import Masked
 from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.class_names import UnknownInstance, UnknownType
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.standard_types import standard_type
 
@@ -52,6 +54,9 @@ class JsonWriter:
             dict: self.write_dict,
             set: self.write_set,
             frozenset: self.write_set,
+            Masked: self.write_text,
+            UnknownInstance: lambda value: self.tagged(value.tag, self.write_items(value.stored)),
+            UnknownType: lambda value: self.tagged("type", self.write(value.stored)),
         }
 
     def write(self, value: Any) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from agentbench._secrets import masked_fields
+
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
@@ -31,6 +33,8 @@ class Send:
 
     node: str
     arg: Any = None
+
+    __repr__ = masked_fields
 
 
 @dataclass(frozen=True)
@@ -58,3 +62,5 @@ class Command(Generic[TargetT]):
     graph: str | None = None
     state: Any = None
     resume: Any = None
+
+    __repr__ = masked_fields

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentbench._secrets import masked_fields
 from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Interrupt:
     response_schema: Any = None
     tool_call_id: str | None = None
 
+    __repr__ = masked_fields
+
     def _question_(self) -> Any:
         """Return what forms and lines of text show: the question and its value, without the facts for the graph."""
         if isinstance(self.value, Mapping):
@@ -77,6 +80,8 @@ class Breakpoint:
     next: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
+    __repr__ = masked_fields
+
     def _question_(self) -> Any:
         """Return what forms and lines of text show, as of an `Interrupt`."""
         changed = {"changed": ", ".join(self.changed)} if self.changed else {}
@@ -88,6 +93,8 @@ class Continue:
     """The answer to a `Breakpoint`: go on, after an update of the state if there is one."""
 
     update: Any = None
+
+    __repr__ = masked_fields
 
 
 def interrupt_data(question: Interrupt) -> dict[str, Any]:

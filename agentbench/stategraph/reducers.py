@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench._secrets import masked_fields, masked_repr
 from agentbench.messages.message import Message
 
 
@@ -35,6 +36,8 @@ class Overwrite:
     """
 
     value: Any
+
+    __repr__ = masked_fields
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def _complete(messages: list[Message] | Message | None) -> list[Message]:
     given: Sequence[object] = messages or ()
     for each in given:
         if not isinstance(each, Message):
-            text = f"{each!r} is no message. Make it one: Message.text_message(..., role='assistant')"
+            text = f"{masked_repr(each)} is no message. Make it one: Message.text_message(..., role='assistant')"
             raise TypeError(text)
     return [message for message in messages or () if not message.delta]
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import masked_fields
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
@@ -70,6 +71,8 @@ class StateSnapshot(Displayable, Generic[StateT]):
     pending_writes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     invalid: ValidationError | None = None
+
+    __repr__ = masked_fields
 
     @property
     def exists(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import mask_secrets
 from agentbench.messages.message import Message
 from agentbench.stategraph.reducers import add_messages
 
@@ -132,6 +133,9 @@ class AgentState(BaseModel, Displayable):
 
     # Set by the graph for the copy that a node gets. A plain function: `copy.deepcopy` passes functions on as they are.
     _stop_probe: Callable[[], bool] | None = PrivateAttr(default=None)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return ((name, mask_secrets(value, key=name)) for name, value in super().__repr_args__())
 
     # ---- status ------------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,21 @@ def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
         "mixed": [run, storage, other, *loaded, run.checkpoints],
         "with an id": [storage, "run-1"],
     }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frame_is_freed_as_soon_as_nobody_holds_it(name: str, storage: InMemoryCheckpointStorage):
+    frame = getattr(Frames(storage), name)()
+    frame._repr_html_()
+    reference = weakref.ref(frame)
+    gc.collect()
+    gc.disable()
+    try:
+        del frame
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events", "ignore:A run without a storage")

@@ -145,7 +145,7 @@ def test_a_run_that_waits_shows_its_question(tmp_path: Path) -> None:
     run = run_to_end(flow().start(2, checkpoint_storage=InMemoryCheckpointStorage()))
     saved = Saved(run.save(tmp_path / "run.html"))
     assert saved.headers[-1] == ("superstep 1", "waiting for an answer")
-    assert saved.banners[-1] == "ask asks: Question(prompt=Print done?, api_key=•••)"
+    assert saved.banners[-1] == "ask asks: Question(prompt='Print done?', api_key=•••)"
 
 
 def test_a_question_shows_itself_as_in_a_cell_and_is_open_at_first(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any
 
 from agentbench._clock import runtime_defaults
+from agentbench._secrets import masked_repr
 from agentbench.agents.sessions.attribution import signed
 from agentbench.exceptions import AgentInvalidResponseException
 from agentbench.messages.content.content import Content
@@ -26,7 +27,7 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
     """Return the model's answer as one of the agent; `response_format` overrides that of the answer."""
     if not isinstance(answer, ChatResponse):
         problem = (
-            f"The client {type(agent.client).__name__} of {agent!r} answered with {answer!r}. "
+            f"The client {type(agent.client).__name__} of {agent!r} answered with {masked_repr(answer)}. "
             "Expected get_response to give a ChatResponse."
         )
         raise AgentInvalidResponseException(problem)

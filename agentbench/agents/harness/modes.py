@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._secrets import masked_repr
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -194,6 +195,7 @@ def _known(mode: str, modes: Sequence[str]) -> str:
 def _state_of(session: AgentSession, source_id: str) -> dict[str, Any]:
     state = session.state.setdefault(source_id, {})
     if not isinstance(state, dict):
-        message = f"state[{source_id!r}] of {session!r} is {state!r}. Expected the dictionary of an AgentModeProvider."
+        found = f"state[{source_id!r}] of {session!r} is {masked_repr(state)}"
+        message = f"{found}. Expected the dictionary of an AgentModeProvider."
         raise TypeError(message)
     return state

@@ -10,6 +10,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentbench._files.private_file import refuse_links, write_private
+from agentbench._secrets import masked_repr
 from agentbench._workers import run_in_thread
 from agentbench.agents.history.file_history import stem_of
 
@@ -218,7 +219,7 @@ def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
 def _fields(cls: type, data: Any) -> dict[str, Any]:
     needed = [field.name for field in fields(cls) if field.default is MISSING]
     if not isinstance(data, Mapping) or not all(name in data for name in needed):
-        message = f"{data!r} is no task. Expected a mapping with {' and '.join(needed)}."
+        message = f"{masked_repr(data)} is no task. Expected a mapping with {' and '.join(needed)}."
         raise ValueError(message)
     return {field.name: data[field.name] for field in fields(cls) if field.name in data}
 

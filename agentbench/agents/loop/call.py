@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentbench._clock import runtime_defaults
+from agentbench._secrets import mask_text
 from agentbench.agents.history.pending_calls import MADE_UP
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.middleware.contexts import (
@@ -148,16 +149,17 @@ class Calling:
         """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""
         kind = type(error).__name__
         try:
-            reason = str(error)
+            text_of_error = str(error)
         except Exception:  # noqa: BLE001 - an error whose own text fails is reported all the same
-            reason = kind
+            text_of_error = kind
+        reason = mask_text(text_of_error)
         logger.error("A call of %s failed: %s.", f"the tool {content.name!r}" if known else "an unknown tool", kind)
         logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, reason, exc_info=error)
         contents: list[Content] = []
         if isinstance(error, ToolArgumentsError) and text is _UNPARSED:
             text = f"{text} {'; '.join(error.problems)}."
         if isinstance(error, ToolResultError):
-            text, contents = f"Error: {reason}", error.contents
+            text, contents = f"Error: {text_of_error}", error.contents
         elif self._detailed:
             text = f"{text} Exception: {reason}"
         result = Content.from_function_result(

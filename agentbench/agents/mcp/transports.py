@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentbench._secrets import is_secret_name
+from agentbench._secrets import is_secret_name, mask_text
 from agentbench.agents.mcp.connection import opening
 from agentbench.agents.mcp.package import module, new_http_client, websocket_streams
 from agentbench.agents.mcp.tool import MCPTool
@@ -92,7 +92,7 @@ class MCPStdioTool(MCPTool):
         for word in (self.command, *self.args):
             option, equals, _ = word.partition("=")
             is_secret = word.startswith("-") and is_secret_name(option)
-            words.append(f"{option}=***" if is_secret and equals else "***" if hides_next else word)
+            words.append(f"{option}=***" if is_secret and equals else "***" if hides_next else mask_text(word))
             hides_next = is_secret and not equals
         line = " ".join(" ".join(words).split())
         return line if len(line) <= _LONGEST_ADDRESS else f"{line[:_LONGEST_ADDRESS]}…"

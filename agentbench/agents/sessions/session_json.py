@@ -16,7 +16,7 @@ from enum import Enum
 from inspect import signature
 from typing import Any, Final, Literal
 
-from agentbench._secrets import is_secret_class
+from agentbench._secrets import find_secret, is_secret_class
 from agentbench.exceptions import UnstorableValueError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -147,19 +147,12 @@ def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     return _tagged(value, path)
 
 
-def refuse_secrets(value: Any, path: Any = "session.state", seen: set[int] | None = None) -> None:
+def refuse_secrets(value: Any) -> None:
     """Raise a TypeError that names where in a state a secret is, if there is one."""
-    seen = set() if seen is None else seen
-    if is_secret_class(type(value)):
-        raise _unwritable(path, _SECRET.format("It", type(value).__qualname__))
-    if type(value) in _AS_THEY_ARE or isinstance(value, type) or id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        value = dict(enumerate(value))
-    parts = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    for key, part in list(parts.items()):
-        refuse_secrets(part, (path, key), seen)
+    found = find_secret(value, "session.state")
+    if found is not None:
+        path, secret = found
+        raise _unwritable(path, _SECRET.format("It", type(secret).__qualname__))
 
 
 def _tagged(value: Any, path: Any) -> Any:

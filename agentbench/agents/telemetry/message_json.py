@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentbench._secrets import is_secret
+from agentbench._secrets import MASK, mask_secrets
 from agentbench.messages.content.content import Content
-from agentbench.serialization.plain import object_to_plain, to_plain
-from agentbench.settings import SecretString
+from agentbench.serialization.plain import to_plain, write_plain
 
 _MODALITIES = ("image", "audio", "video")
 
@@ -36,7 +34,7 @@ def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
     masked = frozenset(secret)
     if not isinstance(arguments, Mapping):
         arguments = getattr(arguments, "__dict__", {"value": arguments})
-    return as_json({key: SecretString() if key in masked else value for key, value in arguments.items()})
+    return as_json({key: MASK if key in masked else value for key, value in arguments.items()})
 
 
 def result_text(result: object) -> str:
@@ -44,20 +42,17 @@ def result_text(result: object) -> str:
     contents = [result] if isinstance(result, Content) else result
     if isinstance(contents, list) and contents and all(isinstance(one, Content) for one in contents):
         return "\n".join(text for text in map(_content_text, contents) if text)
-    return repr(result) if is_secret(result) else str(result)
+    return str(mask_secrets(result))
 
 
 def _content_text(content: Content) -> str:
-    return next((text for text in (content.text, content.result) if isinstance(text, str)), None) or as_json(content)
+    text = next((text for text in (content.text, content.result) if isinstance(text, str)), None)
+    return str(mask_secrets(text)) if text else as_json(content)
 
 
 def as_json(value: object) -> str:
     """A value as JSON; secrets in it are masked, and objects without a plain form become their text."""
-    return json.dumps(to_plain(value, _object_to_plain), default=str, ensure_ascii=False)
-
-
-def _object_to_plain(value: Any) -> Any:
-    return repr(value) if is_secret(value) else object_to_plain(value, _object_to_plain, str)
+    return write_plain(to_plain(value, mask=True))
 
 
 def _part(content: Any) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
+from agentbench._secrets import MASK, is_secret
 from agentbench.messages.content.addition import mend_text
 from agentbench.messages.content.content import Content
+from agentbench.serialization.plain import text_of, to_plain, write_plain
 
 
 @final
@@ -39,42 +39,21 @@ def parse_result(result: object) -> list[Content]:
 def _as_text(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, str):
-        text = str.__str__(value)  # of an enum, its value
-        return text if text.isascii() else mend_text(text)
     if type(value) is int:
         return str(value)  # the usual number, without the cost of an encoder
-    own_text = None if _dump_of(value) else _text_of(value)
-    if own_text is not None:
-        return own_text
-    try:
-        return _encode(value)
-    except (TypeError, ValueError):  # keys that JSON does not know, or a list within itself
-        return str(value)
+    if is_secret(value):
+        return MASK
+    if isinstance(value, str):
+        return mend_text(str.__str__(value))  # of an enum, its value
+    own_text = None if hasattr(value, "model_dump") else _own_text(value)
+    return mend_text(write_plain(to_plain(value, other=_text)) if own_text is None else own_text)
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON does not know in its own plain form, or as text."""
-    dump = _dump_of(value)
-    if dump is not None:
-        return dump()
-    if isinstance(value, Mapping):
-        return dict(value)
-    text = _text_of(value)
-    return str(value) if text is None else text
+def _text(value: object) -> str:
+    own_text = _own_text(value)
+    return text_of(value) if own_text is None else own_text
 
 
-def _dump_of(value: Any) -> Callable[[], Any] | None:
-    """Return the method that gives the plain form of an instance, if it has one."""
-    if isinstance(value, type):
-        return None
-    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
-    return dump if callable(dump) else None
-
-
-def _text_of(value: Any) -> str | None:
+def _own_text(value: object) -> str | None:
     text = None if isinstance(value, type) else getattr(value, "text", None)
     return text if isinstance(text, str) else None
-
-
-_encode = json.JSONEncoder(default=_plain).encode

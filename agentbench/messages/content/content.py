@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -13,6 +12,7 @@ from agentbench.messages.content.addition import add_contents
 from agentbench.messages.content.fields import NO_FIELDS, CommonFields, ContentRecord, SetFields
 from agentbench.messages.content.media import data_uri, read_uri
 from agentbench.messages.usage import UsageDetails
+from agentbench.serialization.plain import to_plain, write_plain
 
 EDITED_ARGUMENTS = "edited_arguments"
 """Key in the additional properties of an approval and of the result of its call: what the call is made with, in place
@@ -408,16 +408,9 @@ def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:
 
 
 def _text_of_result(result: Any) -> str:
-    if result is None:
-        return ""
-    if isinstance(result, str):
-        return result
-    if isinstance(result, list):
-        return str(result)
-    try:
-        return json.dumps(result, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles
-        return str(result)
+    if result is None or isinstance(result, str):
+        return result or ""
+    return write_plain(to_plain(result))
 
 
 register_frozen(Content)

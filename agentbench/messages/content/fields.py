@@ -14,11 +14,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 from agentbench._display import Displayable, shortened
+from agentbench._secrets import mask_secrets, mask_text
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.media import Annotation, data_uri, detect_media_type_from_base64, size_of_data_uri
 from agentbench.messages.usage import UsageDetails
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
-from agentbench.serialization.plain import to_plain
+from agentbench.serialization.plain import copy_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -187,11 +188,11 @@ class ContentRecord(Displayable):
         if self.text is not None:
             found["text"] = self.text
         for name, value in vars(self._rare).items():
-            found[name] = value if type(value) is str else to_plain(value, convert_content)
+            found[name] = value if type(value) is str else copy_plain(value, convert_content)
         if self.annotations is not None or not exclude_none:
             found["annotations"] = self.plain_annotations()
         found["additional_properties"] = (
-            to_plain(self.additional_properties, convert_content) if self.additional_properties else {}
+            copy_plain(self.additional_properties, convert_content) if self.additional_properties else {}
         )
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
@@ -245,7 +246,7 @@ class ContentRecord(Displayable):
         if self.annotations is None:
             return None
         written = [{k: v for k, v in each.items() if k != "raw_representation"} for each in self.annotations]
-        return cast("list[dict[str, Any]]", to_plain(written, convert_content))
+        return cast("list[dict[str, Any]]", copy_plain(written, convert_content))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -286,7 +287,8 @@ class ContentRecord(Displayable):
             elif name == "items" and self.type == "function_result" and all(item.type == "text" for item in value):
                 continue  # `result` has the same text
             else:
-                yield f"{name}={shortened(value)}"
+                shown = mask_text(str(value)) if name == "exception" else mask_secrets(value, key=name)
+                yield f"{name}={shortened(shown)}"
         if self.annotations:
             yield f"annotations={len(self.annotations)}"
         if self.additional_properties:

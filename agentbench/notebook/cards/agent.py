@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agentbench._secrets import mask_secrets
 from agentbench.agents.agent.raw_agent import RawAgent
 from agentbench.agents.middleware.bases import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["agent_bundle"]
 

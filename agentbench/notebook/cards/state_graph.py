@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from agentbench._secrets import mask_secrets
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.plots.lineage import lineage
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview, mask_secrets
+from agentbench.notebook.text.redact import line_preview
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt
 from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot

@@ -21,11 +21,11 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origin
 
-from agentbench._secrets import is_secret_name
+from agentbench._secrets import is_secret_name, mask_secrets
 from agentbench._signatures import text_reader
 from agentbench.messages.content.content import Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import asked_of, fields_of, mask_secrets, preview, said_text, server_question
+from agentbench.notebook.text.redact import asked_of, fields_of, preview, said_text, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
 __all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]

@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any, NamedTuple, NoReturn
 
-from agentbench.notebook.text.redact import mask_secrets
+from agentbench._secrets import mask_secrets
 
 __all__ = [
     *("FILE_LIMIT", "LONGEST", "EditText", "FieldError", "JsonError", "WrittenNumber", "bytes_of_text", "read_json"),

@@ -3,6 +3,7 @@
 import functools
 import re
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -67,7 +68,7 @@ def build_frame(
         "since": chosen.since,
         "limit": chosen.limit,
     }
-    vars(frame)["_repr_html_"] = functools.partial(_html, frame, full)
+    vars(frame)["_repr_html_"] = functools.partial(_html, weakref.ref(frame), full)
     return frame
 
 
@@ -84,9 +85,10 @@ def _with_short_ids(columns: Mapping[str, Column], kept: Collection[str | None])
     }
 
 
-def _html(frame: "pd.DataFrame", full: bool) -> str | None:
+def _html(reference: "weakref.ref[pd.DataFrame]", full: bool) -> str | None:
     """Return the HTML of a frame, its ids in one line each: a page breaks them at their hyphens, into five."""
-    html: str | None = type(frame)._repr_html_(frame)  # type: ignore[attr-defined]
+    frame: Any = reference()
+    html: str | None = type(frame)._repr_html_(frame)
     if html and not full:
         return _UUID_CELL.sub(lambda found: f'<span title="{found[0]}">{found[0][:_SHORT]}…</span>', html)
     return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)

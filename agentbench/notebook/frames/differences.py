@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from agentbench._secrets import mask_secrets
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
@@ -11,7 +12,6 @@ from agentbench.notebook.history.changes import hides, masked_path
 from agentbench.notebook.history.compare import RunComparison
 from agentbench.notebook.history.sources import Chosen, find_storage, run_on_engine
 from agentbench.notebook.text.escape import MASK
-from agentbench.notebook.text.redact import mask_secrets
 
 if TYPE_CHECKING:
     import pandas as pd

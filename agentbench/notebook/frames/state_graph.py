@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from agentbench._secrets import mask_secrets
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen
-from agentbench.notebook.text.redact import mask_secrets
 from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.threads.history import StateHistory

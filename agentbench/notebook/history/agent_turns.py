@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agentbench._secrets import mask_secrets
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets
+from agentbench.notebook.text.redact import fields_of, line_preview
 
 __all__ = ["conversation_in_run", "conversation_of", "messages_in_answer", "tool_calls_in"]
 

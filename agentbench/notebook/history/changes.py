@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from agentbench._secrets import is_secret_name
+from agentbench._secrets import is_secret_name, mask_secrets
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.checkpoints.editing import Edit
 from agentbench.notebook.look.html import MAX_ROWS, Markup, Table, element
@@ -147,6 +147,7 @@ def _same_start(before: Sequence[str], after: Sequence[str]) -> int:
 
 def short_value(value: object, *, limit: int = _LINE_LIMIT, secrets: bool = False, start: int = 0) -> str:
     """Return a value as one line, cut with `…`; texts are quoted."""
+    value = value if secrets else mask_secrets(value)
     if isinstance(value, str):
         text, value = repr(value[start : start + limit]), value[start:]
         text = f"{'…' if start else ''}{text}{'…' if len(value) > limit else ''}"

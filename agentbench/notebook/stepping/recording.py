@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agentbench._secrets import secrets_in
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
@@ -24,7 +25,7 @@ from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, s
 from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import asked_of, hide_secrets, line_preview, secrets_in
+from agentbench.notebook.text.redact import asked_of, hide_secrets, line_preview
 from agentbench.notebook.text.value_tree import ValueTree
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE

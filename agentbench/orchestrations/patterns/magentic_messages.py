@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from agentbench._secrets import masked_repr
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.workflows.executors.approval import TextAnswer
@@ -85,7 +86,7 @@ def _item(name: str, data: Any) -> MagenticProgressLedgerItem:
         answer = _WORDS.get(answer.strip().lower())
     if not isinstance(answer, bool if name in _BOOLS else (str, bool, type(None))) or not isinstance(data, Mapping):
         expected = "true or false" if name in _BOOLS else "a text"
-        msg = f"The progress ledger has {data!r} as {name}. Expected a reason and {expected} as answer."
+        msg = f"The progress ledger has {masked_repr(data)} as {name}. Expected a reason and {expected} as answer."
         raise ValueError(msg)
     return MagenticProgressLedgerItem(str(data.get("reason", "")), "" if answer is None else answer)
 

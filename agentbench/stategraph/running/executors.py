@@ -12,6 +12,7 @@ from typing import Any
 from typing_extensions import is_typeddict
 
 from agentbench._copying import isolate, register_frozen
+from agentbench._secrets import masked_repr
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
@@ -43,9 +44,9 @@ class TaskResult:
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        asks = "; ".join(f"asks {each.message or each.value!r}" for each in self.interrupts)
+        asks = "; ".join(f"asks {each.message or masked_repr(each.value)}" for each in self.interrupts)
         goes = f" and goes to {[*self.writes.goto]}" if self.writes.goto is not None else ""
-        return asks or f"writes {dict(self.writes.writes)}{goes}"
+        return asks or f"writes {masked_repr(dict(self.writes.writes))}{goes}"
 
 
 # Of most tasks the writes are merged at once; those that wait for others are copied then.

@@ -12,6 +12,7 @@ from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
 from agentbench.observability.attribute_names import OtelAttr
 from agentbench.observability.instruments import error_text, get_tracer, mark_failed
+from agentbench.serialization.plain import to_plain
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
@@ -49,7 +50,7 @@ def traced_build(
             raise
         span.set_attribute(OtelAttr.WORKFLOW_ID, workflow.id)
         if definition:
-            span.set_attribute(OtelAttr.WORKFLOW_DEFINITION, json.dumps(workflow.to_dict(), default=str))
+            span.set_attribute(OtelAttr.WORKFLOW_DEFINITION, json.dumps(to_plain(workflow.to_dict(), mask=True)))
         span.add_event(OtelAttr.BUILD_COMPLETED)
         return workflow
 

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import mask_text, masked_repr
 from agentbench._signatures import type_from_dict, type_to_dict
 
 if TYPE_CHECKING:
@@ -127,14 +128,14 @@ class WorkflowErrorDetails:
     def from_exception(
         cls, exc: BaseException, *, executor_id: str | None = None, extra: dict[str, Any] | None = None
     ) -> WorkflowErrorDetails:
-        """Describe an exception, its traceback included. Never raises itself."""
+        """Describe an exception, its traceback included, with secrets masked. Never raises itself."""
         import traceback  # noqa: PLC0415 - only failures need it
 
         message, text = f"<{type(exc).__name__} that cannot be printed>", None
         with suppress(Exception):  # a broken __str__ of user code must not hide the error it describes
-            message = "\n".join([str(exc), *getattr(exc, "__notes__", ())])
+            message = mask_text("\n".join([str(exc), *getattr(exc, "__notes__", ())]))
         with suppress(Exception):
-            text = "".join(traceback.format_exception(exc))
+            text = mask_text("".join(traceback.format_exception(exc)))
         return cls(type(exc).__name__, message, text, executor_id, extra)
 
 
@@ -441,7 +442,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
             "executor": None if self.source_id is None else repr(self.source_id),
             "iteration": self.iteration,
             "state": self.state,
-            "data": None if self.data is None else repr(self.data),
+            "data": None if self.data is None else masked_repr(self.data),
         }
         parts = [repr(self.type), *[f"{name}={value}" for name, value in fields.items() if value is not None]]
         return f"WorkflowEvent({', '.join(parts)})"

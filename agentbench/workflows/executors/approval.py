@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agentbench._secrets import masked_fields
+
 __all__ = ["Approval", "TextAnswer"]
 
 
@@ -31,6 +33,8 @@ class Approval:
     reason: str = ""
     edited: object = None
 
+    __repr__ = masked_fields
+
     def __bool__(self) -> bool:
         return self.approved
 
@@ -50,3 +54,5 @@ class TextAnswer:
     label: str = "Your message"
     send: str = "Send"
     without: str = ""
+
+    __repr__ = masked_fields

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from agentbench._secrets import masked_repr
+
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
 
@@ -57,7 +59,7 @@ class WorkflowMessage:
         kind = None if self.type is MessageType.STANDARD else self.type
         rest = {**self.to_dict(), "type": getattr(kind, "value", kind)}
         set_fields = "".join(f", {name}={rest[name]!r}" for name in _OPTIONAL if rest[name] is not None)
-        return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{set_fields})"
+        return f"{type(self).__name__}({masked_repr(self.data)}, source_id={self.source_id!r}{set_fields})"
 
     @property
     def trace_context(self) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agentbench._clock import Clock, IdSource
 from agentbench._limits import require_limit, require_seconds
+from agentbench._secrets import masked_fields
 
 TypeCheckMode = Literal["off", "warn", "error"]
 
@@ -68,6 +69,8 @@ class RunOptions:
     strict_checkpoints: bool | None = None
     check_head: bool | int | None = None
     timeout: float | None = None
+
+    __repr__ = masked_fields
 
     def __post_init__(self) -> None:
         """Check the limits."""

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import re
 import textwrap
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,6 +55,29 @@ def fingerprint(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
     except (UnstorableValueError, RecursionError):
         return None
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+_CONTAINERS = (bytearray, deque, dict, list, set)
+
+
+def can_change_in_place(value: object) -> bool:
+    """Return whether `change_in_place` can change a value."""
+    return isinstance(value, _CONTAINERS) or hasattr(value, "__dict__")
+
+
+def change_in_place(value: Any, changed: Any) -> None:
+    """Give a container or an object the content of another one of its class."""
+    if isinstance(value, (list, bytearray)):
+        value[:] = changed
+    elif isinstance(value, deque):
+        value.clear()
+        value.extend(changed)
+    elif isinstance(value, (dict, set)):
+        value.clear()
+        value.update(changed)
+    else:
+        vars(value).clear()
+        vars(value).update(vars(changed))
 
 
 def code_digest(function: Callable[..., Any]) -> str:

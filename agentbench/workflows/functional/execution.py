@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,9 +14,10 @@ from agentbench._copying import isolate_or_same
 from agentbench._signatures import is_instance_of
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.exceptions import FunctionCheckpointError, WorkflowRunnerException
+from agentbench.serialization.plain import are_equal
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.functional.calling import ContextFunction, fingerprint
+from agentbench.workflows.functional.calling import ContextFunction, can_change_in_place, change_in_place, fingerprint
 from agentbench.workflows.functional.context import ACTIVE, RunContext, RunPending
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.snapshot import restore_checkpoint
@@ -27,6 +29,7 @@ logger = logging.getLogger("agentbench")
 # Reserved keys of the state, for what is remembered.
 STEP_RESULTS = "_step_cache"
 STEP_ARGUMENTS = "_step_arguments"
+STEP_CHANGES = "_step_changes"
 STEP_REQUESTS = "_step_cache_auto_request_info_counts"
 ANSWERS = "_request_info_answers"
 MESSAGE = "_original_message"
@@ -56,6 +59,8 @@ class FunctionExecution(Execution):
         self._results: dict[str, Any] = {}
         self._arguments: dict[str, str | None] = {}
         self._requests: dict[str, int] = {}
+        #: Arguments as steps left them that changed them in place: by the key of the step, then by place or name.
+        self._changes: dict[str, dict[int | str, Any]] = {}
         self._answers: dict[str, Any] = {}
         #: The ids of all requests so far, with and without a response.
         self._requested: set[str] = set()
@@ -117,6 +122,7 @@ class FunctionExecution(Execution):
         self._results = dict(state.get(STEP_RESULTS, {}))
         self._arguments = dict(state.get(STEP_ARGUMENTS, {}))
         self._requests = dict(state.get(STEP_REQUESTS, {}))
+        self._changes = dict(state.get(STEP_CHANGES, {}))
         self._answers = {**state.get(ANSWERS, {}), **responses}
         if self._input.message is not ABSENT:
             state.set(MESSAGE, self._input.message)
@@ -151,7 +157,7 @@ class FunctionExecution(Execution):
         await self._save("interrupt" if is_pending else "step")
         run_state.raised = []
         if not is_pending:
-            for key in (STEP_RESULTS, STEP_ARGUMENTS, STEP_REQUESTS, ANSWERS, MESSAGE):
+            for key in (STEP_RESULTS, STEP_ARGUMENTS, STEP_REQUESTS, STEP_CHANGES, ANSWERS, MESSAGE):
                 run_state.state.committed.pop(key, None)
         self._end()
 
@@ -211,7 +217,10 @@ class FunctionExecution(Execution):
         context.calls[name] += 1
         arguments = fingerprint(args, kwargs)
         if key in self._results:
-            return self._remembered_result(name, key, arguments, context)
+            result = self._remembered_result(name, key, arguments, context)
+            for place, changed in self._changes.get(key, {}).items():
+                change_in_place(args[place] if isinstance(place, int) else kwargs[place], isolate_or_same(changed))
+            return result
         call = isolate_or_same({"args": args, "kwargs": kwargs}) if args or kwargs else None
         self.log.append(WorkflowEvent.executor_invoked(name, call))
         began_ns = self._clock.perf_ns()
@@ -231,6 +240,8 @@ class FunctionExecution(Execution):
                 ACTIVE.reset(token)
             if task is not None:
                 self._tasks.remove(task)
+        if call is not None:
+            self._note_changes(name, key, call, args, kwargs)
         self._results[key] = isolate_or_same(result)
         self._arguments[key] = arguments
         self._requests[key] = inner.requests
@@ -238,6 +249,31 @@ class FunctionExecution(Execution):
         self.log.append_end(WorkflowEvent.executor_completed(name, isolate_or_same(result)), began_ns)
         await self._save("step", name, began_ns)
         return result
+
+    def _note_changes(
+        self, name: str, key: str, call: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Remember what a step changed in place in its arguments, of which `call` has copies from before."""
+        before = [*enumerate(call["args"]), *call["kwargs"].items()]
+        for (place, old), new in zip(before, [*args, *kwargs.values()], strict=True):
+            if old is new or are_equal(old, new):
+                continue
+            digests = fingerprint((old,), {}), fingerprint((new,), {})
+            is_storable = None not in digests
+            attributes = [getattr(value, "__dict__", None) for value in (old, new)]
+            if digests[0] == digests[1] if is_storable else are_equal(*attributes):
+                continue
+            if is_storable and can_change_in_place(new):
+                self._changes.setdefault(key, {})[place] = isolate_or_same(new)
+                self.run.state.set(STEP_CHANGES, self._changes)
+                continue
+            argument = f"argument {place + 1}" if isinstance(place, int) else f"the argument {place!r}"
+            text = (
+                f"Step {name!r} changed {argument}, a {type(new).__name__}, in place. The change is lost where the "
+                "result of the step is remembered, after a response or from a checkpoint. Return the new value instead."
+            )
+            self.log.append(WorkflowEvent.warning(text, name))
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
         known = self._arguments.get(key)

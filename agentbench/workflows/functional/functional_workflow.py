@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable
+from agentbench._secrets import masked_repr
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
@@ -218,7 +219,8 @@ class FunctionalWorkflow(Displayable):
 
     def _check_input(self, message: Any, responses: object, checkpoint_id: object) -> None:
         if message is not None and self.parameter is None:
-            msg = f"Workflow function {self.name!r} takes no message, but run() got {message!r}. Give it a parameter."
+            got = masked_repr(message)
+            msg = f"Workflow function {self.name!r} takes no message, but run() got {got}. Give it a parameter."
             raise ValueError(msg)
         is_needed = self.parameter is not None and self.parameter.default is inspect.Parameter.empty
         if is_needed or message is not None:

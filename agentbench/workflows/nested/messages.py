@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench._secrets import masked_fields, masked_repr
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.serialization.registry import register_type
 from agentbench.workflows.events.events import WorkflowEvent
@@ -21,6 +22,8 @@ class SubWorkflowResponseMessage:
 
     data: Any
     source_event: WorkflowEvent[Any]
+
+    __repr__ = masked_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class SubWorkflowRequestMessage:
         expected = self.source_event.response_type
         if not is_instance_of(data, expected):
             msg = (
-                f"The response to request {self.source_event.request_id!r} of {self.executor_id!r} is {data!r} "
-                f"({type(data).__name__}); expected {type_name(expected)}."
+                f"The response to request {self.source_event.request_id!r} of {self.executor_id!r} is "
+                f"{masked_repr(data)} ({type(data).__name__}); expected {type_name(expected)}."
             )
             raise TypeError(msg)
         return SubWorkflowResponseMessage(data, self.source_event)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
+from agentbench._secrets import masked_repr
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench._user_code import cut_to_user, warn_user
 from agentbench.exceptions import WorkflowWarning
@@ -402,9 +403,9 @@ def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: 
         if not is_instance_of(value, request.response_type) or (fits is not None and not fits(value)):
             why = "; ".join(find_misfits(value, request.response_type))
             msg = (
-                f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
-                f"({type(value).__name__}); expected {type_name(request.response_type)}{f': {why}' if why else ''}. "
-                f"The request stays open. {getattr(request.data, 'answer_hint', '')}"
+                f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is "
+                f"{masked_repr(value)} ({type(value).__name__}); expected {type_name(request.response_type)}"
+                f"{f': {why}' if why else ''}. The request stays open. {getattr(request.data, 'answer_hint', '')}"
             )
             raise ValueError(msg.rstrip())
         checked[request_id] = value

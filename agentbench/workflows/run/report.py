@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import masked_fields
 from agentbench.workflows.events.events import (
     SuperstepCompletionInfo,
     WorkflowErrorDetails,
@@ -38,6 +39,8 @@ class PlannedDelivery:
     message: Any
     order: int
     sources: tuple[str, ...] = ()
+
+    __repr__ = masked_fields
 
 
 def planned_deliveries(plan: Plan) -> list[PlannedDelivery]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import masked_repr
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         outputs = self.get_outputs()
         state = self._status[-1].state if self._status else "no status"
         warned = f", warnings={self.warnings!r}" if self.warnings else ""
-        return f"WorkflowRunResult({state}, {len(self)} events, outputs={outputs!r}{warned})"
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={masked_repr(outputs)}{warned})"
 
 
 class _UnreadRunResult(WorkflowRunResult):

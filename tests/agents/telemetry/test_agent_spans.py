@@ -524,8 +524,7 @@ async def test_an_argument_that_its_schema_calls_a_password_is_masked(spans: Spa
     enter = FunctionTool(lambda **_: "in", name="enter", input_model=schema)
     await agent_with(called("enter", user="u", password=ARGUMENT, pin=ARGUMENT), said(), tools=[enter]).run("q")
     shown = json.loads(spans.one("execute_tool").attributes["gen_ai.tool.call.arguments"])
-    hidden = "SecretString('**********')"
-    assert shown == {"user": "u", "password": hidden, "pin": hidden}
+    assert shown == {"user": "u", "password": "•••", "pin": "•••"}
 
 
 # ------------------------------------------------------------------------------------------------------------- metrics

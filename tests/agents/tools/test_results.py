@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import enum
 import pickle
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -18,6 +21,17 @@ from agentbench.settings import SecretString
 class Reading(BaseModel):
     x: int = 1
     y: float | None = None
+
+
+@dataclass
+class Day:
+    on: date
+    tags: set[str]
+    sky: Any
+
+
+class Sky(enum.Enum):
+    CLEAR = "clear"
 
 
 class WithDict:
@@ -50,12 +64,20 @@ ITSELF.append(ITSELF)
         (True, "true"),
         ({"a": [Reading()]}, '{"a": [{"x": 1, "y": null}]}'),
         (WithDict(), '{"q": 1}'),
+        (Day(date(2026, 1, 2), {"cold"}, Sky.CLEAR), '{"on": "2026-01-02", "tags": ["cold"], "sky": "clear"}'),
+        ([{"sky": Sky.CLEAR, "tags": {"cold"}}], '[{"sky": "clear", "tags": ["cold"]}]'),
+        (np.array([[1.5, 2.0]]), "[[1.5, 2.0]]"),
+        (np.float32(0.5), "0.5"),
+        (float("nan"), "null"),
         (WithText(), "hello"),
         (Colour.RED, "red"),
         (Deep(), '"deep"'),
-        ({(1, 2): 3}, "{(1, 2): 3}"),
-        (ITSELF, "[[...]]"),
-        (SecretString("plain"), "plain"),
+        ({(1, 2): 3}, '{"[1, 2]": 3}'),
+        (ITSELF, '["<list>"]'),
+        (SecretString("plain"), "•••"),
+        ({"key": SecretString("plain")}, '{"key": "•••"}'),
+        ({"name": "東京", "note": "naïve 🙂"}, '{"name": "東京", "note": "naïve 🙂"}'),
+        ({"token": "a value that the model asked for"}, '{"token": "a value that the model asked for"}'),
     ],
     ids=lambda value: repr(value)[:30],
 )

@@ -201,21 +201,20 @@ LOOP.append(LOOP)
         ([IMAGE], "", [IMAGE]),
         ([], "", []),
         ([1, 2], "[1, 2]", [Content.from_text("[1, 2]")]),
-        ([Content.from_text("a"), 1], "[Content('text', text='a'), 1]", None),
+        ([Content.from_text("a"), 1], '[{"type": "text", "text": "a", "additional_properties": {}}, 1]', None),
         ({"a": 1}, '{"a": 1}', [Content.from_text('{"a": 1}')]),
         (1.5, "1.5", [Content.from_text("1.5")]),
         (True, "true", [Content.from_text("true")]),
         ((1, 2), "[1, 2]", [Content.from_text("[1, 2]")]),
         (Odd(), '"odd"', [Content.from_text('"odd"')]),
-        ({(1, 2): 3}, "{(1, 2): 3}", [Content.from_text("{(1, 2): 3}")]),
-        ({"loop": LOOP}, "{'loop': [[...]]}", [Content.from_text("{'loop': [[...]]}")]),
+        ({(1, 2): 3}, '{"[1, 2]": 3}', [Content.from_text('{"[1, 2]": 3}')]),
+        ({"loop": LOOP}, '{"loop": ["<list>"]}', [Content.from_text('{"loop": ["<list>"]}')]),
+        ({"city": "東京"}, '{"city": "東京"}', [Content.from_text('{"city": "東京"}')]),
     ],
 )
 def test_a_result_has_always_a_text_and_items(given: Any, text: str, items: list[Content] | None) -> None:
     content = Content.from_function_result("c", result=given)
     assert content.items == (items if items is not None else [Content.from_text(content.result)])
-    if items is None:
-        text = str(given)
     assert content.result == text
 
 

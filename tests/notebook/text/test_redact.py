@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
 from agentbench import AgentExecutorResponse, AgentResponse, AgentResponseUpdate, Content, Message
-from agentbench.notebook.text.redact import fields_of, line_preview, mask_secrets, preview
+from agentbench._secrets import mask_secrets
+from agentbench.notebook.text.redact import fields_of, line_preview, preview
 
 
 @dataclass
@@ -43,8 +44,8 @@ def test_a_value_under_a_secret_name_is_masked_at_any_depth():
 
 
 def test_objects_with_secret_fields_become_text_without_them():
-    assert mask_secrets(Login("ann")) == "Login(user=ann, password=•••)"
-    assert mask_secrets([Settings(url="u", api_key="k")]) == ["Settings(url=u, api_key=•••)"]
+    assert mask_secrets(Login("ann")) == "Login(user='ann', password=•••)"
+    assert mask_secrets([Settings(url="u", api_key="k")]) == ["Settings(url='u', api_key=•••)"]
     assert mask_secrets((SecretStr("s"), 1)) == ("•••", 1)
 
 
@@ -72,8 +73,8 @@ def test_no_holder_of_a_secret_shows_it():
 
 
 def test_containers_with_a_secret_stay_containers_of_their_kind():
-    assert mask_secrets(deque([Account("ann")])) == deque(["Account(user=ann, password=•••)"])
-    assert mask_secrets({Account("ann"), 1}) == {"Account(user=ann, password=•••)", 1}
+    assert mask_secrets(deque([Account("ann")])) == deque(["Account(user='ann', password=•••)"])
+    assert mask_secrets({Account("ann"), 1}) == {"Account(user='ann', password=•••)", 1}
     plain = frozenset([("a", 1)])
     assert mask_secrets(plain) is plain
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -231,6 +233,65 @@ async def test_other_arguments_than_remembered_are_an_error():
     await fickle.run()
     with pytest.raises(WorkflowRunnerException, match=r"'upper::0' was called with other arguments"):
         await fickle.run(responses={"auto::0": "x"})
+
+
+@dataclass
+class Notes:
+    texts: list[str] = field(default_factory=list)
+
+
+@step
+async def note(items: Any, item: str, **more: Any) -> None:
+    calls.append(item)
+    for each in (items, *more.values()):
+        if isinstance(each, list):
+            each.append(item)
+        elif isinstance(each, dict):
+            each[item] = [item]
+        elif isinstance(each, set):
+            each.add(item)
+        else:
+            each.texts.append(item)
+
+
+@workflow
+async def collect(topic: str, ctx: RunContext) -> list[Any]:
+    held: list[Any] = [[], {}, set(), Notes()]
+    for each in held:
+        await note(each, "a", also=held[0])
+    await ctx.request_info("go on?", bool)
+    await note(held[0], "b", also=held[3])
+    return held
+
+
+async def test_what_a_step_changes_in_place_is_changed_again_where_its_result_is_remembered(tmp_path: Path):
+    storage = FileCheckpointStorage(tmp_path)
+    waiting = await collect.run("x", checkpoint_storage=storage)
+    assert waiting.warnings == []
+    (request,) = waiting.get_request_info_events()
+    saved = await storage.get_latest(workflow_name="collect")
+    assert saved is not None
+    responses = {request.request_id: True}
+    (held,) = (
+        await collect.run(checkpoint_id=saved.checkpoint_id, checkpoint_storage=storage, responses=responses)
+    ).get_outputs()
+    assert held == [["a"] * 5 + ["b"], {"a": ["a"]}, {"a"}, Notes(["a", "b"])]
+    assert calls == ["a"] * 4 + ["b"]
+
+
+async def test_a_change_that_cannot_be_remembered_is_warned_of():
+    class Handle:
+        def __init__(self) -> None:
+            self.texts: list[str] = []
+
+    @workflow
+    async def use(text: str) -> None:
+        await note(Handle(), text)
+
+    with pytest.warns(RuntimeWarning, match=r"'note' changed argument 1"):
+        result = await use.run("x")
+    assert len(result.warnings) == 1
+    assert "'note'" in result.warnings[0]
 
 
 async def test_steps_run_side_by_side_and_results_are_remembered_although_one_asks():

@@ -30,6 +30,7 @@ from agentbench.agents.clients.cassette.request import (
 from agentbench.agents.clients.cassette.secrets import Redaction, contains_secret
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
+from agentbench.serialization.plain import to_plain
 
 logger = logging.getLogger("agentbench")
 
@@ -79,7 +80,7 @@ class Cassette:
 
     def message(self, message: Message) -> Plain:
         """Return a message in the form in which it is written."""
-        written: Plain = self._redaction.value(plain_message(message))
+        written: Plain = self._redaction.updates([plain_message(message)])[0]
         return written
 
     def request(self, messages: list[Plain], options: Mapping[str, object], *, model: str | None) -> Request:
@@ -174,8 +175,7 @@ class Cassette:
 
     def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> RecordedCall:
         """Write a call, `{"updates": [...]}` or `{"response": {...}}`: in whole, or not at all if it has secrets."""
-        updates = answer.get("updates")
-        answer = self._redaction.value(answer) if updates is None else {"updates": self._redaction.updates(updates)}
+        answer = self._masked(answer)
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]
         for name in ("text", "arguments"):  # a secret may lie across updates
             self.refuse_secrets("".join(str(content[name]) for content in contents if content.get(name)), secrets)
@@ -202,6 +202,13 @@ class Cassette:
                     self._append(file, lines)
             self._used.add(len(self.lines.calls) - 1)
             return self.lines.calls[-1]
+
+    def _masked(self, answer: Plain) -> Plain:
+        if "updates" in answer:
+            return {"updates": self._redaction.updates(answer["updates"])}
+        messages = answer["response"].get("messages", [])
+        response = self._redaction.value(to_plain(answer["response"], mask=True))
+        return {"response": {**response, "messages": self._redaction.updates(messages)} if messages else response}
 
     def refuse_secrets(self, text: str, secrets: Collection[str]) -> None:
         """Raise a `ChatClientException` that does not show it if a text contains a secret."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from agentbench._display import Displayable, drawn_by
+from agentbench._secrets import masked_fields
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
 from agentbench.agents.clients.cassette.lines import RecordedCall, header_line
 from agentbench.agents.clients.cassette.miss import Reason, miss_error
@@ -47,6 +48,9 @@ class CassetteCall(NamedTuple):
     client_kwargs: dict[str, Any]
     number: int | None = None
     served: bool = False
+
+    def __repr__(self) -> str:
+        return masked_fields(self)
 
 
 @drawn_by("agentbench.notebook.cards.cassette:cassette")

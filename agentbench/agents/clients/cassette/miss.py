@@ -12,7 +12,7 @@ from typing import Any, Literal
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
 from agentbench.agents.clients.cassette.lines import RecordedCall
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
-from agentbench.agents.clients.cassette.secrets import Redaction, mask_secrets
+from agentbench.agents.clients.cassette.secrets import Redaction, redact_secrets
 from agentbench.exceptions import CassetteMissError
 from agentbench.serialization.plain import are_equal
 
@@ -46,11 +46,11 @@ def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets:
         lines.append(f"Nearest is call {nearest.number} in line {nearest.line}.")
         difference = first_difference(canonical(nearest.request), sent)
         if difference is not None:
-            difference = mask_secrets(difference, secrets)
+            difference = redact_secrets(difference, secrets)
             lines.append(f"First difference: {difference}")
     lines.append(f"To record it, {_REMEDIES[reason]}.")
     return CassetteMissError(
-        mask_secrets("\n".join(lines), secrets),
+        redact_secrets("\n".join(lines), secrets),
         path=cassette.path,
         request=Redaction(secrets).value(sent),
         nearest=nearest,

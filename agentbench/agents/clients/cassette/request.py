@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench._secrets import is_secret, is_secret_name, without_secrets
-from agentbench.agents.clients.cassette.secrets import REDACTED, Redaction
-from agentbench.serialization.plain import object_to_plain, to_plain
+from agentbench._secrets import is_secret_name, without_secrets
+from agentbench.agents.clients.cassette.secrets import Redaction
+from agentbench.serialization.plain import to_plain
 
 Plain = dict[str, Any]
 Match = Callable[[Plain], Mapping[str, Any]]
@@ -27,7 +27,7 @@ def plain_message(message: Any) -> Plain:
     plain: Plain = {"role": str(message.role)}
     if message.author_name is not None:
         plain["author_name"] = str(message.author_name)
-    plain["contents"] = contents = [_plain(content.to_dict()) for content in message.contents]
+    plain["contents"] = contents = list(map(_plain, message.contents))
     for content in contents:
         _drop_empty(content)
         # The library's own notes, and a result whose one item repeats what `result` says.
@@ -86,11 +86,7 @@ def prompt_of(request: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return to_plain(value, _object_to_plain)
-
-
-def _object_to_plain(value: Any) -> Any:
-    return REDACTED if is_secret(value) else object_to_plain(value, _object_to_plain, _class_name)
+    return to_plain(value, other=_class_name)
 
 
 def _class_name(value: Any) -> Plain:

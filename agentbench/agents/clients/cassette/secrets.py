@@ -11,11 +11,12 @@ from functools import lru_cache
 from types import MemberDescriptorType, ModuleType
 from typing import Any, cast
 
-from agentbench._secrets import is_secret, is_secret_name
+from agentbench._secrets import is_secret, is_secret_name, mask_secrets
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.scripted import ModelCall
 from agentbench.messages.content.fields import KINDS
 from agentbench.messages.message import Message
+from agentbench.serialization.plain import to_plain
 
 REDACTED = "[redacted]"
 
@@ -110,7 +111,7 @@ def contains_secret(text: str, secrets: Iterable[str]) -> bool:
     return any(form in text for secret in secrets for form in _quoted_forms(secret))
 
 
-def mask_secrets(text: str, secrets: Iterable[str]) -> str:
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
     """Return a text with every secret in it replaced."""
     for form in sorted({form for secret in secrets for form in _quoted_forms(secret)}, key=len, reverse=True):
         text = text.replace(form, REDACTED)
@@ -157,31 +158,28 @@ class Redaction:
         return [self.value(item) for item in value] if isinstance(value, list) else value
 
     def updates(self, updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return a stream's updates with their texts replaced, also where a text lies across several of them."""
-        if not self._patterns:
-            return updates
-        runs: dict[tuple[object, ...], list[tuple[dict[str, Any], str]]] = {}
+        """Return updates of a stream, or messages, with texts replaced, also those in pieces, and secrets masked."""
+        runs: dict[tuple[object, ...], list[tuple[dict[str, Any], str, str]]] = {}
         copied: list[dict[str, Any]] = []
         call_id = ""
         for update in updates:
-            contents = [dict(content) for content in update.get("contents", ())]
-            copied.append({**update, "contents": contents} if contents else dict(update))
-            for content in contents:
+            copy = self.value(to_plain(update, mask=True))
+            copied.append(copy)
+            for content, original in zip(copy.get("contents", ()), update.get("contents", ()), strict=True):
                 call_id = content.get("call_id") or call_id  # only the first piece of a call has it
                 kind, index = content.get("type"), None
                 if kind == "function_call":  # pieces of one call have its index, where the service sends one
                     index = (content.get("additional_properties") or {}).get("tool_call_index", call_id)
                 for name in ("text", "arguments", "protected_data"):
-                    if isinstance(content.get(name), str):
+                    if isinstance(original.get(name), str):
                         run = runs.setdefault((name, update.get("message_id"), kind, index), [])
-                        run.append((content, name))
+                        run.append((content, name, original[name]))
         for run in runs.values():
-            pieces = [content[name] for content, name in run]
-            redacted = self.text("".join(pieces))
-            if redacted != "".join(map(self.text, pieces)):
+            pieces = [self.text(piece) for *_, piece in run]
+            whole = self.text(str(mask_secrets("".join(piece for *_, piece in run))))
+            if whole != "".join(pieces):
                 # A match lies across pieces: the first one gets all of the text, so that none of it stays behind.
-                for content, name in run:
-                    content[name] = ""
-                first, name = run[0]
-                first[name] = redacted
-        return [self.value(update) for update in copied]
+                pieces = [whole, *[""] * (len(run) - 1)]
+            for (content, name, _), piece in zip(run, pieces, strict=True):
+                content[name] = piece
+        return copied

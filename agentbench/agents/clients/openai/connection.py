@@ -10,8 +10,10 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from agentbench._extras import require
+from agentbench._secrets import is_secret_parameter, mask_text
 from agentbench.agents.clients.openai.errors import (
     ReportedFailureError,
     answer_errors,
@@ -65,10 +67,10 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """The address of the service, without credentials."""
+        """The address of the service, without name and password, keys masked."""
         if self._async_client is not None:
-            return without_credentials(str(getattr(self._async_client, "base_url", DEFAULT_URL)))
-        return self.target.base_url or DEFAULT_URL
+            return mask_text(without_credentials(str(getattr(self._async_client, "base_url", DEFAULT_URL))))
+        return mask_text(self.target.base_url or DEFAULT_URL)
 
     def sdk(self) -> AsyncOpenAI:
         """Return the SDK's client for the running loop; one that was made while none ran is that of the next loop."""
@@ -147,6 +149,8 @@ class Connection:
         for tool in body.get("tools") or ():
             headers += (field(tool, "headers") or {}).items()
         known = [str(key) for key in (target.api_key, target.basic) if isinstance(key, str)]
+        query = parse_qsl(urlsplit(str(target.base_url or getattr(self._async_client, "base_url", ""))).query)
+        known += [value for name, value in query if is_secret_parameter(name)]
         return secret_pattern(known, [(str(name), value) for name, value in headers if isinstance(value, str)])
 
     def _new_sdk(self) -> AsyncOpenAI:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from agentbench._secrets import mask_text
 from agentbench.exceptions import SettingNotFoundError
 from agentbench.settings import SecretString, load_settings
 
@@ -106,7 +107,7 @@ def split_credentials(url: str) -> tuple[str, SecretString | None]:
     except ValueError:
         parts = SplitResult("", "", "", "", "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        message = f"base_url is {url.rpartition('@')[2]!r}. Expected an address such as 'http://localhost:8000/v1'."
+        message = f"base_url is {mask_text(url.rpartition('@')[2])!r}. Expected an address such as 'http://localhost:8000/v1'."
         raise ValueError(message)
     if parts.username is None and parts.password is None:
         return url.strip(), None
@@ -115,5 +116,5 @@ def split_credentials(url: str) -> tuple[str, SecretString | None]:
 
 
 def without_credentials(url: str) -> str:
-    """Return an address without credentials, for errors and logs."""
+    """Return an address without name and password."""
     return re.sub(r"^(\w+://)[^/?#]*@", r"\1", url)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple, cast
@@ -12,6 +11,7 @@ from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.media import Annotation
 from agentbench.messages.usage import UsageDetails
+from agentbench.serialization.plain import to_plain, write_plain
 
 
 class WireRequest(NamedTuple):
@@ -65,7 +65,7 @@ def answer_text(source: Any, name: str) -> str:
 
 def json_text(value: Any) -> str:
     """Return arguments as JSON text, the form in which services should send them."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return value if isinstance(value, str) else "" if value is None else write_plain(to_plain(value))
 
 
 def plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 from agentbench._limits import require_seconds
+from agentbench._secrets import masked_fields
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
@@ -155,6 +156,9 @@ class ModelCall(NamedTuple):
     options: dict[str, Any]
     stream: bool
     client_kwargs: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return masked_fields(self)
 
 
 class ScriptedChatClient(AnsweringChatClient):

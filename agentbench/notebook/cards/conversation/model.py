@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from agentbench._secrets import mask_secrets, mask_text
 from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Table
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import decision_text, line_preview, mask_secrets, server_question
+from agentbench.notebook.text.redact import decision_text, line_preview, server_question
 
 __all__ = ["Part", "Turn", "pending_requests", "turns_of"]
 
@@ -73,7 +74,7 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
 
     def part_of(content: Content) -> Part | None:
         if content.type == "text":
-            return Part("text", content.text) if content.text else None
+            return Part("text", str(mask_secrets(content.text))) if content.text else None
         if content.type == "text_reasoning":
             return Part("thinking", content.text or "(hidden by the model)", "(thinking)")
         if _is_call(content):
@@ -140,7 +141,7 @@ def _call(call: Content, result: Content | None, approval: Content | None = None
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
     # The error of a failed call, as far as the text for the model does not contain it.
-    error = str(mask_secrets(result.exception or ""))
+    error = mask_text(result.exception or "")
     if error in text or text.startswith(_UNKNOWN_TOOL):
         error = ""
     reason = ": ".join(filter(None, (str(result.additional_properties.get(_EXCEPTION_TYPE) or ""), error)))
@@ -196,14 +197,14 @@ def _result_text(result: Content) -> str:
     output: Any = result.output
     items: Any = result.items or result.outputs or (output if isinstance(output, list) else [output])
     texts = [_item_text(item) for item in items if item is not None]
-    return "\n".join(texts) or str(result.exception or "")
+    return "\n".join(texts) or mask_text(result.exception or "")
 
 
 def _item_text(item: Any) -> str:
     kind = getattr(item, "type", None)
     if kind == "text":
-        return str(item.text)
-    return _media(item).text if kind in ("data", "uri") else str(item)
+        return str(mask_secrets(item.text))
+    return _media(item).text if kind in ("data", "uri") else str(mask_secrets(item))
 
 
 def _media(content: Content) -> Part:

@@ -215,7 +215,7 @@ def test_values_of_options_are_written_as_json() -> None:
         (Point(1), {"x": 1}),
         (Fruit(name="fig"), {"name": "fig", "weight_g": 1.0}),
         ({1: "a"}, {"1": "a"}),
-        (SecretString("sk-1"), "[redacted]"),
+        (SecretString("sk-1"), "•••"),
         (int, {"class": "builtins.int"}),
     ]
     for value, plain in cases:

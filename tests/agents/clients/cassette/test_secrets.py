@@ -14,7 +14,7 @@ from agentbench.agents.clients.cassette.secrets import (
     Redaction,
     SecretFinder,
     contains_secret,
-    mask_secrets,
+    redact_secrets,
 )
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.messages.message import Message
@@ -85,7 +85,7 @@ def test_no_secret_is_left_in_a_masked_text(secret: str, times: int) -> None:
     text = f"<{secret}> and <{secret}>"
     for _ in range(times):
         text = json.dumps(text)
-    assert not contains_secret(mask_secrets(text, [secret]), [secret])
+    assert not contains_secret(redact_secrets(text, [secret]), [secret])
 
 
 def test_redaction_replaces_text_and_patterns_in_values_not_in_keys() -> None:
