@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar, cast, get_origin
 
+from agentbench._secrets import mask_secrets, masked_repr
 from agentbench._signatures import flatten_union, is_instance_of, type_name
 from agentbench._user_code import is_library
 from agentbench.exceptions import AgentFrameworkException
@@ -121,7 +122,8 @@ def _naming(error: Exception, function: types.FunctionType, args: Any, kwargs: A
             if re.search(rf"\b{name}\b", str(error)):
                 return None
             kind = ValueError if isinstance(error, ValueError) else TypeError
-            told = f"{name} is {value!r:.80}, of type {type(value).__name__}; expected {type_name(expected)}."
+            shown = masked_repr(mask_secrets(value, key=name))
+            told = f"{name} is {shown:.80}, of type {type(value).__name__}; expected {type_name(expected)}."
             return kind(f"{told} {error}" if isinstance(error, (TypeError, ValueError)) else told)
     return None
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from agentbench._secrets import masked_repr
 from agentbench.messages.options import ChatOptions
 
 _LONGEST = 60
@@ -20,7 +21,7 @@ def describe(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if value is None or isinstance(value, (str, bytes, bool, int, float)):
-        text = repr(value)
+        text = masked_repr(value)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     if inspect.isroutine(value):
         return f"the function {value.__name__}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
+from agentbench._secrets import masked_repr
 from agentbench._signatures import type_name
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.fork import fork_checkpoint
@@ -98,7 +99,8 @@ def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: G
                 f"{executor_id!r} takes {', '.join(map(type_name, executor.input_types)) or 'nothing'}"
                 for executor_id, executor in targets.items()
             )
-            msg = f"messages of {source!r} hold {message.data!r}, of type {type(message.data).__name__}, but {takes}."
+            held = f"{masked_repr(message.data)}, of type {type(message.data).__name__}"
+            msg = f"messages of {source!r} hold {held}, but {takes}."
             raise ValueError(msg)
 
 
