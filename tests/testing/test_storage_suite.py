@@ -64,16 +64,16 @@ class KeepsReferences(InMemoryCheckpointStorage):
         return await super().save(checkpoint)
 
     async def load(self, checkpoint_id):
-        if checkpoint_id not in self._entries:
+        if checkpoint_id not in self._ab_entries:
             raise CheckpointNotFoundError(checkpoint_id)
         return self.live[checkpoint_id]
 
 
 class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
     async def load(self, checkpoint_id):
-        if checkpoint_id not in self._entries:
+        if checkpoint_id not in self._ab_entries:
             raise CheckpointNotFoundError(checkpoint_id)
-        return self._entries[checkpoint_id].checkpoint
+        return self._ab_entries[checkpoint_id].checkpoint
 
 
 class ForgetsMetadata(InMemoryCheckpointStorage):
