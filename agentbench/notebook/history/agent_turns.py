@@ -76,7 +76,8 @@ class _Talk:
                 self.add(result.messages)
         updates = [result for result in results if isinstance(result, AgentResponseUpdate)]
         if updates and not any(hasattr(result, "agent_response") for result in results):
-            self.add(AgentResponse.from_updates(updates).messages, is_new=True)
+            is_new = any(update.agent_id for update in updates)  # else an executor passes answers on
+            self.add(AgentResponse.from_updates(updates).messages, is_new=is_new)
 
 
 def messages_in_answer(answer: Any) -> list[Message] | None:
