@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agentbench.agents.skills.skill import SkillScriptRunner
 
 _CHUNK: Final = 65_536
+_REAPED_WITHIN: Final = 150  # checks, 3 seconds
 _MARK: Final = "AGENTBENCH_SCRIPT_RUN"  # a variable by which the processes of a run are found
 _INTERPRETERS: Final = {".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node"}
 
@@ -99,8 +100,12 @@ def subprocess_script_runner(
             return f"Error: The script was stopped after {timeout:g} seconds."
         finally:
             _kill(process)
-            _kill_marked(f"{_MARK}={mark}".encode())
+            detached = _kill_marked(f"{_MARK}={mark}".encode())
             await process.wait()
+            for _ in range(_REAPED_WITHIN):  # the parent of a detached process removes it some time after its end
+                if not any(map(_is_there, detached)):
+                    break
+                await asyncio.sleep(0.02)
         return output if code == 0 else f"{output}\nThe script failed with exit code {code}.\n{errors}".strip()
 
     return run
@@ -149,13 +154,20 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _kill_marked(mark: bytes) -> None:
+def _is_there(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def _kill_marked(mark: bytes) -> set[int]:
     """Kill the processes that inherited a variable, until there are none: they may start others meanwhile."""
+    killed: set[int] = set()
     found = True
     while found:
         found = False
         for path in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):  # it ended, or belongs to another user
                 if mark in path.read_bytes().split(b"\0"):
-                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    os.kill(pid := int(path.parent.name), signal.SIGKILL)
+                    killed.add(pid)
                     found = True
+    return killed
