@@ -124,7 +124,7 @@ class EngineFuture(Future[T]):
 
     def _begin(self) -> None:
         work = self._work
-        self._task = self._loop.create_task(work if inspect.iscoroutine(work) else _await(work))
+        self._task = self._loop.create_task(work if isinstance(work, Coroutine) else _await(work))
         self._task.add_done_callback(self.finish)
         if self.cancelling:
             self._task.cancel()
@@ -135,7 +135,7 @@ async def _await(work: Awaitable[T]) -> T:
 
 
 def _discard(work: object) -> None:
-    if inspect.iscoroutine(work):
+    if isinstance(work, Coroutine):
         work.close()  # else Python warns that it was never awaited
 
 

@@ -425,7 +425,7 @@ workflow = WorkflowBuilder(start_executor=slow).build()
     [
         ("run_sync(workflow.run('x'))", 2),
         ("run_sync(workflow.start('x').step())", 2),
-        ("asyncio.run(workflow.run('x'))", 1),
+        ("asyncio.run(workflow.run('x'))", 2),
     ],
 )
 def test_an_interrupt_shows_the_lines_of_the_user_and_few_of_the_library(line, own_frames, tmp_path):

@@ -318,6 +318,7 @@ def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
     data = session_id.encode("utf-8", "surrogatepass")
     if (
         all(character.isalnum() or character in "._-" for character in session_id)
+        and session_id.casefold() != "default"  # of histories without a session
         and not session_id.startswith(".")
         and not session_id.endswith(".")
         and not _DEVICE.match(session_id)

@@ -23,6 +23,9 @@ def database_url(path_or_url: Any) -> URL:
         url = _parse(path_or_url)
     if url.get_backend_name() == "sqlite":
         return _of_file(url)
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        msg = f"{display_text(url)!r} names the database {url.get_backend_name()!r}; expected sqlite or postgresql."
+        raise ValueError(msg)
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername == "postgresql+psycopg":

@@ -9,10 +9,9 @@ import asyncio
 import contextlib
 import importlib
 import importlib.util
-import inspect
 import sys
 import warnings
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
@@ -138,6 +137,6 @@ def _nest(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop) -> None
             warnings.warn(_NEST_COST.format(package=package), RuntimeWarning, stacklevel=3)
         importlib.import_module(package).apply(loop)
         return
-    if inspect.iscoroutine(awaitable):
+    if isinstance(awaitable, Coroutine):
         awaitable.close()
     raise NestedLoopError(getattr(awaitable, "__qualname__", type(awaitable).__name__), problem)

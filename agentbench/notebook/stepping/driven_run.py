@@ -114,6 +114,7 @@ class DrivenRun:
         hits = self.hits(self._breakpoints(), report, facts)
         if hits and facts.status.startswith("IN_PROGRESS"):
             report = replace(report, pause_reason=pause_reason(hits))
+            self.handle.note_pause(report.pause_reason)
             facts = replace(facts, pause_reason=report.pause_reason)
         try:
             reached: bool | Exception = until is not None and bool(until(report))

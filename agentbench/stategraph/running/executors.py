@@ -258,10 +258,12 @@ class _Task:
 
 def _calls_interrupt(function: Any, seen: set[Any]) -> bool:
     """Return whether a function, or one that it calls by a name of its module, calls `interrupt()`."""
-    if function is interrupt or not inspect.isfunction(function) or function in seen:
-        return function is interrupt
+    if not inspect.isfunction(function) or function in seen:
+        return False
     seen.add(function)
     function = inspect.unwrap(function)
+    if function is inspect.unwrap(interrupt):
+        return True
     called = [function.__globals__.get(name) for name in function.__code__.co_names]
     called += inspect.getclosurevars(function).nonlocals.values()
     return any(_calls_interrupt(each, seen) for each in called)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
@@ -373,6 +373,11 @@ class WorkflowBuilder:
             boundary_hook=self._hook,
             checkpoint_storage=self._storage,
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = f" Build the workflow first: builder.build().{name}" if hasattr(Workflow, name) else ""
+        msg = f"A {type(self).__name__} has no {name!r}.{hint}"
+        raise AttributeError(msg)
 
     def __repr__(self) -> str:
         name = "" if self._name is None else f"name={self._name!r}, "

@@ -7,7 +7,15 @@ import inspect
 from collections.abc import Coroutine
 from typing import Any
 
-from agentbench._signatures import describe_redefinition, type_name, type_of, types_in
+from agentbench._signatures import (
+    decided_by_class,
+    describe_redefinition,
+    is_instance_of,
+    type_name,
+    type_of,
+    types_in,
+)
+from agentbench._signatures.forms import origin_of
 from agentbench._workers import run_in_thread
 from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.engine.active_run import ActiveRun
@@ -65,10 +73,42 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only deferred events need
     if ctx._deferred is not None:  # noqa: SLF001
         ctx._close()  # noqa: SLF001
+    if ctx._unawaited or ctx._yielded:  # noqa: SLF001
+        _warn_of_call(ctx, delivery, run)
     log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
     if note_result:
         delivery.result = DeliveryResult(tuple(ctx._sent), tuple(ctx._yielded))  # noqa: SLF001
     return ctx._sent  # noqa: SLF001
+
+
+def _warn_of_call(ctx: HandlerContext, delivery: Delivery, run: ActiveRun) -> None:
+    """Warn of a forgotten `await`, and of outputs of a type that the executor does not declare."""
+    executor = delivery.executor
+    if ctx._unawaited:  # noqa: SLF001 - the engine's side of the context
+        text = (
+            f"Executor {executor.id!r} called ctx.send_message, ctx.yield_output or ctx.request_info without await, so "
+            "that the call had no effect. Write: await ctx.yield_output(...)."
+        )
+        run.log.warn_once(("not awaited", executor.id), executor.id, text, delivery)
+    if run.graph.settings.check_types != "off":
+        return  # each value was checked already
+    for cls in {*map(type, ctx._yielded)} - executor._ab_yielded:  # noqa: SLF001
+        types = executor.workflow_output_types
+        output = next(each for each in ctx._yielded if type(each) is cls)  # noqa: SLF001
+        if not types or any(_fits_class_of(output, each) for each in types):
+            executor._ab_yielded |= {cls}  # noqa: SLF001
+            continue
+        declared = " | ".join(map(type_name, types))
+        text = f"Executor {executor.id!r} yielded an output of type {type_of(output)}; it declares {declared}."
+        run.log.warn_once(("undeclared", executor.id, cls), executor.id, text, delivery)
+
+
+def _fits_class_of(output: object, type_: Any) -> bool:
+    """Return whether an output fits a type by its class; what a list or dictionary holds is not looked at."""
+    if decided_by_class(type_):
+        return is_instance_of(output, type_)
+    origin = origin_of(type_)
+    return not isinstance(origin, type) or isinstance(output, origin)
 
 
 def _abandon(delivery: Delivery) -> None:

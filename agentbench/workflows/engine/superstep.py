@@ -135,7 +135,13 @@ def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
     """Warn, once for each executor and type, of messages that no handler took and no condition held back."""
     buffered = [m for waiting in (plan.buffers or {}).values() for queued in waiting.values() for m in queued]
     fine = {id(m) for m in (*buffered, *(m for d in plan.deliveries for m in d.messages))}
-    fine.update(id(drop.message) for drop in drops if drop.reason == CONDITION_FALSE.value)
+    held = {id(drop.message): drop.message for drop in drops if drop.reason == CONDITION_FALSE.value}
+    for key, message in held.items():
+        executor_id, name = message.source_id.removeprefix("internal:"), type_of(message.data)
+        if key not in fine and not getattr(message.data, "may_be_untaken", False):
+            text = f"No condition or selection let a message of executor {executor_id!r} ({name}) pass."
+            run.log.warn_once(("held", executor_id, name), executor_id, text)
+    fine |= held.keys()
     for message, reason, targets in drops:
         executor_id = message.source_id.removeprefix("internal:")
         executor = run.graph.executors.get(executor_id)

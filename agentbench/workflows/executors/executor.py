@@ -80,6 +80,7 @@ class Executor(JsonForm):
 
     _ab_handlers = HandlerTable([], "Executor")
     _ab_responses = ResponseTable([], "Executor")
+    _ab_yielded: frozenset[type] = frozenset()  # classes of outputs that are known to fit the declared types
 
     def __init__(
         self,

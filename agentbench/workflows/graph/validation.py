@@ -20,16 +20,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from agentbench._signatures import describe_redefinition, warn_of_redefinition
+from agentbench._user_code import warn_user
 from agentbench.exceptions import (
     EdgeDuplicationError,
     GraphConnectivityError,
     TypeCompatibilityError,
     ValidationTypeEnum,
     WorkflowValidationError,
+    WorkflowWarning,
 )
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import Edge
+from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import find_sub_workflow
 from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
@@ -122,6 +125,8 @@ class WorkflowGraphValidator:
                 )
                 errors.append(GraphConnectivityError(message))
         _log_oddities(edges, executors)
+        if not errors:
+            _warn_of_joined_alternatives(groups, edges, start_executor_ids)
         if designation is not EVERY_YIELD_IS_OUTPUT:
             errors += designation_errors(executors, designation)
         return errors
@@ -223,6 +228,37 @@ def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool 
                 reached.add(neighbour)
                 waiting.append(neighbour)
     return reached
+
+
+def _warn_of_joined_alternatives(groups: Sequence[EdgeGroup], edges: Sequence[Edge], starts: Sequence[str]) -> None:
+    """Warn of barriers that wait for several branches of one switch, of which a message takes only one."""
+    for switch in groups:
+        if not isinstance(switch, SwitchCaseEdgeGroup):
+            continue
+        own = {id(edge) for edge in switch.edges}
+        others = [edge for edge in edges if id(edge) not in own]
+        anyway = _reachable(starts, others)
+        branches = {edge.target_id: _reachable([edge.target_id], others) for edge in switch.edges}
+        if any(switch.source_executor_ids[0] in reached for reached in branches.values()):
+            continue  # in a loop the switch may choose another branch the next time
+        for group in groups:
+            if not isinstance(group, FanInEdgeGroup) or group.resolved_mode != "barrier":
+                continue
+            only = {each: _only_branch(each, branches) for each in group.source_executor_ids if each not in anyway}
+            taken = {branch for branch in only.values() if branch is not None}
+            if len(taken) > 1:
+                names = " and ".join(map(repr, sorted(only)))
+                text = (
+                    f"The fan-in of {group.target_executor_ids[0]!r} can never fire: it waits for {names}, and the "
+                    f"switch of {switch.source_executor_ids[0]!r} chooses one of them. Connect them by single edges, "
+                    "or pass mode='independent'."
+                )
+                warn_user(text, WorkflowWarning)
+
+
+def _only_branch(source: str, branches: Mapping[str, set[str]]) -> str | None:
+    leading = [target for target, reached in branches.items() if source in reached]
+    return leading[0] if len(leading) == 1 else None
 
 
 def _log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:

@@ -316,6 +316,10 @@ class WorkflowRun(RunStatus):
         """Call `listener(events)` as events come, on the loop of the driver; returns a function that ends it."""
         return self._listeners.add(listener)
 
+    def note_pause(self, reason: PauseReason | None) -> None:
+        """Record why the driver of this run, such as a stepper, pauses it at the current boundary."""
+        self._pause_reason = reason
+
     def pause(self) -> None:
         """Pause at the next boundary. From any thread."""
         self._pause_requested = True

@@ -24,6 +24,7 @@ from agentbench.workflows.graph.graph import PLAIN, Graph
 from agentbench.workflows.run.definition import WorkflowDefinition
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.run_coroutine import RunCoroutine
 from agentbench.workflows.run.stream import WorkflowStream
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class Workflow(WorkflowDefinition):
                 include_status_events=include_status_events,
                 keep_events=options.keep_events,
             )
-        return self._run_to_end(execution, include_status_events=include_status_events)
+        return RunCoroutine(self._run_to_end(execution, include_status_events=include_status_events))
 
     async def _run_to_end(self, execution: Execution, *, include_status_events: bool) -> WorkflowRunResult:
         self.acquire(execution)

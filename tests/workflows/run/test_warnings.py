@@ -46,6 +46,9 @@ class Numbers(Executor):
     async def on_number(self, number: int, ctx: WorkflowContext) -> None: ...
 
 
+HELD = "No condition or selection let a message of executor 'a' (str) pass."
+
+
 def untaken(value_type: str, why: str) -> str:
     return f"Executor 'a' sent a value ({value_type}) that no handler took: {why}."
 
@@ -65,8 +68,8 @@ def untaken(value_type: str, why: str) -> str:
             [untaken("NoneType", "'b' takes str, 'c' takes int")],
         ),
         (lambda b, a: b.add_edge(a, Texts("b")).add_edge(a, Numbers("c")), ["x", 1], []),
-        (lambda b, a: b.add_edge(a, Texts("b"), condition=lambda text: False), ["x"], []),
-        (lambda b, a: b.add_multi_selection_edge_group(a, [Texts("b"), Texts("c")], lambda *_: []), ["x"], []),
+        (lambda b, a: b.add_edge(a, Texts("b"), condition=lambda text: False), ["x"], [HELD]),
+        (lambda b, a: b.add_multi_selection_edge_group(a, [Texts("b"), Texts("c")], lambda *_: []), ["x"], [HELD]),
         (lambda b, a: b, ["x"], [untaken("str", "no edge leads from it")]),
     ],
     ids=["taken", "wrong type", "fan-out", "by type", "condition", "nothing selected", "no edge"],
