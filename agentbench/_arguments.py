@@ -110,7 +110,7 @@ def _naming(error: Exception, function: types.FunctionType, args: Any, kwargs: A
         if not is_library(trace.tb_frame):
             return None  # raised by the user's own code
         trace = trace.tb_next
-    if isinstance(error, AgentFrameworkException):
+    if isinstance(error, AgentFrameworkException) or "unexpected keyword" in str(error):
         return None
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments

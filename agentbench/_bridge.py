@@ -369,10 +369,7 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the running loop, if there is one."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+    return asyncio._get_running_loop()  # noqa: SLF001 - documented; it does not raise
 
 
 def home_loop() -> asyncio.AbstractEventLoop:

@@ -19,7 +19,16 @@ def warn_user(text: str, category: type[Warning]) -> None:
     while frame is not None and is_library(frame):
         frame = frame.f_back
     file, line = ("agentbench", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-    warnings.warn_explicit(text, category, file, line, registry={})
+    module = None if frame is None else frame.f_globals.get("__name__")
+    warnings.warn_explicit(text, category, file, line, module, registry={})
+
+
+def caller_of_library() -> FrameType:
+    """Return the frame that called a function of this library."""
+    frame: FrameType = sys._getframe(1)  # noqa: SLF001  inspect.stack reads every source file on the way
+    while _is_ours(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def cut_to_user(error: BaseException) -> None:

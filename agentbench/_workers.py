@@ -54,10 +54,10 @@ class _Call:
         self._waits_for: EngineFuture[Any] | None = None
         self.outcome: asyncio.Future[Any] = self._loop.create_future()
 
-    def run(self, caller: Caller) -> None:
-        """Call the function, on the worker thread."""
+    def run(self, caller: Caller, release: Callable[[], bool]) -> bool:
+        """Call the function, on the worker thread, which `release` makes free before the result is delivered."""
         if self._is_abandoned:
-            return
+            return release()
         caller.call = self
         result: Any = None
         error: BaseException | None = None
@@ -70,9 +70,11 @@ class _Call:
         except BaseException as caught:  # noqa: BLE001 - raised where the call is awaited
             error = caught
         caller.call = None
+        stays = release()
         with suppress(RuntimeError):  # the loop was closed meanwhile
             self._loop.call_soon_threadsafe(self._deliver, result, error)
         error = None  # it refers to this frame
+        return stays
 
     def _deliver(self, result: Any, error: BaseException | None) -> None:
         if self.outcome.done():
@@ -138,13 +140,18 @@ class _Workers:
 
     def _main(self) -> None:
         caller = _bridge.caller
-        while True:
-            self._calls.get().run(caller)
-            with self._lock:
-                if self._working > _MOST_THREADS:
-                    self._working -= 1
-                    return
+        while self._calls.get().run(caller, self._release):
+            pass
+
+    def _release(self) -> bool:
+        """Make the thread idle, or let it end if there are too many; return whether it stays."""
+        with self._lock:
+            stays = self._working <= _MOST_THREADS
+            if stays:
                 self._idle += 1
+            else:
+                self._working -= 1
+        return stays
 
 
 _workers = _Workers()

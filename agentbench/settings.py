@@ -15,6 +15,7 @@ from agentbench._extras import require
 from agentbench._secrets import is_secret
 from agentbench._signatures.annotations import Scope, UnknownNameError
 from agentbench._signatures.forms import is_any, is_typed_dict, is_union, origin_of, special_name
+from agentbench._user_code import caller_of_library
 from agentbench.exceptions import SettingNotFoundError
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def load_settings(
         )
         raise TypeError(problem)
     # Where this was called, for annotations of a class that was written in a function.
-    nearby = sys._getframe(1).f_locals  # noqa: SLF001  inspect.stack reads every source file on the way
+    nearby = caller_of_library().f_locals
     fields = _fields_of(settings_type, env_prefix, nearby)
     texts: list[Mapping[str, str | None]] = [os.environ]
     if env_file_path is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentbench._secrets import masked_repr
+from agentbench._user_code import warn_user
 from agentbench.messages.options import ChatOptions
 
 _LONGEST = 60
@@ -103,7 +103,7 @@ def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:
     for name in keywords:
         if meant := did_you_mean(name, known, likeness=0.85):
             message = f"{cls.__name__}() keeps {name!r} as an attribute, since it has no argument of that name.{meant}"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+            warn_user(message, RuntimeWarning)
 
 
 def unexpected_keyword(callee: str, name: str, known: Iterable[str], *, options: str = "") -> TypeError:

@@ -113,7 +113,7 @@ def test_a_limit_of_a_tool_is_a_whole_number() -> None:
         ("max_invocations_per_run", True),
     ):
         arguments: Any = {name: limit}
-        with pytest.raises(TypeError, match=rf"{name} is {limit!r}\. Expected a whole number\."):
+        with pytest.raises(TypeError, match=rf"{name} is {limit!r}; expected a whole number"):
             FunctionTool(add, **arguments)
 
 
@@ -127,7 +127,7 @@ def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, pr
 
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"max_function_calls": 1.5}, TypeError, "max_function_calls is 1.5"),
-    ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'. Expected a number of seconds"),
+    ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'; expected seconds"),
     ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls is 'yes'. Expected True or False"),
     ({"max_iterations": 0}, ValueError, "max_iterations is 0"),
     ({"max_iteration": 3}, ValueError, "unknown key 'max_iteration'. Did you mean 'max_iterations'"),

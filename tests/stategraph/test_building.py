@@ -354,8 +354,8 @@ def test_a_graph_of_a_thousand_nodes_in_a_row_compiles():
 
 def test_graphs_nested_too_deeply_for_the_stack_are_refused_when_they_are_compiled():
     app = StateGraph(Notes, name="inner").add_node("a", note).set_entry_point("a").compile()
-    for number in range(50):
+    for number in range(40):
         app = StateGraph(Notes, name=f"g{number}").add_node("inner", app).set_entry_point("inner").compile()
     assert app.invoke({}).state.notes == ["note"]
-    with pytest.raises(WorkflowValidationError, match="50 workflows are nested"):
+    with pytest.raises(WorkflowValidationError, match="40 workflows are nested"):
         StateGraph(Notes).add_node("inner", app).set_entry_point("inner").compile()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench._user_code import warn_user
 from agentbench.agents.arguments import describe
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
@@ -66,7 +66,7 @@ def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
         f"The middleware {name} returned something ({describe(returned)}), which is ignored, and there is no result. "
         "To answer, set context.result; to go on, `await call_next()`."
     )
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
+    warn_user(message, RuntimeWarning)
 
 
 def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:

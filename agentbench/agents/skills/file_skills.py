@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from agentbench._files.private_file import read_private
 from agentbench._limits import require_limit
+from agentbench._user_code import warn_user
 from agentbench._workers import run_in_thread
 from agentbench.agents.skills.frontmatter import SkillFrontmatter, read_skill_md
 from agentbench.agents.skills.script_runner import SCRIPT_ENDINGS, subprocess_script_runner
@@ -197,7 +197,7 @@ class FileSkillsSource(SkillsSource):
         skills = await run_in_thread(self._find, problems)
         for problem in problems:
             logger.warning("%s", problem)
-            warnings.warn(problem, RuntimeWarning, stacklevel=2)
+            warn_user(problem, RuntimeWarning)
         return skills
 
     def _find(self, problems: list[str]) -> list[Skill]:

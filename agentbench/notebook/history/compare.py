@@ -256,7 +256,7 @@ def _read_path(
             step.calls |= calls | recorded
             if set(events) == set(calls):
                 step.calls.update(events)
-    read.warn_about_problems(stacklevel=5)
+    read.warn_about_problems()
     return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
 
 

@@ -63,7 +63,7 @@ def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None)
     runs, read = read_runs(source, chosen), read_checkpoints(source, chosen)
     checkpoints = [each for each in read.rows if read.can_read(each)]
     everything = [each for each in read.by_id.values() if read.can_read(each)]
-    read.warn_about_problems(stacklevel=4)
+    read.warn_about_problems()
     found: dict[_Key, PersonRequest] = {}
     for run in runs:  # events know the exact time
         for call in run.calls:

@@ -3,7 +3,6 @@
 Storages are asynchronous; they are read on the engine thread, once per view.
 """
 
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -11,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from agentbench._bridge import run_sync
 from agentbench._limits import require_limit
+from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import list_infos, list_workflow_names, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -130,7 +130,7 @@ class Contents(Read[WorkflowCheckpoint]):
         self._n_read += 1
         return True
 
-    def warn_about_problems(self, stacklevel: int = 3) -> None:
+    def warn_about_problems(self) -> None:
         """Emit one warning about checkpoints that cannot be read, at the line that calls for a frame.
 
         Raises:
@@ -143,14 +143,14 @@ class Contents(Read[WorkflowCheckpoint]):
             raise first
         count = len(self._problems)
         what = "One checkpoint is left out." if count == 1 else f"{count:,} checkpoints are left out. The first:"
-        warnings.warn(f"{what} {first}", stacklevel=stacklevel)
+        warn_user(f"{what} {first}", UserWarning)
 
 
 def read_runs(source: object, chosen: Chosen | None = None, *, events_wanted: bool = False) -> list[RunHistory]:
     """Return the runs among the sources; with `events_wanted`, emit a warning if there are only other sources."""
     sources = _Sources(source)
     if events_wanted and not sources.runs and not sources.is_empty:
-        warnings.warn("Storages and checkpoints have no events. Pass the run or its result.", stacklevel=3)
+        warn_user("Storages and checkpoints have no events. Pass the run or its result.", UserWarning)
     return [run for run in sources.runs if chosen is None or chosen.run_id in (None, run.run_id)]
 
 
@@ -176,7 +176,7 @@ def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = F
     """
     sources = _Sources(source)
     if content_wanted and not (sources.is_empty or sources.all_storages or sources.checkpoints):
-        warnings.warn("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", stacklevel=3)
+        warn_user("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", UserWarning)
 
     async def of_chain(storage: CheckpointStorage, chain: str) -> list[WorkflowCheckpoint]:
         if chosen.limit is None or not isinstance(storage, SupportsCheckpointInfos):

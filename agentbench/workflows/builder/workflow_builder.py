@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
+from agentbench._user_code import warn_user
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflows.builder.designation import Designation, resolve_designation
 from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids, each_of
@@ -113,7 +113,7 @@ class WorkflowBuilder:
             if output_from is not None:
                 msg = "output_from and output_executors are two names of one keyword. Pass output_from only."
                 raise TypeError(msg)
-            warnings.warn("output_executors is now called output_from.", DeprecationWarning, stacklevel=2)
+            warn_user("output_executors is now called output_from.", DeprecationWarning)
             output_from = output_executors
         require_limit("max_messages", max_messages)
         self._nodes = Nodes(agent_mode)

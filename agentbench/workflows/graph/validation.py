@@ -2,7 +2,7 @@
 
 The rules, in the order in which they are checked:
 
-1. every start, and every end of every edge, is an executor of the graph; workflows are nested 50 deep at most;
+1. every start, and every end of every edge, is an executor of the graph; workflows are nested 40 deep at most;
 2. two executors are connected by one edge at most, over all groups;
 3. along each edge at least one sent type fits an accepted one (for a barrier: a list of it);
 4. every executor can be reached from a start;
@@ -38,7 +38,7 @@ from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mo
 
 logger = logging.getLogger(__name__)
 
-MAX_NESTED_WORKFLOWS = 50
+MAX_NESTED_WORKFLOWS = 40
 
 
 class OutputDesignation(NamedTuple):

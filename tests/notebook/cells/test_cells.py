@@ -75,7 +75,7 @@ def test_tracebacks_show_the_lines_of_the_cell(variables: dict[str, Any]) -> Non
     with pytest.raises(LookupError) as caught:
         asyncio.run(workflow.run("x"))
     assert "raise LookupError(text)  # here" in "".join(traceback.format_exception(caught.value))
-    assert inspect.getsource(variables["broken"]._function).startswith("async def broken")
+    assert inspect.getsource(variables["broken"]._ab_function).startswith("async def broken")
 
 
 def test_redefinition_replaces_and_names_what_runs_the_older_code(variables: dict[str, Any]) -> None:

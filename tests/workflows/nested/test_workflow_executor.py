@@ -369,9 +369,9 @@ async def test_a_bare_workflow_is_a_node_that_passes_requests_and_outputs_on():
 
 async def test_workflows_nested_too_deeply_for_the_stack_are_refused_when_they_are_built():
     workflow = WorkflowBuilder(start_executor=Show("a"), name="w").build()
-    for number in range(50):
+    for number in range(40):
         inner = WorkflowExecutor(workflow, f"in{number}", allow_direct_output=True)
         workflow = WorkflowBuilder(start_executor=inner, name=f"w{number}").build()
     await workflow.run("x")
-    with pytest.raises(WorkflowValidationError, match="More than 50 workflows are nested"):
+    with pytest.raises(WorkflowValidationError, match="More than 40 workflows are nested"):
         WorkflowBuilder(start_executor=WorkflowExecutor(workflow, "in"), name="outer").build()
