@@ -148,6 +148,7 @@ async def save_in_files(folder: Path) -> None:
 
 
 async def save_in_sqlite(folder: Path) -> None:
+    pytest.importorskip("sqlalchemy")
     await pair(storage=SQLCheckpointStorage(folder / "checkpoints.db")).run(0)
 
 

@@ -490,8 +490,11 @@ def test_a_link_that_leads_nowhere_is_not_followed(make: Make, tmp_path: Path) -
 
 
 def test_an_unknown_kind_of_database_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'nosuch://me:\*\*\*@host' names no kind of database"):
-        SQLBackend("nosuch://me:secret@host")
+    for kind in ("nosuch", "mysql"):
+        with pytest.raises(
+            ValueError, match=rf"'{kind}://me:\*\*\*@host' names the database '{kind}'; expected sqlite"
+        ):
+            SQLBackend(f"{kind}://me:secret@host")
 
 
 # ---------------------------------------------------------------------------------------------------------- PostgreSQL

@@ -436,9 +436,11 @@ def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepp
     panel.run()
     first, second = (info.checkpoint_id for info in panel.checkpoints[:2])
     panel.goto(first)
+    settled(panel)
     seen = wire.last("side", "side", lambda m: m["checkpoint"] == first and m["tab"] == "state")
     say(panel, "typed", path=[0, 0], stamp=seen["stamp"], text="do")
     panel.goto(second)  # somebody else, in another panel
+    settled(panel)
     there = wire.last("side", "side", lambda m: m["checkpoint"] == second)
     say(panel, "level", path=[0], start=0, stamp=there["stamp"])
     assert wire.last("side", "level")["level"]["rows"][0][6] == 1  # nobody has begun to edit this one

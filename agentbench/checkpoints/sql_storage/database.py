@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, Engine
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from agentbench.checkpoints.sql_storage.address import display_text, file_of, readable_url, secrets_of
@@ -151,17 +151,11 @@ class Database:
 
 
 def _engine(url: URL, options: dict[str, Any]) -> Engine:
-    try:
-        return create_engine(
-            url,
-            poolclass=NullPool,
-            pool_reset_on_return=None,
-            isolation_level="AUTOCOMMIT",
-            hide_parameters=True,
-            connect_args=options,
-        )
-    except ArgumentError:
-        message = (
-            f"{display_text(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
-        )
-        raise ValueError(message) from None
+    return create_engine(
+        url,
+        poolclass=NullPool,
+        pool_reset_on_return=None,
+        isolation_level="AUTOCOMMIT",
+        hide_parameters=True,
+        connect_args=options,
+    )
