@@ -28,10 +28,11 @@ _T = TypeVar("_T")
 
 #: Classes whose methods or constructors the engine and the agents call many times in a run: they stay as they are.
 CALLED_OFTEN = frozenset((
-    "AgentContext", "AgentResponse", "AgentResponseUpdate", "AgentSession", "ChatContext", "ChatResponse",
-    "ChatResponseUpdate", "Content", "Edge", "EdgeGroup", "EdgeRunner", "Executor", "FunctionInvocationContext",
-    "InternalEdgeGroup", "Message", "PlannedDelivery", "ResponseStream", "SessionContext", "State", "StepReport",
-    "WorkflowCheckpoint", "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
+    "AgentContext", "AgentResponse", "AgentResponseUpdate", "AgentSession", "BaseChatClient", "ChatContext",
+    "ChatMiddlewareLayer", "ChatResponse", "ChatResponseUpdate", "Content", "Edge", "EdgeGroup", "EdgeRunner",
+    "Executor", "FunctionInvocationContext", "FunctionInvocationLayer", "InternalEdgeGroup", "Message",
+    "PlannedDelivery", "RawAgent", "ResponseStream", "SessionContext", "State", "StepReport", "WorkflowCheckpoint",
+    "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
 ))  # fmt: skip
 #: What is changed already. Not noted in the classes themselves: a protocol would require the note of its instances.
 _done: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -64,7 +65,7 @@ def _wrap_methods(cls: type) -> None:
     for name, member in list(vars(cls).items()):
         if name.startswith("_") and name != "__init__":
             continue
-        if isinstance(member, types.FunctionType):
+        if isinstance(member, types.FunctionType) and not hasattr(member, "__agentbench_handler__"):
             setattr(cls, name, _wrap(member))
         elif isinstance(member, (classmethod, staticmethod)) and isinstance(member.__func__, types.FunctionType):
             setattr(cls, name, type(member)(_wrap(member.__func__)))

@@ -42,17 +42,21 @@ def _fold_contents(
     messages: list[_OpenMessage] = []
     usage: UsageDetails | None = None
     message: _OpenMessage | None = None
+    facts: tuple[Any, ...] = ()
     agent_id: str | None = None
     latest: dict[str, _OpenMessage] = {}  # by agent: those at work side by side take turns
     for update in updates:
-        if (speaker := getattr(update, "agent_id", None)) and speaker != agent_id:
-            if message is not None and agent_id is not None:
-                latest[agent_id] = message
-            agent_id, message = speaker, latest.get(speaker) or (message if agent_id is None else None)
-        if message is None or message.ends_before(update):
-            message = _OpenMessage()
-            messages.append(message)
-        message.take_facts(update)
+        speaker = getattr(update, "agent_id", None)
+        before = facts
+        facts = (speaker, update.message_id, update.role, update.author_name, update.response_id)
+        if facts != before or message is None:
+            if speaker and speaker != agent_id:
+                if message is not None and agent_id is not None:
+                    latest[agent_id] = message
+                agent_id, message = speaker, latest.get(speaker) or (message if agent_id is None else None)
+            if message is None or not message.take_facts(update):
+                message = _OpenMessage(update)
+                messages.append(message)
         for content in update.contents:
             kind = content.type
             if kind == "function_call":
@@ -69,32 +73,30 @@ class _OpenMessage:
 
     __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "response_id", "role")
 
-    def __init__(self) -> None:
-        self.role = "assistant"
-        self.author_name: str | None = None
-        self.message_id: Any = None
-        self.response_id: str | None = None
+    def __init__(self, first: ChatResponseUpdate | AgentResponseUpdate) -> None:
+        self.role = "assistant" if first.role is None else first.role
+        self.author_name = first.author_name
+        self.message_id: Any = first.message_id
+        self.response_id = first.response_id
         self.entries: list[Content | _OpenCall] = []
         self.by_id: dict[str, _OpenCall] = {}
         self.by_index: dict[Any, _OpenCall] = {}
 
-    def ends_before(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
-        """Return whether an update belongs to another message: one of its facts is known and differs."""
-        return bool(
-            (update.role and update.role != self.role)
-            or (update.message_id and self.message_id and update.message_id != self.message_id)
-            or (update.author_name and self.author_name and update.author_name != self.author_name)
-            or (update.response_id and self.response_id and update.response_id != self.response_id)
-        )
-
-    def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> None:
-        """Take over what an update says of its message."""
-        if update.role is not None:
-            self.role = update.role
-        if update.author_name is not None:
-            self.author_name = update.author_name
-        self.message_id = update.message_id or self.message_id
-        self.response_id = update.response_id or self.response_id
+    def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
+        """Take over what an update says of its message; return False if a known fact differs: it is of another one."""
+        role, author_name = update.role, update.author_name
+        message_id, response_id = update.message_id, update.response_id
+        if (
+            (role and role != self.role)
+            or (message_id and message_id != self.message_id and self.message_id)
+            or (author_name and author_name != self.author_name and self.author_name)
+            or (response_id and response_id != self.response_id and self.response_id)
+        ):
+            return False
+        self.author_name = author_name or self.author_name
+        self.message_id = message_id or self.message_id
+        self.response_id = response_id or self.response_id
+        return True
 
     def take_call(self, piece: Content) -> None:
         """Add a call, or a piece of one."""

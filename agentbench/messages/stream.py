@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import typing
-from asyncio import current_task
+from asyncio import current_task, get_running_loop
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
@@ -133,7 +133,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     async def __anext__(self) -> UpdateT:
         pull = self._pull or await self._open()
-        if asyncio.get_running_loop() is not self._loop and (loop := self._other_loop()):
+        if get_running_loop() is not self._loop and (loop := self._other_loop()):
             return await await_on(loop, self.__anext__())
         if self._reader is not None:
             raise _read_twice()
@@ -164,7 +164,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     def _other_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the event loop on which the source was opened, if that runs elsewhere; it is read and closed there."""
-        loop, running = self._loop, asyncio.get_running_loop()
+        loop, running = self._loop, get_running_loop()
         if loop is not None and loop is not running and loop.is_running():
             return loop
         self._loop = running
@@ -233,7 +233,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             # It closes the source itself: some sources can be closed only in the task that reads them.
             if reader is current_task():
                 return  # called by what it is reading
-            self._closer = asyncio.get_running_loop().create_future()
+            self._closer = get_running_loop().create_future()
             reader.cancel()
             failure = await self._closer
         else:
@@ -311,7 +311,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if not hasattr(self._source, "__aiter__"):
                 self._source = await (self._in_context(self._source) if self._contexts else self._source)
             self._iterator = _require(self._source, "__aiter__").__aiter__()
-            self._loop = asyncio.get_running_loop()
+            self._loop = get_running_loop()
             if self._state == "closed":
                 raise StopAsyncIteration
         except BaseException as error:
@@ -427,7 +427,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             clean_up_now(self._endings())
             return
         with suppress(RuntimeError):
-            if asyncio.get_running_loop() is loop:
+            if get_running_loop() is loop:
                 _close_abandoned(self)  # now: it begins before a loop that ends cancels its tasks
                 return
         abandoned_streams[self] = None
@@ -466,7 +466,7 @@ def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
 async def wait_for_abandoned_streams(*, timeout_s: float) -> None:
     """Wait until the streams that readers on this event loop dropped are closed, at most for a time."""
     await asyncio.sleep(0)  # the loop starts the tasks that close them
-    loop = asyncio.get_running_loop()
+    loop = get_running_loop()
     closing = [task for task in abandoned_streams.values() if task is not None and task.get_loop() is loop]
     if closing:
         await asyncio.wait(closing, timeout=timeout_s)

@@ -230,18 +230,12 @@ async def call_agent(
     clock = run.options.clock or runtime_defaults().clock
     began_ns = clock.perf_ns() if run.log.observed else 0
 
-    async def take(update: AgentResponseUpdate) -> None:
-        if found := update.user_input_requests:
-            requests.update(_by_id(found))
-        if on_update is not None:
-            await on_update(_update_of_node(update, agent))
-
     try:
         if on_update is None:
             found: AgentResponse | None = await agent.run(messages, stream=False, **kwargs)
             response = found or AgentResponse()  # none where a middleware ended the run without one
         else:
-            response = await run_streamed(agent, messages, take, **kwargs)
+            response = await run_streamed(agent, messages, _taking(requests, agent, on_update), **kwargs)
     except UserInputRequiredException as raised:
         message = Message("assistant", raised.contents, author_name=agent.name)
         return AgentReply(AgentResponse(messages=[message]), _by_id(raised.contents), was_raised=True)
@@ -259,16 +253,26 @@ async def call_agent(
     return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
 
 
-def _update_of_node(update: AgentResponseUpdate, agent: SupportsAgentRun) -> AgentResponseUpdate:
-    """Return an update without approvals; one of an agent inside is a part of the answer of the node's agent."""
-    has_answers = ANSWER in [one.type for one in update.contents]
-    agent_id = update.agent_id and agent.id
-    if not has_answers and agent_id == update.agent_id:
-        return update
-    update = copy.copy(update)
-    update.contents = [one for one in update.contents if one.type != ANSWER]
-    update.agent_id = agent_id
-    return update
+def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: OnUpdate) -> OnUpdate:
+    """Return a function that takes updates of an agent: it notes their requests and passes them on to `on_update`.
+
+    They are passed on without approvals. Those of an agent inside become parts of the answer of this agent.
+    """
+
+    async def take(update: AgentResponseUpdate) -> None:
+        has_answers = False
+        for content in update.contents:
+            if content.user_input_request:
+                requests.update(_by_id([content]))
+            if content.type == ANSWER:
+                has_answers = True
+        if has_answers or (update.agent_id and update.agent_id != agent.id):
+            update = copy.copy(update)
+            update.contents = [one for one in update.contents if one.type != ANSWER]
+            update.agent_id = update.agent_id and agent.id
+        await on_update(update)
+
+    return take
 
 
 def message_of_answers(answers: list[Content]) -> Message:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from agentbench.agents.agent.answer import agent_response, agent_update, partial_answer, streamed_answer
 from agentbench.agents.agent.options import merge_options, merge_tools
-from agentbench.agents.history.answers import answers_in, without_foreign_answers
+from agentbench.agents.history.answers import without_foreign_answers
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.history.per_call_history import PerCallHistory
@@ -122,7 +122,7 @@ class AgentRun:
         """Run the hooks before the run, set the arguments of the client, and return the messages for it."""
         agent, arguments = self._agent, self._arguments
         messages = normalize_messages(self._input)
-        answers = answers_in(messages)  # before providers can add to the input
+        own = messages.copy()  # before providers can add to the input
         options: Mapping[str, Any] = arguments.get("options") or {}
         client_kwargs: dict[str, Any] = {**(arguments.get("client_kwargs") or {})}
         middleware = flat_middleware(client_kwargs.pop("middleware")) if "middleware" in client_kwargs else []
@@ -136,7 +136,7 @@ class AgentRun:
                 await after_abandoned_streams()
             async with SessionTurn(session):
                 await self._hooks.before()
-            messages = without_foreign_answers(context.get_messages(include_input=True), answers)
+            messages, answers = without_foreign_answers(context.get_messages(include_input=True), own)
             instructions, provided_tools = context.instructions, context.tools
             if context.middleware:
                 middleware.extend(context.get_middleware())

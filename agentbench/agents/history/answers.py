@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 from agentbench.messages.content.content import Content
@@ -14,9 +16,13 @@ logger = logging.getLogger("agentbench")
 
 ANSWER: Final = "function_approval_response"
 
+_contents_of, _kind_of = attrgetter("contents"), attrgetter("type")
 
-def answers_in(messages: Iterable[Message]) -> list[Content]:
+
+def answers_in(messages: Sequence[Message]) -> list[Content]:
     """Return the answers to approval requests that messages hold, whoever wrote them."""
+    if ANSWER not in map(_kind_of, chain.from_iterable(map(_contents_of, messages))):  # nearly always, in each run
+        return []
     return [content for message in messages for content in message.contents if content.type == ANSWER]
 
 
@@ -39,8 +45,8 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
     return found
 
 
-def without_foreign_answers(messages: list[Message], own: Sequence[Content]) -> list[Message]:
-    """Return the messages of a run without answers other than those of its own input.
+def without_foreign_answers(messages: list[Message], own: list[Message]) -> tuple[list[Message], list[Content]]:
+    """Return the messages of a run without answers other than those of its `own` input, and the latter.
 
     What a model has read before it spoke last cannot approve anything any more, so that those messages are not read.
     """
@@ -53,9 +59,10 @@ def without_foreign_answers(messages: list[Message], own: Sequence[Content]) -> 
         start -= 1
         has_answers = has_answers or ANSWER in kinds
     if not has_answers:
-        return messages
-    found = without_answers(messages[start:], "a history or a context provider", set(map(id, own)))
-    return [*messages[:start], *found]
+        return messages, []
+    answers = answers_in(own)
+    found = without_answers(messages[start:], "a history or a context provider", set(map(id, answers)))
+    return [*messages[:start], *found], answers
 
 
 def with_contents(message: Message, contents: list[Content], **fields: Any) -> Message:

@@ -22,10 +22,13 @@ def with_unique_calls(response: ChatResponse[Any]) -> ChatResponse[Any]:
 
     Some services give one id to several calls of an answer. The first call keeps it, the others get `id_2`, `id_3` ...
     """
-    kinds = [content.type for message in response.messages for content in message.contents]
+    messages = response.messages
+    if len(messages) == 1 and len(contents := messages[0].contents) == 1 and contents[0].type != ANSWER:
+        return response
+    kinds = [content.type for message in messages for content in message.contents]
     if ANSWER not in kinds and kinds.count("function_call") < 2:
         return response
-    ids, indexes, messages = _CallIds(), count(), without_answers(response.messages, "the answer of a model")
+    ids, indexes, messages = _CallIds(), count(), without_answers(messages, "the answer of a model")
     for at, message in enumerate(messages):
         messages[at] = _with(message, [ids.rename(content, next(indexes)) for content in message.contents])
     if len(messages) == len(response.messages) and all(map(is_, messages, response.messages)):
@@ -43,7 +46,10 @@ class UniqueCalls:
 
     def rename(self, update: ChatResponseUpdate) -> ChatResponseUpdate:
         """Return an update in which calls have ids of their own, without approvals: itself, or a copy."""
-        if _TOUCHED.isdisjoint([one.type for one in update.contents]):
+        for one in update.contents:
+            if one.type in _TOUCHED:
+                break
+        else:
             return update
         contents = [self._ids.rename(one, _index_of(one)) for one in update.contents if one.type != ANSWER]
         renamed: ChatResponseUpdate = _with(update, contents)

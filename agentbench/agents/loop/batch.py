@@ -52,9 +52,15 @@ class Batch(NamedTuple):
 
 def open_calls(messages: Iterable[Message]) -> list[Content]:
     """Return the calls of an answer that it does not hold the result of."""
-    contents = [content for message in messages for content in message.contents]
-    done = {content.call_id for content in contents if content.type == "function_result"} - {None, ""}
-    return [content for content in contents if content.type == "function_call" and content.call_id not in done]
+    calls: list[Content] = []
+    done = set[str | None]()
+    for message in messages:
+        for content in message.contents:
+            if content.type == "function_call":
+                calls.append(content)
+            elif content.type == "function_result" and content.call_id:
+                done.add(content.call_id)
+    return [call for call in calls if call.call_id not in done] if done else calls
 
 
 def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unknown: bool, ask_alone: bool) -> Batch:

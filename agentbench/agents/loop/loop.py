@@ -79,7 +79,6 @@ class ToolLoop:
         own_messages: bool = False,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
-        self._recorded = RecordedCalls(session)
         self.settled: Settled | None = None
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
@@ -181,6 +180,10 @@ class ToolLoop:
         elif outcomes:
             self._limit()
         return messages, additions
+
+    @property
+    def _recorded(self) -> RecordedCalls:
+        return RecordedCalls(self._session)
 
     def _needs_approval(self, call: Content) -> bool:
         return self._toolbox is not None and self._toolbox.kind_of(call) == REQUEST_APPROVAL

@@ -73,21 +73,22 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only deferred events need
     if ctx._deferred is not None:  # noqa: SLF001
         ctx._close()  # noqa: SLF001
-    if ctx._unawaited or ctx._yielded:  # noqa: SLF001
-        _warn_of_call(ctx, delivery, run)
+    if spec.unawaited or (ctx._yielded and not executor._ab_yielded.issuperset(map(type, ctx._yielded))):  # noqa: SLF001
+        _warn_of_call(spec, ctx, delivery, run)
     log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
     if note_result:
         delivery.result = DeliveryResult(tuple(ctx._sent), tuple(ctx._yielded))  # noqa: SLF001
     return ctx._sent  # noqa: SLF001
 
 
-def _warn_of_call(ctx: HandlerContext, delivery: Delivery, run: ActiveRun) -> None:
+def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, run: ActiveRun) -> None:
     """Warn of a forgotten `await`, and of outputs of a type that the executor does not declare."""
     executor = delivery.executor
-    if ctx._unawaited:  # noqa: SLF001 - the engine's side of the context
+    if spec.unawaited:
+        lines = f"line{'s'[: len(spec.unawaited) - 1]} {', '.join(map(str, spec.unawaited))}"
         text = (
-            f"Executor {executor.id!r} called ctx.send_message, ctx.yield_output or ctx.request_info without await, so "
-            "that the call had no effect. Write: await ctx.yield_output(...)."
+            f"Executor {executor.id!r} calls a method of its context without await, in {lines} of handler "
+            f"{spec.name!r}, so that the call has no effect. Write: await ctx.yield_output(...)."
         )
         run.log.warn_once(("not awaited", executor.id), executor.id, text, delivery)
     if run.graph.settings.check_types != "off":

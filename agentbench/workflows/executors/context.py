@@ -7,7 +7,7 @@ four kinds of it, each once for async handlers and once for plain ones, which ru
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
@@ -95,7 +95,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         ...         await ctx.yield_output(len(text))
     """
 
-    __slots__ = ("_deferred", "_delivery", "_open", "_run", "_sent", "_unawaited", "_yielded")
+    __slots__ = ("_deferred", "_delivery", "_open", "_run", "_sent", "_yielded")
 
     def __init__(
         self,
@@ -116,7 +116,6 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         self._open = True
         self._sent: list[WorkflowMessage] = []
         self._yielded: list[Any] = []
-        self._unawaited = 0
         self._deferred: list[WorkflowEvent[Any]] | None = None
 
     # ---- about the call --------------------------------------------------------------------------
@@ -364,25 +363,17 @@ class HandlerContext(WorkflowContext):
         self._open = True
         self._sent = []
         self._yielded = []
-        self._unawaited = 0  # calls whose coroutine was not awaited yet: a forgotten `await` is a warning of the run
         self._deferred = None
 
     async def add_event(self, event: WorkflowEvent[Any]) -> None:
         """Emit an event."""
         self._add_event(event)
 
-    def request_info(
-        self, request_data: Any, response_type: Any, *, request_id: str | None = None
-    ) -> Coroutine[Any, Any, None]:
+    async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
         """Request a value from outside."""
-        self._unawaited += 1
-        return self._request_awaited(request_data, response_type, request_id)
-
-    async def _request_awaited(self, request_data: Any, response_type: Any, request_id: str | None) -> None:
-        self._unawaited -= 1
         self._request_info(request_data, response_type, request_id)
 
-    _request_awaited.__qualname__ = "WorkflowContext.request_info"  # Python names it where it is not awaited
+    request_info.__qualname__ = "WorkflowContext.request_info"  # Python names it where it is not awaited
 
 
 class SendingContext(HandlerContext):
@@ -390,16 +381,11 @@ class SendingContext(HandlerContext):
 
     __slots__ = ()
 
-    def send_message(self, message: Any, target_id: str | None = None) -> Coroutine[Any, Any, None]:
+    async def send_message(self, message: Any, target_id: str | None = None) -> None:
         """Send a message to the connected executors, or to one of them; it arrives in the next superstep."""
-        self._unawaited += 1
-        return self._send_awaited(message, target_id)
-
-    async def _send_awaited(self, message: Any, target_id: str | None) -> None:
-        self._unawaited -= 1
         self._send(message, target_id)
 
-    _send_awaited.__qualname__ = "WorkflowContext.send_message"
+    send_message.__qualname__ = "WorkflowContext.send_message"  # Python names it where it is not awaited
 
 
 class YieldingContext(HandlerContext):
@@ -407,16 +393,11 @@ class YieldingContext(HandlerContext):
 
     __slots__ = ()
 
-    def yield_output(self, output: Any) -> Coroutine[Any, Any, None]:
+    async def yield_output(self, output: Any) -> None:
         """Yield a value as an output of the workflow."""
-        self._unawaited += 1
-        return self._yield_awaited(output)
-
-    async def _yield_awaited(self, output: Any) -> None:
-        self._unawaited -= 1
         self._yield(output)
 
-    _yield_awaited.__qualname__ = "WorkflowContext.yield_output"
+    yield_output.__qualname__ = "WorkflowContext.yield_output"  # Python names it where it is not awaited
 
 
 class SendingYieldingContext(SendingContext, YieldingContext):

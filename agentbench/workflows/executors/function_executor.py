@@ -13,6 +13,7 @@ from agentbench._signatures import ExplicitTypes, read_function
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable
+from agentbench.workflows.executors.unawaited import unawaited_calls
 
 
 class FunctionExecutor(Executor):
@@ -77,7 +78,7 @@ class FunctionExecutor(Executor):
             signature = signature._replace(can_send=True)
         is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
         call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
-        self._ab_handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
+        self._ab_handlers = HandlerTable([HandlerSpec(name, call, signature, unawaited_calls(inner))], name)
 
     async def _call_async(self, data: Any, ctx: Any) -> Any:
         return await self._send_awaited(

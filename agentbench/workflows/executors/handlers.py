@@ -26,6 +26,7 @@ from agentbench._signatures import (
 )
 from agentbench._signatures.class_cache import is_lasting
 from agentbench.workflows.executors.context import WorkflowContext, context_class
+from agentbench.workflows.executors.unawaited import unawaited_calls
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,22 +42,26 @@ _RESPONSE_MARK = "__agentbench_response_handler__"
 class HandlerSpec:
     """One handler: `function(executor, data, ctx)`, or `function(executor, request, answer, ctx)` for answers.
 
-    `context` is the class of the `ctx`, `free_context` that of workflows built with `strict_context=False`.
+    `context` is the class of the `ctx`, `free_context` that of workflows built with `strict_context=False`. `unawaited`
+    has the lines with a forgotten `await`.
     """
 
-    __slots__ = ("context", "free_context", "function", "is_async", "name", "signature")
+    __slots__ = ("context", "free_context", "function", "is_async", "name", "signature", "unawaited")
 
-    def __init__(self, name: str, function: Callable[..., Any], signature: HandlerSignature) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], signature: HandlerSignature, unawaited: tuple[int, ...] = ()
+    ) -> None:
         self.name = name
         self.function = function
         self.signature = signature
+        self.unawaited = unawaited
         self.is_async = inspect.iscoroutinefunction(function)
         blocking = not self.is_async
         self.context = context_class(can_send=signature.can_send, can_yield=signature.can_yield, blocking=blocking)
         self.free_context = context_class(can_send=True, can_yield=True, blocking=blocking)
 
     def __reduce__(self) -> Any:
-        return HandlerSpec, (self.name, self.function, self.signature)
+        return HandlerSpec, (self.name, self.function, self.signature, self.unawaited)
 
     def __repr__(self) -> str:
         return f"HandlerSpec({self.name}: {type_name(self.signature.message_type)})"
@@ -192,7 +197,10 @@ class _Table:
                 for name, member in vars(owner).items():
                     members.setdefault(name, member)
             marked = [(name, member) for name, member in members.items() if hasattr(member, cls._mark)]
-            specs = [HandlerSpec(n, member, getattr(member, cls._mark).resolve(executor_class)) for n, member in marked]
+            specs = [
+                HandlerSpec(name, member, getattr(member, cls._mark).resolve(executor_class), unawaited_calls(member))
+                for name, member in marked
+            ]
             table = cls(specs, executor_class.__qualname__, executor_class)
             setattr(executor_class, cls._attribute, table)
         return table

@@ -321,7 +321,7 @@ class Execution:
 
     def _warn_of_unanswered(self) -> None:
         """Warn of requests inside nodes that were passed on to no person, and that no executor answered."""
-        found = {key: count for key, node in self.run.graph.executors.items() if (count := node.count_unanswered())}
+        found = {each.id: count for each in self.run.graph.stateful_executors if (count := each.count_unanswered())}
         if not found:
             return
         total, nodes = sum(found.values()), ", ".join(map(repr, found))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from agentbench._bridge import await_on
-from agentbench.exceptions import WorkflowRunnerException
+from agentbench.exceptions import NestedLoopError, WorkflowRunnerException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import Execution
 from agentbench.workflows.run.result import WorkflowRunResult
@@ -17,11 +17,12 @@ from agentbench.workflows.run.result import WorkflowRunResult
 class LiveSteps:
     """Runs one superstep of an execution at a time as a task and hands out events as they come."""
 
-    __slots__ = ("_execution", "_interrupted", "_reading", "_task")
+    __slots__ = ("_execution", "_interrupted", "_loop", "_reading", "_task")
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._task: asyncio.Task[bool] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # that of the task
         self._interrupted = False
         self._reading = False
 
@@ -29,11 +30,6 @@ class LiveSteps:
     def running(self) -> bool:
         """A superstep is being executed."""
         return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
-
-    def other_loop(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop of the superstep that is being executed, if it is not the running one."""
-        loop = self._task.get_loop() if self.running and self._task is not None else None
-        return None if loop is asyncio.get_running_loop() else loop
 
     @property
     def is_lost(self) -> bool:
@@ -59,7 +55,8 @@ class LiveSteps:
         if self._reading:
             msg = "This run is being driven already: one reader at a time. Await the other one first."
             raise WorkflowRunnerException(msg)
-        if (loop := self.other_loop()) is not None:
+        loop = self._loop
+        if loop is not None and loop is not asyncio.get_running_loop() and self.running:
             return await await_on(loop, self.next_events(), name="WorkflowRun.step")
         log, may_start = self._execution.log, True
         while True:
@@ -69,8 +66,8 @@ class LiveSteps:
             if self._task is None:
                 if self._execution.ended or not may_start:
                     return None
-                loop = self._execution.loop = asyncio.get_running_loop()
-                self._task = loop.create_task(self._execution.advance())
+                self._loop = self._execution.loop = asyncio.get_running_loop()
+                self._task = self._loop.create_task(self._execution.advance())
                 self._task.add_done_callback(log.wake)
             elif self._task.done():
                 task, self._task = self._task, None
@@ -159,14 +156,14 @@ class WorkflowStream:
             return self._ready.popleft()
         if self._closed:
             raise StopAsyncIteration
-        if (loop := self._steps.other_loop()) is not None:
-            return await await_on(loop, self.__anext__(), name="WorkflowStream.get_final_response")
         if not self._execution.begun:
             self._acquire(self._execution)
         try:
             events = await self._steps.next_events()
             while events is None and not self._execution.ended:
                 events = await self._steps.next_events()
+        except NestedLoopError:
+            raise  # nothing was read: the run is still there for a reader that awaits it
         except BaseException as error:
             self._error, self._closed = error, True
             raise

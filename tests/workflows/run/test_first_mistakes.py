@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -85,7 +86,32 @@ async def test_a_forgotten_await_is_a_warning_of_the_run(observed: bool):
     assert result.outputs == []
     [warning] = result.warnings
     assert "'hasty'" in warning
-    assert "await" in warning
+    assert "without await" in warning
+    assert f"line {inspect.getsourcelines(test_a_forgotten_await_is_a_warning_of_the_run)[1] + 5} " in warning
+
+
+@executor(id="careful")
+async def careful(number: int, ctx: WorkflowContext[int, int]) -> None:
+    sending = ctx.send_message(number)
+    await asyncio.gather(sending, ctx.yield_output(number))
+    ctx.set_state("smtp", 1)
+    Post().send_message(number)
+
+
+class Post:
+    def send_message(self, number: int) -> None:
+        """Send a mail at once: this is no method of a context."""
+
+
+@executor(id="plain")
+def plain(number: int, ctx: WorkflowContext[Never, int]) -> None:
+    ctx.yield_output(number)
+
+
+async def test_what_is_awaited_later_or_need_not_be_is_no_forgotten_await():
+    result = await WorkflowBuilder(start_executor=careful).add_edge(careful, plain).build().run(1)
+    assert result.outputs == [1, 1]
+    assert result.warnings == []
 
 
 async def test_a_message_that_no_condition_lets_pass_leaves_a_trace():

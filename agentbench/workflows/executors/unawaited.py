@@ -1,0 +1,43 @@
+"""Find a forgotten `await` in a handler, before it is called: watching each call would slow down every send."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from inspect import CO_COROUTINE
+from itertools import pairwise
+from typing import Any
+
+_METHODS = frozenset({"add_event", "request_info", "send_message", "yield_output"})
+
+
+def unawaited_calls(function: Callable[..., Any]) -> tuple[int, ...]:
+    """Return the lines of an async handler that call a method of its context and drop what has to be awaited.
+
+    Only calls in the handler itself are found, on its last parameter.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_flags & CO_COROUTINE or not code.co_argcount or _METHODS.isdisjoint(code.co_names):
+        return ()
+    context, instructions = code.co_varnames[code.co_argcount - 1], [*dis.get_instructions(code)]
+    # A call and what looks up its function begin at the same place of the source.
+    begins = {
+        _begin(after)
+        for before, after in pairwise(instructions)
+        if after.opname in ("LOAD_METHOD", "LOAD_ATTR") and after.argval in _METHODS and _loads(before, context)
+    }
+    dropped = (
+        call for call, after in pairwise(instructions) if call.opname.startswith("CALL") and after.opname == "POP_TOP"
+    )
+    return tuple(line for call in dropped if (begin := _begin(call)) in begins and (line := begin[0]) is not None)
+
+
+def _begin(instruction: dis.Instruction) -> tuple[int | None, int | None]:
+    where = instruction.positions
+    return (None, None) if where is None else (where.lineno, where.col_offset)
+
+
+def _loads(instruction: dis.Instruction, variable: str) -> bool:
+    """Return whether an instruction puts a variable on top of the stack; newer Pythons join two in one."""
+    loaded = instruction.argval[-1] if isinstance(instruction.argval, tuple) else instruction.argval
+    return "LOAD_" in instruction.opname and loaded == variable
