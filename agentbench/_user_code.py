@@ -18,9 +18,10 @@ def warn_user(text: str, category: type[Warning]) -> None:
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
     while frame is not None and is_library(frame):
         frame = frame.f_back
-    file, line = ("agentbench", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-    module = None if frame is None else frame.f_globals.get("__name__")
-    warnings.warn_explicit(text, category, file, line, module, registry={})
+    file, line, module = "agentbench", 1, None  # in another thread than the user's
+    if frame is not None:
+        file, line, module = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
+    warnings.warn_explicit(text, category, file, line, module or file, registry={})  # without a module it is dropped
 
 
 def caller_of_library() -> FrameType:

@@ -88,7 +88,7 @@ def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, ru
         lines = f"line{'s'[: len(spec.unawaited) - 1]} {', '.join(map(str, spec.unawaited))}"
         text = (
             f"Executor {executor.id!r} calls a method of its context without await, in {lines} of handler "
-            f"{spec.name!r}, so that the call has no effect. Write: await ctx.yield_output(...)."
+            f"{spec.name!r}, so that the call has no effect. Write await in front of it."
         )
         run.log.warn_once(("not awaited", executor.id), executor.id, text, delivery)
     if run.graph.settings.check_types != "off":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 from collections.abc import Callable
 from inspect import CO_COROUTINE
 from itertools import pairwise
@@ -16,7 +17,7 @@ def unawaited_calls(function: Callable[..., Any]) -> tuple[int, ...]:
 
     Only calls in the handler itself are found, on its last parameter.
     """
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or not code.co_flags & CO_COROUTINE or not code.co_argcount or _METHODS.isdisjoint(code.co_names):
         return ()
     context, instructions = code.co_varnames[code.co_argcount - 1], [*dis.get_instructions(code)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from typing import Any
 
@@ -18,6 +19,7 @@ from agentbench import (
     WorkflowContext,
     executor,
     handler,
+    run_sync,
 )
 from agentbench.exceptions import WorkflowWarning
 
@@ -90,6 +92,25 @@ async def test_a_forgotten_await_is_a_warning_of_the_run(observed: bool):
     assert f"line {inspect.getsourcelines(test_a_forgotten_await_is_a_warning_of_the_run)[1] + 5} " in warning
 
 
+@pytest.mark.filterwarnings("ignore:coroutine 'WorkflowContext.*' was never awaited:RuntimeWarning")
+async def test_a_forgotten_await_is_found_in_a_decorated_handler():
+    def timed(function: Any) -> Any:
+        @functools.wraps(function)
+        async def call(*args: Any) -> None:
+            await function(*args)
+
+        return call
+
+    class Hasty(Executor):
+        @handler
+        @timed
+        async def take(self, number: int, ctx: WorkflowContext[Never, int]) -> None:
+            ctx.yield_output(number)
+
+    result = await WorkflowBuilder(start_executor=Hasty("hasty")).build().run(1)
+    assert len(result.warnings) == 1
+
+
 @executor(id="careful")
 async def careful(number: int, ctx: WorkflowContext[int, int]) -> None:
     sending = ctx.send_message(number)
@@ -145,3 +166,15 @@ def test_a_fan_in_that_can_fire_is_not_reported():
     looped = WorkflowBuilder(start_executor=start)
     looped.add_switch_case_edge_group(start, [Case(lambda number: number > 0, left), Default(right)])
     looped.add_edge(left, start).add_fan_in_edges([left, right], Join("join")).build()
+
+
+def test_a_warning_of_a_run_without_await_reaches_the_user():
+    """Such a run is on another thread than the code of the user."""
+
+    @executor(id="sender")
+    async def sender(number: int, ctx: WorkflowContext[Any]) -> None:
+        await ctx.send_message("text")
+
+    workflow = WorkflowBuilder(start_executor=sender).add_edge(sender, start).build()
+    with pytest.warns(WorkflowWarning, match="'start' takes int"):
+        run_sync(workflow.run(1))
