@@ -44,10 +44,11 @@ _WORDS = frozenset(
 _SHORT_WORDS = frozenset({"dsn", "otp"})
 _PARTS = (
     *("api_key", "apikey", "access_key", "private_key", "client_secret", "headers"),
-    *("connection_string", "connectionstring", "webhook_url"),
+    *("connection_string", "connectionstring", "conn_str", "webhook_url"),
+    *("encryption_key", "signing_key", "ssh_key"),
 )
 # At the end of a name only: `card_pin` and `pin_code` are secret, `pin_memory` and `pat_id` are not.
-_LAST_WORDS = re.compile(r"(?:^|_)(?:pat|pin)(?:_(?:code|number|value))?_*$")
+_LAST_WORDS = re.compile(r"(?:^|_)(?:cookies|creds|passwords|pat|pin)(?:_(?:code|number|value))?_*$")
 _SIGNATURES = frozenset({"sig", "signature"})  # of signed addresses
 
 _HARMLESS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -273,7 +274,7 @@ class _Masker:
         fields = getattr(type(value), "set_fields", None)  # of messages and contents
         names = tuple(fields(value)) if fields is not None else field_names(value)
         if names is None:
-            return self._items(value, depth) if isinstance(value, (list, tuple, deque, Set)) else value
+            return self._items(value, depth) if isinstance(value, (list, tuple, deque, Set)) else self._object(value)
         before = {name: getattr(value, name, None) for name in names}
         after = self._mapping(before, depth)
         if after is before:
@@ -281,6 +282,18 @@ class _Masker:
         if fields is not None:
             return Masked(repr(value))  # which masks them, and is short
         return Masked(f"{type(value).__name__}({', '.join(f'{name}={item!r}' for name, item in after.items())})")
+
+    def _object(self, value: Any) -> object:
+        """Mask what the `repr` of an object of somebody else shows of its attributes with secret names."""
+        attributes = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+        text = ""
+        if any(map(is_secret_name, attributes)):
+            with suppress(Exception):  # code of anybody; whoever shows the value reports it
+                text = repr(value)
+        if (masked := mask_text(text)) == text:
+            return value
+        self._note([item for name, item in attributes.items() if is_secret_name(name)])
+        return Masked(masked)
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
         changed = dict(value)

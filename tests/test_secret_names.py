@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from pydantic import SecretStr
@@ -15,6 +16,7 @@ from agentbench._secrets import (
     is_secret_name,
     is_secret_parameter,
     mask_secrets,
+    masked_repr,
     without_secrets,
 )
 
@@ -24,6 +26,7 @@ SECRET = (
     *("token", "access_token", "accessToken", "OAuthToken", "authToken", "client_secret", "clientSecret", "secrets"),
     *("Password", "passWord", "PASSWORD1", "db-password", "passwd", "pwd", "passphrase", "passcode"),
     *("credential", "credentials", "cookie", "set-cookie", "bearer", "jwt", "auth"),
+    *("passwords", "session_cookies", "db_creds", "conn_str", "SSH_KEY", "signing_key", "encryptionKey"),
 )
 PLAIN = (
     *("max_tokens", "tokensIn", "input_token_count", "header", "author", "tokenizer", "key", "secretary"),
@@ -47,6 +50,14 @@ def test_values_are_secret_by_their_class(value: object) -> None:
     assert is_secret_class(type(value))
     assert not is_secret_class(value)
     assert "x" not in str(without_secrets([{"a": value}]))
+
+
+def test_objects_that_show_their_secrets_are_masked_where_they_are_inside_of_others() -> None:
+    shown = masked_repr({"settings": [SimpleNamespace(api_key="planted", size=3)]})
+    assert "planted" not in shown
+    assert "size=3" in shown
+    harmless = [SimpleNamespace(size=3)]
+    assert mask_secrets(harmless) is harmless
 
 
 def test_secret_entries_go_however_deep_they_are() -> None:
