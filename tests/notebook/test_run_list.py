@@ -170,3 +170,13 @@ def test_what_is_no_storage_or_no_workflow_is_refused(arguments):
 def test_an_empty_storage_has_no_runs():
     shown = runs(InMemoryCheckpointStorage())
     assert (shown.rows, shown.text) == ([], "Runs: 0 runs")
+
+
+def test_a_fork_does_not_take_the_runs_of_its_original():
+    made = InMemoryCheckpointStorage()
+    graph = StateGraph(AgentState, name="g").add_node("n", lambda state: {}).add_edge(START, "n").add_edge("n", END)
+    compiled = graph.compile(made)
+    compiled.invoke("one", {"thread_id": "t"})
+    copy = compiled.fork({"thread_id": "t"})
+    compiled.invoke("two", copy)
+    assert sorted(each.chain for each in runs(made).rows) == ["g/t", "g/t~1"]

@@ -108,7 +108,7 @@ class RunList:
         """Read the runs again, and show them."""
         written: dict[str, list[CheckpointInfo]] = {}
         for info in read_infos(self.storage, Chosen()).rows:
-            if info.run_id is not None:  # no run wrote a fork
+            if info.run_id is not None and info.forked_from is None:  # a fork copies what runs wrote before it
                 written.setdefault(info.run_id, []).append(info)
         found = [_past_run(run_id, infos) for run_id, infos in written.items()]
         self.rows = sorted(found, key=lambda each: each.started, reverse=True)

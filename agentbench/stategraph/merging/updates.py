@@ -252,7 +252,8 @@ def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: An
             raise
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         got = "" if value is None else f" It got {shortened(value)}."
-        message = f"What node {task.node!r} returned does not fit {name!r}: {problem}.{got} The state stays as it was."
+        given = "The input" if task.node == START else f"The update of node {task.node!r}"
+        message = f"{given} does not fit {name!r}: {problem}.{got} The state stays as it was."
         raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
 
 

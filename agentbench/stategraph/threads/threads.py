@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from agentbench._copying import isolate
 from agentbench._limits import require_limit
+from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import (
     delete_chain,
     head_of,
@@ -237,7 +237,7 @@ class Threads:
         if config["on_graph_change"] == "raise" or not due <= {None, *graph.executors}:
             raise mismatch
         if config["on_graph_change"] == "warn":
-            warnings.warn(str(mismatch), stacklevel=5)
+            warn_user(str(mismatch), UserWarning)
         chain = self.chain(config["thread_id"])
         with thread_errors(config["thread_id"]):
             info, _ = await migrate_checkpoint(

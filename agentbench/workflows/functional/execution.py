@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import is_instance_of
+from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.exceptions import FunctionCheckpointError, WorkflowRunnerException
 from agentbench.serialization.plain import are_equal
@@ -273,7 +273,7 @@ class FunctionExecution(Execution):
                 "result of the step is remembered, after a response or from a checkpoint. Return the new value instead."
             )
             self.log.append(WorkflowEvent.warning(text, name))
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warn_user(text, RuntimeWarning)
 
     def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
         known = self._arguments.get(key)
