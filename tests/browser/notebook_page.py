@@ -155,8 +155,8 @@ class NotebookPage:
 class Pages:
     """The pages of a browser; a page that is left clean is used again."""
 
-    def __init__(self, browser: Any) -> None:
-        self._context = browser.new_context()
+    def __init__(self, browser: Any, scale: int = 1) -> None:
+        self._context = browser.new_context(device_scale_factor=scale)
         self._free: list[NotebookPage] = []
 
     def open(self, lab: Lab, path: str, *, dark: bool, own: bool, size: dict[str, int]) -> NotebookPage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -57,17 +56,3 @@ def test_the_tests_of_ci_are_the_line_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "readme_command 'test: Linux, macOS'" in script
     assert COMMANDS["test: Linux, macOS"].partition(" && ")[2].strip() not in script
-
-
-def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    for package in ("pandas", "vega_datasets", "graphviz"):
-        pytest.importorskip(package)
-    shown = re.findall(r"^```console\n\$ agentbench ([^\n]*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-    ((arguments, printed),) = shown
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "agentbench", *arguments.split()],
-        capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
-    )  # fmt: skip
-    assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout.replace("\\", "/") == printed
