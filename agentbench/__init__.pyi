@@ -1,7 +1,7 @@
-"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
+"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
 
-from typing import Any
-
+from agentbench import checkpoints as checkpoints
+from agentbench import evaluation as evaluation
 from agentbench import exceptions as exceptions
 from agentbench import notebook as notebook
 from agentbench import observability as observability
@@ -17,6 +17,7 @@ from agentbench._clock import RandomIds as RandomIds
 from agentbench._clock import SystemClock as SystemClock
 from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
+from agentbench._lazy import Door
 from agentbench.agents.agent.agent import Agent as Agent
 from agentbench.agents.agent.base_agent import BaseAgent as BaseAgent
 from agentbench.agents.agent.raw_agent import RawAgent as RawAgent
@@ -197,6 +198,7 @@ from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNa
 from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
 from agentbench.checkpoints.storage import SupportsHeadCheck as SupportsHeadCheck
 from agentbench.checkpoints.storage import SupportsPrune as SupportsPrune
+from agentbench.evaluation.agents import evaluate_agent as evaluate_agent
 from agentbench.evaluation.checks import CheckResult as CheckResult
 from agentbench.evaluation.checks import EvalCheck as EvalCheck
 from agentbench.evaluation.checks import evaluator as evaluator
@@ -208,8 +210,6 @@ from agentbench.evaluation.comparison import EvalComparison as EvalComparison
 from agentbench.evaluation.comparison import ItemChange as ItemChange
 from agentbench.evaluation.comparison import compare_evaluations as compare_evaluations
 from agentbench.evaluation.converter import AgentEvalConverter as AgentEvalConverter
-from agentbench.evaluation.evaluate_agent import evaluate_agent as evaluate_agent
-from agentbench.evaluation.evaluate_workflow import evaluate_workflow as evaluate_workflow
 from agentbench.evaluation.items import ConversationSplit as ConversationSplit
 from agentbench.evaluation.items import ConversationSplitter as ConversationSplitter
 from agentbench.evaluation.items import EvalItem as EvalItem
@@ -219,6 +219,7 @@ from agentbench.evaluation.local import LocalEvaluator as LocalEvaluator
 from agentbench.evaluation.results import EvalItemResult as EvalItemResult
 from agentbench.evaluation.results import EvalResults as EvalResults
 from agentbench.evaluation.results import EvalScoreResult as EvalScoreResult
+from agentbench.evaluation.workflows import evaluate_workflow as evaluate_workflow
 from agentbench.exceptions import AdditionItemMismatch as AdditionItemMismatch
 from agentbench.exceptions import AgentBenchException as AgentBenchException
 from agentbench.exceptions import AgentContentFilterException as AgentContentFilterException
@@ -526,12 +527,9 @@ AIAgentHostOptions = AgentHostOptions
 InMemoryCheckpointer = InMemoryCheckpointStorage
 StreamingRun = WorkflowRun
 
-__version__: str
+_door: Door
 __all__: list[str]
-_ALIASES: dict[str, str]
-_MODULE_OF: dict[str, str]
-_NAMES_OF: dict[str, tuple[str, ...]]
-_SUBMODULES: tuple[str, ...]
+__version__: str
 
-def load_ipython_extension(ip: Any) -> None: ...
-def unload_ipython_extension(ip: Any) -> None: ...
+def load_ipython_extension(ip: object) -> None: ...
+def unload_ipython_extension(ip: object) -> None: ...

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar, cast, get_origin
 
+from agentbench._lazy import find_packages
 from agentbench._secrets import mask_secrets, masked_repr
 from agentbench._signatures import flatten_union, is_instance_of, type_name
 from agentbench._user_code import is_library
@@ -49,8 +50,9 @@ def name_arguments(value: _T) -> _T:
                 _wrap_methods(cls)
         return value
     # Reducers are compared by identity; an interrupt shows the frames of run_sync.
-    stays = not isinstance(value, types.FunctionType) or value.__module__.endswith((".reducers", "._bridge"))
-    if stays or value in _done:
+    if not isinstance(value, types.FunctionType) or value.__module__.endswith((".reducers", "._bridge")):
+        return value
+    if value in _done or not inspect.signature(value).parameters:
         return value
     wrapped: Any = _wrap(cast("types.FunctionType", value))
     module, name = sys.modules[value.__module__], wrapped.__name__
@@ -160,4 +162,7 @@ class _Names(dict[str, Any]):
         for found in (builtins, typing, collections.abc, import_module("pathlib")):
             if hasattr(found, name):
                 return getattr(found, name)
-        return getattr(import_module("agentbench"), name)
+        packages = find_packages(name)
+        if not packages:
+            raise KeyError(name)
+        return getattr(import_module(packages[0]), name)

@@ -922,3 +922,6 @@ class NoBlockingError(NotebookError, RuntimeError):
     def __init__(self, call: str) -> None:
         self.call = call
         super().__init__(f"Cannot block: this Python has no threads. Write `await {call}(...)` instead.")
+
+
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type) and value.__module__ == __name__)

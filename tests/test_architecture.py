@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import agentbench
+from agentbench._lazy import public_packages
 from tests.tools import write_stub
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,16 +75,15 @@ def modules() -> Iterator[ModuleType]:
 # ------------------------------------------------------------------------------------------------------- the front door
 
 
-def test_the_public_names_are_sorted_and_listed_once() -> None:
-    assert agentbench.__all__ == sorted(set(agentbench.__all__))
-    listed = [name for names in agentbench._NAMES_OF.values() for name in names]
-    assert len(listed) == len(set(listed))
+PACKAGES = [importlib.import_module(name) for name in public_packages()]
+LAZY = [package for package in PACKAGES if hasattr(package, "_door")]
 
 
-def test_dir_shows_public_names_and_parts_and_nothing_inner() -> None:
-    shown = {name for name in dir(agentbench) if not name.startswith("__")}
-    extension = {"load_ipython_extension", "unload_ipython_extension"}
-    assert shown == {*agentbench.__all__, *agentbench._SUBMODULES, *extension}
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
+def test_the_public_names_of_a_package_are_sorted_and_dir_shows_nothing_else(package: ModuleType) -> None:
+    assert list(package.__all__) == sorted(set(package.__all__))
+    shown = {name for name in dir(package) if not name.startswith("__")}
+    assert shown == {*package.__all__, *package._door.parts}
 
 
 def told(code: str, error: type[Exception]) -> str:
@@ -93,44 +93,49 @@ def told(code: str, error: type[Exception]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["draw", "events_frame", "timeline"])
-def test_a_name_of_the_notebook_layer_is_reported_with_its_door(name: str) -> None:
-    hint = f"It is in the notebook layer: from agentbench.notebook import {name}"
-    assert told(f"agentbench.{name}", AttributeError) == f"module 'agentbench' has no attribute '{name}'. {hint}"
-    assert (
-        told(f"from agentbench import {name}", ImportError) == f"cannot import name '{name}' from 'agentbench'. {hint}"
-    )
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("draw", "from agentbench.notebook import draw"),
+        ("events_frame", "from agentbench.notebook import events_frame"),
+        ("ObservabilitySettings", "from agentbench.observability import ObservabilitySettings"),
+    ],
+)
+def test_a_name_of_another_package_is_reported_with_its_package(name: str, hint: str) -> None:
+    for code, error in ((f"agentbench.{name}", AttributeError), (f"from agentbench import {name}", ImportError)):
+        message = told(code, error)
+        assert f"'{name}'" in message
+        assert message.endswith(hint)
     assert not hasattr(agentbench, name)
+    assert told("from agentbench.stategraph import Agent", ImportError).endswith("from agentbench import Agent")
 
 
 def test_a_mistyped_name_is_reported_with_the_nearest() -> None:
-    near = "Did you mean 'WorkflowBuilder'? from agentbench import WorkflowBuilder"
-    assert told("agentbench.WorkflowBuildr", AttributeError).endswith(f"'WorkflowBuildr'. {near}")
-    assert told("from agentbench import WorkflowBuildr", ImportError).endswith(f"'agentbench'. {near}")
+    near = "from agentbench import WorkflowBuilder"
+    assert told("agentbench.WorkflowBuildr", AttributeError).endswith(near)
+    assert told("from agentbench import WorkflowBuildr", ImportError).endswith(near)
     assert told("agentbench.event_frame", AttributeError).endswith("from agentbench.notebook import events_frame")
     assert told("agentbench.xyzzy", AttributeError) == "module 'agentbench' has no attribute 'xyzzy'"
 
 
 def test_looking_for_a_near_name_loads_nothing_heavy_and_inner_modules_need_no_search() -> None:
     assert not loaded_by("import agentbench\nassert not hasattr(agentbench, 'draw')") & HEAVY
-    assert "difflib" not in loaded_by("from agentbench import checkpoints, workflows, _bridge")
+    assert "difflib" not in loaded_by("from agentbench import messages, workflows, _bridge")
     assert "difflib" in loaded_by("import agentbench\nassert not hasattr(agentbench, 'Workflo')")
 
 
-@pytest.mark.parametrize("name", agentbench._SUBMODULES)
+@pytest.mark.parametrize("name", agentbench._door.parts)
 def test_a_part_is_found_without_importing_it_first(name: str) -> None:
     assert "agentbench" in loaded_by(f"import agentbench\nassert agentbench.{name}.__name__ == 'agentbench.{name}'")
 
 
-def test_the_typed_twin_says_what_the_front_door_says() -> None:
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
+def test_the_typed_stub_of_a_package_has_the_same_names(package: ModuleType) -> None:
     assert write_stub.main(["--check"]) == 0
-    body = ast.parse(Path(agentbench.__file__).with_name("__init__.pyi").read_text(encoding="utf-8")).body
-    imports = [node for node in body if isinstance(node, ast.ImportFrom) and node.module != "typing"]
-    aliases = [node for node in body if isinstance(node, ast.Assign)]
-    named = {alias.asname for node in imports for alias in node.names} | {
-        ast.unparse(node.targets[0]) for node in aliases
-    }
-    assert named == {*agentbench.__all__, *agentbench._SUBMODULES}
+    body = ast.parse(Path(str(package.__file__)).with_name("__init__.pyi").read_text(encoding="utf-8")).body
+    imported = {alias.asname for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    aliases = {ast.unparse(node.targets[0]) for node in body if isinstance(node, ast.Assign)}
+    assert imported - {None} | aliases == {*package.__all__, *package._door.parts}
 
 
 def test_what_other_packages_list_as_public_is_there_and_listed_once() -> None:
@@ -159,12 +164,12 @@ def test_importing_the_package_loads_nothing_but_a_bit_of_the_standard_library()
 def test_the_engine_loads_no_heavy_package() -> None:
     # The last one has a pydantic model that is public: what the agent that leads a group chat answers.
     above = ("agentbench.notebook", "agentbench.stategraph", "agentbench.orchestrations.patterns.group_chat_manager")
-    engine = [name for name, home in agentbench._MODULE_OF.items() if not home.startswith(above)]
+    engine = [name for name, (home, _) in agentbench._door.homes.items() if not home.startswith(above)]
     assert loaded_by(f"import agentbench\nfor name in {engine!r}: getattr(agentbench, name)") & HEAVY == set()
 
 
 def test_state_graphs_load_pydantic_and_no_other_heavy_package() -> None:
-    assert loaded_by("import agentbench.stategraph") & HEAVY == {"pydantic", "typing_extensions"}
+    assert loaded_by("from agentbench.stategraph import *") & HEAVY == {"pydantic", "typing_extensions"}
 
 
 # ---------------------------------------------------------------------------------------------------------- the layers

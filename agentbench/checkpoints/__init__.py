@@ -1,1 +1,25 @@
-"""What is saved of a run, and where. Its public names are found in `agentbench`."""
+"""Checkpoints: what is saved of a run, the storages, and how chains of checkpoints are listed, compared and forked."""
+
+from agentbench._lazy import Door
+
+_door = Door(
+    globals(),
+    """
+    access: delete_chain lineage list_infos list_workflow_names prune_chain
+    agentbench.serialization.pickled: decode_checkpoint_value encode_checkpoint_value
+    checkpoint: CheckpointID WorkflowCheckpoint
+    diff: CheckpointDiff diff_checkpoints
+    difference.changes: CheckpointChange
+    file: FileCheckpointStorage
+    fork: fork_checkpoint
+    info: CheckpointInfo
+    manager: CheckpointManager
+    memory: InMemoryCheckpointStorage
+    opening: open_storage
+    redis: RedisCheckpointStorage
+    sql: SQLCheckpointStorage
+    storage: CheckpointStorage SupportsChainNames SupportsCheckpointInfos SupportsHeadCheck SupportsPrune
+    """,
+)
+__all__ = _door.names
+__getattr__, __dir__ = _door.load, _door.listing

@@ -1,5 +1,6 @@
-"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
+"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
 
+from agentbench._lazy import Door
 from agentbench.checkpoints.editing import Edit as Edit
 from agentbench.notebook.cards.conversation.views import Transcript as Transcript
 from agentbench.notebook.cards.conversation.views import transcript as transcript
@@ -64,5 +65,5 @@ from agentbench.notebook.stepping.stepper import Stepper as Stepper
 from agentbench.workflows.draw.python_code import to_python as to_python
 from agentbench.workflows.run.break_places import Breakpoint as Breakpoint
 
+_door: Door
 __all__: list[str]
-_MODULE_OF: dict[str, str]

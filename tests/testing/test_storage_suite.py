@@ -270,4 +270,4 @@ def test_a_name_that_the_package_lacks_is_an_attribute_error():
     import agentbench.testing as package
 
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        package.nothing  # noqa: B018 - reading it is the test
+        package.nothing  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

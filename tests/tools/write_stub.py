@@ -1,59 +1,62 @@
-"""Write the typed twins of the lazy front doors: `__init__.pyi` beside `agentbench/__init__.py` and the notebook's.
+"""Write the typed stubs of the packages whose names load lazily: `__init__.pyi` beside each `__init__.py`.
 
-Run `python -m tests.tools.write_stub` after a change of a table; `--check` only says whether the twins are in step.
+Run `python -m tests.tools.write_stub` after a change of a table; `--check` only says whether the stubs are in step.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-import agentbench
-import agentbench.notebook
+from agentbench._lazy import Door, public_packages
 
 WIDTH = 120
 
-HEAD = '"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""\n\n'
+HEAD = '"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""\n\n'
 
-TAIL = """\
-
-__version__: str
+TAIL = """
+_door: Door
 __all__: list[str]
-_ALIASES: dict[str, str]
-_MODULE_OF: dict[str, str]
-_NAMES_OF: dict[str, tuple[str, ...]]
-_SUBMODULES: tuple[str, ...]
+"""
 
-def load_ipython_extension(ip: Any) -> None: ...
-def unload_ipython_extension(ip: Any) -> None: ...
+ROOT_TAIL = """__version__: str
+
+def load_ipython_extension(ip: object) -> None: ...
+def unload_ipython_extension(ip: object) -> None: ...
 """
 
 
 def stubs() -> dict[Path, str]:
-    """The texts that the twins should have, by file."""
-    modules = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
-    aliases = [f"{alias} = {name}" for alias, name in sorted(agentbench._ALIASES.items())]
-    package = [*modules, *_imports(agentbench._MODULE_OF), "", *aliases]
-    layer = [*_imports(agentbench.notebook._MODULE_OF), "", "__all__: list[str]", "_MODULE_OF: dict[str, str]"]
+    """Return the text that each stub should have, by file."""
+    packages = [importlib.import_module(name) for name in public_packages()]
     return {
-        Path(agentbench.__file__).with_name("__init__.pyi"): f"{HEAD}from typing import Any\n\n{_lines(package)}{TAIL}",
-        Path(str(agentbench.notebook.__file__)).with_name("__init__.pyi"): HEAD + _lines(layer),
+        Path(str(package.__file__)).with_name("__init__.pyi"): _stub(package._door)
+        for package in packages
+        if hasattr(package, "_door")
     }
 
 
-def _lines(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n"
+def _stub(door: Door) -> str:
+    imports = {(door.package, part, f"{part} as {part}") for part in door.parts}
+    imports.add(("agentbench._lazy", "Door", "Door"))
+    aliases = []
+    for name, (module, original) in door.homes.items():
+        if name == original:
+            imports.add((module, name, f"{name} as {name}"))
+        else:
+            aliases.append(f"{name} = {original}\n")
+            if original not in door.homes:
+                imports.add((module, original, original))
+    ordered = sorted(imports, key=lambda line: (line[0], *_ruff_order(line[1])))
+    lines = [_import(module, names) for module, _, names in ordered]
+    tail = TAIL + ROOT_TAIL if door.package == "agentbench" else TAIL
+    return HEAD + "".join([*lines, *(["\n"] if aliases else ()), *sorted(aliases)]) + tail
 
 
-def _imports(module_of: Mapping[str, str]) -> list[str]:
-    homes = sorted((module, *_ruff_order(name), name) for name, module in module_of.items())
-    return [_import(module, name) for module, _, _, name in homes]
-
-
-def _import(module: str, name: str) -> str:
-    line = f"from {module} import {name} as {name}"
-    return line if len(line) <= WIDTH else f"from {module} import (\n    {name} as {name},\n)"
+def _import(module: str, names: str) -> str:
+    line = f"from {module} import {names}"
+    return f"{line}\n" if len(line) <= WIDTH else f"from {module} import (\n    {names},\n)\n"
 
 
 def _ruff_order(name: str) -> tuple[int, str]:
@@ -64,7 +67,7 @@ def _ruff_order(name: str) -> tuple[int, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check; 1 if the check fails."""
+    """Write or check the stubs; return 1 if the check fails."""
     late = {path: text for path, text in stubs().items() if not path.exists() or path.read_text("utf-8") != text}
     for path, text in late.items():
         if "--check" in arguments:

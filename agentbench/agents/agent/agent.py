@@ -14,7 +14,7 @@ from agentbench.agents.telemetry.layers import run_in_span
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import AgentResponse
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 
 
 class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):

@@ -141,7 +141,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         if self.RUNS_MIDDLEWARE:
             sort_middleware(self.middleware)
         if provider_name := otel_agent_provider_name or otel_provider_name:
-            self.otel_agent_provider_name = provider_name
+            self.otel_agent_provider_name: str | None = provider_name
         self.client: Any = _checked_client(client, chat_client)
         check_instructions("instructions", instructions)
         check_options("default_options", default_options)

@@ -27,7 +27,7 @@ from agentbench.exceptions import (
     UserInputRequiredException,
 )
 from agentbench.messages.content.content import Content
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 
 logger = logging.getLogger("agentbench")
 

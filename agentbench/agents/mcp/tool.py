@@ -52,7 +52,7 @@ from agentbench.exceptions import (
     ToolResultError,
 )
 from agentbench.messages.content.content import Content
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -23,7 +23,7 @@ from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:

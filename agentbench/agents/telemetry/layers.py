@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from agentbench.messages.options import OptionsCoT, as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

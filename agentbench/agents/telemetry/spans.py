@@ -37,16 +37,9 @@ from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.options import merge_chat_options
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
-from agentbench.observability import (
-    DURATION_BUCKETS,
-    OBSERVABILITY_SETTINGS,
-    TOKEN_BUCKETS,
-    get_meter,
-    get_tracer,
-    is_measuring,
-)
 from agentbench.observability.attribute_names import OtelAttr
-from agentbench.observability.instruments import mark_failed
+from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer, mark_failed
+from agentbench.observability.switches import OBSERVABILITY_SETTINGS, is_measuring
 
 R = TypeVar("R")
 

@@ -20,7 +20,7 @@ from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_res
 from agentbench.agents.tools.signature import NO_VALUE, ToolSignature, check_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:

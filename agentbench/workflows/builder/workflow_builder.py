@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
 from agentbench._user_code import warn_user
-from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
+from agentbench.observability.switches import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflows.builder.designation import Designation, resolve_designation
 from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids, each_of
 from agentbench.workflows.executors.executor import Executor

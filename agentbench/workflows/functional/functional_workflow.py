@@ -18,7 +18,7 @@ from agentbench._secrets import masked_repr
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.functional.calling import ContextFunction, code_digest

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import iso_utc, runtime_defaults
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.concurrency import run_all
 from agentbench.workflows.engine.invocation import invoke

@@ -15,7 +15,7 @@ from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.inner_steps import InnerSteps
 from agentbench.workflows.engine.run_state import RunState

@@ -15,7 +15,7 @@ from agentbench._limits import require_limit
 from agentbench._user_code import cut_to_user
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
-from agentbench.observability import is_tracing
+from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.executors.message import WorkflowMessage

@@ -110,4 +110,4 @@ def test_clients_for_tests_are_found_with_the_tests() -> None:
         assert getattr(agentbench.testing, name) is not None
         assert name in dir(agentbench.testing)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = agentbench.testing.nothing
+        _ = agentbench.testing.nothing  # type: ignore[attr-defined]

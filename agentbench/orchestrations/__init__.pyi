@@ -1,0 +1,82 @@
+"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
+
+from agentbench._lazy import Door
+from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
+from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
+from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
+from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHostExecutor
+from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
+from agentbench.orchestrations.host_executor import TurnToken as TurnToken
+from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
+from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder as ConcurrentBuilder
+from agentbench.orchestrations.patterns.group_chat_builder import DEFAULT_ORCHESTRATOR_ID as DEFAULT_ORCHESTRATOR_ID
+from agentbench.orchestrations.patterns.group_chat_builder import GroupChatBuilder as GroupChatBuilder
+from agentbench.orchestrations.patterns.group_chat_manager import (
+    AgentBasedGroupChatOrchestrator as AgentBasedGroupChatOrchestrator,
+)
+from agentbench.orchestrations.patterns.group_chat_manager import AgentOrchestrationOutput as AgentOrchestrationOutput
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatParticipantMessage as GroupChatParticipantMessage,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatRequestMessage as GroupChatRequestMessage
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatRequestSentEvent as GroupChatRequestSentEvent,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatResponseMessage as GroupChatResponseMessage
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatResponseReceivedEvent as GroupChatResponseReceivedEvent,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import (
+    GroupChatSelectionFunction as GroupChatSelectionFunction,
+)
+from agentbench.orchestrations.patterns.group_chat_messages import GroupChatState as GroupChatState
+from agentbench.orchestrations.patterns.group_chat_messages import OrchestrationState as OrchestrationState
+from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry as ParticipantRegistry
+from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition as TerminationCondition
+from agentbench.orchestrations.patterns.group_chat_orchestrator import (
+    BaseGroupChatOrchestrator as BaseGroupChatOrchestrator,
+)
+from agentbench.orchestrations.patterns.group_chat_orchestrator import GroupChatOrchestrator as GroupChatOrchestrator
+from agentbench.orchestrations.patterns.handoff_builder import HandoffBuilder as HandoffBuilder
+from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor as HandoffAgentExecutor
+from agentbench.orchestrations.patterns.handoff_messages import HandoffAgentUserRequest as HandoffAgentUserRequest
+from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration as HandoffConfiguration
+from agentbench.orchestrations.patterns.handoff_messages import HandoffSentEvent as HandoffSentEvent
+from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff as clean_conversation_for_handoff
+from agentbench.orchestrations.patterns.helpers import create_completion_message as create_completion_message
+from agentbench.orchestrations.patterns.magentic_builder import MagenticBuilder as MagenticBuilder
+from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase as MagenticManagerBase
+from agentbench.orchestrations.patterns.magentic_manager import StandardMagenticManager as StandardMagenticManager
+from agentbench.orchestrations.patterns.magentic_messages import MAGENTIC_MANAGER_NAME as MAGENTIC_MANAGER_NAME
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_INSTRUCTION as ORCH_MSG_KIND_INSTRUCTION
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_NOTICE as ORCH_MSG_KIND_NOTICE
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_TASK_LEDGER as ORCH_MSG_KIND_TASK_LEDGER
+from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_USER_TASK as ORCH_MSG_KIND_USER_TASK
+from agentbench.orchestrations.patterns.magentic_messages import MagenticContext as MagenticContext
+from agentbench.orchestrations.patterns.magentic_messages import MagenticOrchestratorEvent as MagenticOrchestratorEvent
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticOrchestratorEventType as MagenticOrchestratorEventType,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticPlanReviewRequest as MagenticPlanReviewRequest
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticPlanReviewResponse as MagenticPlanReviewResponse,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticProgressLedger as MagenticProgressLedger
+from agentbench.orchestrations.patterns.magentic_messages import (
+    MagenticProgressLedgerItem as MagenticProgressLedgerItem,
+)
+from agentbench.orchestrations.patterns.magentic_messages import MagenticResetSignal as MagenticResetSignal
+from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor as MagenticAgentExecutor
+from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticOrchestrator as MagenticOrchestrator
+from agentbench.orchestrations.patterns.participant_executor import AgentRequestInfoResponse as AgentRequestInfoResponse
+from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
+from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
+from agentbench.orchestrations.sequential import build_sequential as build_sequential
+from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
+from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
+
+AIAgentHostExecutor = AgentHostExecutor
+AIAgentHostOptions = AgentHostOptions
+
+_door: Door
+__all__: list[str]

@@ -1,0 +1,58 @@
+"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
+
+from agentbench._lazy import Door
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import ConcurrentUpdateError as ConcurrentUpdateError
+from agentbench.exceptions import GraphCompileError as GraphCompileError
+from agentbench.exceptions import GraphError as GraphError
+from agentbench.exceptions import GraphRecursionError as GraphRecursionError
+from agentbench.exceptions import InvalidUpdateError as InvalidUpdateError
+from agentbench.exceptions import NodeError as NodeError
+from agentbench.exceptions import NodeTimeoutError as NodeTimeoutError
+from agentbench.exceptions import ReducerError as ReducerError
+from agentbench.exceptions import StateValidationError as StateValidationError
+from agentbench.exceptions import ThreadBusyError as ThreadBusyError
+from agentbench.messages.content.blocks import TextBlock as TextBlock
+from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
+from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
+from agentbench.messages.message import Message as Message
+from agentbench.stategraph.command import Command as Command
+from agentbench.stategraph.command import Send as Send
+from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
+from agentbench.stategraph.graph import StateGraph as StateGraph
+from agentbench.stategraph.interrupts import Breakpoint as Breakpoint
+from agentbench.stategraph.interrupts import Continue as Continue
+from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
+from agentbench.stategraph.interrupts import Interrupt as Interrupt
+from agentbench.stategraph.interrupts import interrupt as interrupt
+from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
+from agentbench.stategraph.reducers import Overwrite as Overwrite
+from agentbench.stategraph.reducers import Reducer as Reducer
+from agentbench.stategraph.reducers import RemoveMessage as RemoveMessage
+from agentbench.stategraph.reducers import add_messages as add_messages
+from agentbench.stategraph.reducers import append_items as append_items
+from agentbench.stategraph.reducers import remove_tool_messages as remove_tool_messages
+from agentbench.stategraph.reducers import replace_messages as replace_messages
+from agentbench.stategraph.reducers import replace_value as replace_value
+from agentbench.stategraph.reducers import upsert_messages as upsert_messages
+from agentbench.stategraph.results import GraphResult as GraphResult
+from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
+from agentbench.stategraph.running.node import Runtime as Runtime
+from agentbench.stategraph.snapshots import SnapshotTask as SnapshotTask
+from agentbench.stategraph.snapshots import StateSnapshot as StateSnapshot
+from agentbench.stategraph.state import END as END
+from agentbench.stategraph.state import START as START
+from agentbench.stategraph.state import AgentState as AgentState
+from agentbench.stategraph.state import ExecutionState as ExecutionState
+from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
+from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
+from agentbench.stategraph.streaming import StreamChunk as StreamChunk
+from agentbench.stategraph.streaming import StreamEvent as StreamEvent
+from agentbench.stategraph.threads.history import StateHistory as StateHistory
+from agentbench.stategraph.toolnode import ToolNode as ToolNode
+from agentbench.stategraph.toolnode import ToolResult as ToolResult
+
+InMemoryCheckpointer = InMemoryCheckpointStorage
+
+_door: Door
+__all__: list[str]
