@@ -24,6 +24,7 @@ from agentbench.exceptions import WorkflowCheckpointException, WorkflowWarning
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage
+from tests.parts.errors import raises
 
 
 def checkpoint(**state: Any) -> WorkflowCheckpoint:
@@ -392,7 +393,7 @@ async def test_a_run_and_its_fork_differ_by_what_was_edited() -> None:
 def test_what_to_dict_gives_can_be_compared_too() -> None:
     before, after = checkpoint(a=1), checkpoint(a=2)
     assert diff_checkpoints(before.to_dict(), after) == diff_checkpoints(before, after)
-    with pytest.raises(WorkflowCheckpointException, match="workflow_name"):
+    with raises(WorkflowCheckpointException, "workflow_name"):
         diff_checkpoints({}, after)
 
 

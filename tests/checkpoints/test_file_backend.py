@@ -23,6 +23,7 @@ from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsErr
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from tests.checkpoints.old_flow import CHAIN as OLD_CHAIN
+from tests.parts.errors import raises
 
 ROOT = Path(__file__).parents[2]
 OLD_FOLDER = Path(__file__).parent / "data" / "before_rooms" / "files"
@@ -89,7 +90,7 @@ def test_two_writers_see_each_other_at_every_save(backend, make):
     backend.put(record("one", 1), {}, generation=generation, expected_seq=0)
     seen = other.generation(CHAIN)
     other.put(record("two", 2), {}, generation=seen, expected_seq=1)
-    with pytest.raises(WorkflowBusyError, match="sequence number 2, expected 1"):
+    with raises(WorkflowBusyError, "2", "1"):
         backend.put(record("late", 2), {}, generation=generation, expected_seq=1)
     backend.put(record("three", 3), {}, generation=generation, expected_seq=2)
     assert other.ids(CHAIN) == backend.ids(CHAIN) == ["one", "two", "three"]
@@ -219,7 +220,7 @@ def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder
     backend._folder.lock._patience_s = 0.01
     holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
     assert holder.attempt()
-    with pytest.raises(WorkflowCheckpointException, match="Another process"):
+    with raises(WorkflowCheckpointException, "process"):
         save(backend, "two", 2)
     holder.release()
     holder.close()
@@ -297,7 +298,7 @@ def test_a_folder_that_was_deleted_is_an_error_and_one_made_anew_is_another(back
         lambda: backend.delete(CHAIN, ["one"], sweep=True),
     ]
     for attempt in attempts:
-        with pytest.raises(WorkflowCheckpointException, match="is gone"):
+        with raises(WorkflowCheckpointException, "gone"):
             attempt()
     os.mkdir(folder)
     with pytest.raises(StalePartsError):
@@ -397,7 +398,7 @@ def fill_up(folder):
     largest = os.path.getsize(os.path.join(folder, JOURNAL)) + 50
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     for values in (["b" * 2000], range(100)):
-        with pytest.raises(OSError, match="too large") as caught:
+        with raises(OSError, "large") as caught:
             save(backend, "two", 2, *values)
         assert Path(caught.value.filename).parent == Path(folder)
         print(*backend.ids(CHAIN))

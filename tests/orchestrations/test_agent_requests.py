@@ -29,6 +29,7 @@ from agentbench import (
 )
 from tests.agents.fake_clients import Model, call
 from tests.orchestrations.nodes import ForeignAgent, agent, asked
+from tests.parts.errors import raises
 
 SENT: list[str] = []
 
@@ -335,7 +336,7 @@ async def test_a_process_that_knows_only_the_storage_answers_and_goes_on(tmp_pat
 async def test_an_answer_that_is_none_is_refused_with_the_one_that_is_and_the_request_stays_open(wrong):
     *_, workflow = office()
     first, second = await first_requests(workflow)
-    with pytest.raises(ValueError, match=r"Answer with request\.data\.to_function_approval_response\(True\)"):
+    with raises(ValueError, "request.data.to_function_approval_response(True)"):
         await workflow.run(responses={first: approve(first), second: wrong(second.data)})
     assert SENT == []
     await workflow.run(responses={first: approve(first), second: approve(second)})
@@ -345,7 +346,7 @@ async def test_an_answer_that_is_none_is_refused_with_the_one_that_is_and_the_re
 async def test_a_result_for_another_call_is_refused_with_the_id_of_the_call():
     workflow = WorkflowBuilder(Agent(Model(call("ask", "c1"), "thanks"), name="clerk", tools=[ASK])).build()
     (request,) = await first_requests(workflow)
-    with pytest.raises(ValueError, match=r"Answer with Content\.from_function_result\('c1', result=\.\.\.\)"):
+    with raises(ValueError, "'c1'", "Content.from_function_result", "result=..."):
         await workflow.run(responses={request: Content.from_function_result("c2", result="42")})
     done = await workflow.run(responses={request: Content.from_function_result("c1", result="42")})
     assert done.get_outputs()[0].text == "thanks"

@@ -143,7 +143,7 @@ def test_what_cannot_be_stored_says_so(value: Any, words: str) -> None:
 
 def test_a_frequency_without_a_name_is_refused() -> None:
     holidays = pd.offsets.CustomBusinessDay(holidays=["2026-01-05"])
-    with pytest.raises(UnstorableValueError, match="Set freq to None"):
+    with pytest.raises(UnstorableValueError):
         to_json(pd.date_range("2026", periods=3, freq=holidays))
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from agentbench.serialization.mixin import SerializationMixin, type_identifiers
+from tests.parts.errors import raises
 
 
 class Foo(SerializationMixin):
@@ -104,7 +105,7 @@ def test_the_constructor_is_called_with_the_keys() -> None:
     foo = Foo.from_dict(data)
     assert (foo.a, foo.b, foo.cl) == (1, [2], None)
     assert data == {"type": "foo", "a": 1, "b": [2]}
-    with pytest.raises(TypeError, match="zzz"):
+    with raises(TypeError, "zzz"):
         Foo.from_dict({"zzz": 1})
 
 
@@ -148,7 +149,7 @@ def test_the_name_is_that_of_the_class_or_of_its_attribute_and_former_spellings_
 
 @pytest.mark.parametrize("given", ["bar", "", 5, ["foo"]])
 def test_data_of_another_type_are_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="expects 'foo'"):
+    with raises(ValueError, "'foo'"):
         Foo.from_dict({"type": given})
 
 

@@ -38,6 +38,7 @@ from agentbench.serialization.pickled import (
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from tests.ids import steady
+from tests.parts.errors import raises
 from tests.serialization.samples import Color, Note, Order, Point, Word
 
 THEIRS = Path(__file__).resolve().parents[1] / "checkpoints" / "data" / "agent_framework.json"
@@ -102,7 +103,7 @@ def test_a_checkpoint_of_agent_framework_becomes_one_of_ours(order_class: Any, a
 
 def test_a_class_that_is_not_allowed_is_named_with_what_to_do() -> None:
     stored = json.loads(THEIRS.read_text())
-    with pytest.raises(WorkflowCheckpointException, match="'orders:Order' to the allowed types"):
+    with raises(WorkflowCheckpointException, "'orders:Order'"):
         decode_checkpoint_value(stored)
 
 
@@ -159,13 +160,13 @@ def test_keys_of_dictionaries_become_text() -> None:
 
 @pytest.mark.parametrize("entry", ["orders.Order", "orders:", ":Order", "a b:C", "orders:f.<locals>.C", "", 5, Note])
 def test_an_allowed_type_has_a_module_and_a_name(entry: Any) -> None:
-    with pytest.raises(ValueError, match=r"is among the allowed types\. Expected 'module:qualname'"):
+    with raises(ValueError, "'module:qualname'"):
         decode_checkpoint_value(1, allowed_types={entry})
 
 
 @pytest.mark.parametrize("value", [Note("a"), (Note("a"),), Path("a"), Color.RED], ids=steady)
 def test_what_is_written_to_be_read_again_is_checked_against_what_is_allowed(value: Any) -> None:
-    with pytest.raises(UnstorableValueError, match=r"allowed_checkpoint_types of the storage") as caught:
+    with raises(UnstorableValueError, "allowed_checkpoint_types") as caught:
         encode_readable({"v": [value]}, NameFinder(()), "state")
     assert caught.value.path == "state['v'][0]"
     written = encode_readable({"v": [value]}, NameFinder({"*"}), "state")
@@ -263,7 +264,7 @@ def test_names_by_detours_and_odd_opcodes_are_refused(text: bytes) -> None:
 
 def test_a_planted_call_by_way_of_an_alias_is_refused() -> None:
     text = b"ctypes\nGenericAlias\n(cbuiltins\nbytes\n)tR(I1000000\ntR."
-    with pytest.raises(WorkflowCheckpointException, match="fill the memory"):
+    with raises(WorkflowCheckpointException, "memory"):
         decode_checkpoint_value(payload(text, "builtins:bytes"))
 
 
@@ -275,9 +276,9 @@ def build(module: str, name: str, state: Any) -> bytes:
 
 @pytest.mark.parametrize("state", [{"planted": 1}, (None, {"planted": 1})], ids=str)
 def test_a_pickle_cannot_change_a_class_of_the_process(state: Any) -> None:
-    with pytest.raises(WorkflowCheckpointException, match="not its own"):
+    with pytest.raises(WorkflowCheckpointException):
         decode_checkpoint_value(payload(build("agentbench.workflows.events.events", "WorkflowErrorDetails", state)))
-    with pytest.raises(WorkflowCheckpointException, match="not its own"):
+    with pytest.raises(WorkflowCheckpointException):
         decode_checkpoint_value(payload(build(HERE, "Note", state)), allowed_types={f"{HERE}:Note"})
     assert not hasattr(Note, "planted")
 
@@ -288,19 +289,19 @@ def test_a_pickle_cannot_change_a_member_of_an_enum() -> None:
         + pickle.dumps({"_value_": "x"}, 0)[:-1]
         + b"b."
     )
-    with pytest.raises(WorkflowCheckpointException, match="not its own"):
+    with pytest.raises(WorkflowCheckpointException):
         decode_checkpoint_value(payload(data))
     assert MessageType.STANDARD.value == "standard"
 
 
 def test_a_payload_that_is_not_what_it_says_is_refused() -> None:
-    with pytest.raises(WorkflowCheckpointException, match="holds a builtins:list, and holds a builtins:tuple"):
+    with raises(WorkflowCheckpointException, "builtins:list", "builtins:tuple"):
         decode_checkpoint_value(payload(pickle.dumps((1, 2)), "builtins:list"))
 
 
 def test_everything_runs_only_where_that_is_allowed() -> None:
     data = pickle.dumps(Planted(sentinel))
-    with pytest.raises(WorkflowCheckpointException, match=r"sentinel.*not allowed"):
+    with raises(WorkflowCheckpointException, "sentinel"):
         decode_checkpoint_value(payload(data, "builtins:str"))
     assert decode_checkpoint_value(payload(data, "builtins:str"), allowed_types={"*"}) == "ran"
     ran.clear()

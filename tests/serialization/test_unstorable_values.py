@@ -15,6 +15,7 @@ from agentbench.serialization.json_text import from_json, to_json
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage
 from tests.ids import steady
+from tests.parts.errors import raises
 from tests.serialization.samples import Note, Order, Pair
 
 
@@ -111,14 +112,14 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     for _ in range(50_000):
         deep = [deep]
     for value in (loop, {"a": [loop]}, deep):
-        with pytest.raises(UnstorableValueError, match="contains itself or is nested too deeply"):
+        with pytest.raises(UnstorableValueError):
             to_json(value)
 
 
 def test_what_a_dataclass_holds_besides_its_fields_is_not_dropped_silently() -> None:
     memo = Memo("a b")
     memo.cursor = 3  # type: ignore[attr-defined]
-    with pytest.raises(UnstorableValueError, match="'cursor' besides its fields"):
+    with raises(UnstorableValueError, "'cursor'"):
         to_json(memo)
 
 

@@ -14,6 +14,7 @@ from pydantic import create_model
 from agentbench._signatures import coerce_answer, describe_redefinition, is_instance_of, is_type_compatible, type_of
 from agentbench._signatures.equivalence import warn_of_redefinition
 from agentbench.exceptions import WorkflowWarning
+from tests.parts.errors import warns
 
 numpy = pytest.importorskip("numpy")
 
@@ -123,7 +124,7 @@ def test_the_executor_of_the_older_class_is_the_one_to_run_again(monkeypatch):
 
 def test_a_redefinition_is_warned_of_once():
     old, new = (as_in_a_cell(make_dataclass("Row", [("n", int)])) for _ in range(2))
-    with pytest.warns(WorkflowWarning, match="defined again"):
+    with warns(WorkflowWarning, "defined"):
         warn_of_redefinition([new], [old], "'make'", "'use'")
     warn_of_redefinition([new], [old], "'make'", "'use'")  # warnings are errors here
     warn_of_redefinition([new], [new], "'make'", "'use'")

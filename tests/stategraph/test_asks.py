@@ -30,6 +30,7 @@ from agentbench.stategraph import (
     interrupt,
     upsert_messages,
 )
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t1"}
 
@@ -121,7 +122,7 @@ def test_a_checkpoint_tells_its_nodes_and_a_node_can_be_retried() -> None:
 def test_what_a_node_returns_is_validated_before_it_is_saved() -> None:
     app = line("a", "b", nodes={"b": lambda state: {"n": "many"}})
 
-    with pytest.raises(StateValidationError, match="'n'") as caught:
+    with raises(StateValidationError, "'n'") as caught:
         app.invoke("go", THREAD)
 
     assert (caught.value.node, caught.value.field) == ("b", "n")
@@ -129,7 +130,7 @@ def test_what_a_node_returns_is_validated_before_it_is_saved() -> None:
 
 
 def test_an_undeclared_key_is_refused_with_the_closest_field() -> None:
-    with pytest.raises(InvalidUpdateError, match="Did you mean 'notes'"):
+    with raises(InvalidUpdateError, "'notes'"):
         line("a", nodes={"a": lambda state: {"note": ["x"]}}).invoke("go", THREAD)
 
 
@@ -165,7 +166,7 @@ def test_a_field_with_a_reducer_can_be_cleared_and_its_items_replaced() -> None:
 def test_two_values_for_one_field_name_nodes_field_and_remedies() -> None:
     writers = {"a": lambda state: {"n": 1}, "b": lambda state: {"n": 2}}
 
-    with pytest.raises(ConcurrentUpdateError, match=r"'a'.*'b'.*'n'.*reducer.*replace_value"):
+    with raises(ConcurrentUpdateError, "'a'", "'b'", "'n'", "reducer", "replace_value"):
         fan(writers).invoke("go", THREAD)
 
     assert fan({**writers, "b": lambda state: {"n": 1}}).invoke("go", THREAD).state.n == 1
@@ -270,7 +271,7 @@ def test_a_branch_that_fails_neither_loses_nor_repeats_the_others() -> None:
         return {"notes": ["good"]}
 
     app = fan({"good": good, "flaky": flaky})
-    with pytest.raises(NodeError, match="down"):
+    with raises(NodeError, "down"):
         app.invoke("go", THREAD)
 
     assert app.get_state(THREAD).pending_writes == {"1:good:1": [("notes", ["good"])]}
@@ -325,7 +326,7 @@ def test_the_recursion_limit_leaves_a_result_and_a_thread_that_goes_on() -> None
     graph = StateGraph(Notes).add_node("a", note("a")).add_edge(START, "a")
     app = graph.add_conditional_edges("a", lambda state: "a" if len(state.notes) < 5 else END, ["a", END]).compile()
 
-    with pytest.raises(GraphRecursionError, match="more than 3 supersteps") as caught:
+    with raises(GraphRecursionError, "3") as caught:
         app.invoke("go", {**THREAD, "recursion_limit": 3})
 
     assert caught.value.result.state.notes == ["a"] * 3
@@ -388,7 +389,7 @@ def test_a_graph_that_changed_says_what_changed_and_may_go_on() -> None:
     line("a", "b", storage=storage, interrupt_before=["b"]).invoke("go", THREAD)
     changed = line("a", "b", "c", storage=storage)
 
-    with pytest.raises(GraphMismatchError, match="'c'"):
+    with raises(GraphMismatchError, "'c'"):
         changed.invoke(None, THREAD)
 
     assert changed.invoke(None, {**THREAD, "on_graph_change": "allow"}).state.notes == ["a", "b", "c"]
@@ -436,5 +437,5 @@ def test_a_graph_that_saves_nothing_says_so_when_asked_for_history() -> None:
     app = fan({"a": note("a")}, checkpointer=False)
     app.invoke("go", THREAD)
 
-    with pytest.raises(GraphError, match="checkpointer=False"):
+    with raises(GraphError, "checkpointer=False"):
         app.get_state(THREAD)

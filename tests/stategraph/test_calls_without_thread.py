@@ -13,6 +13,7 @@ from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import GraphError, GraphRecursionError, NodeError
 from agentbench.stategraph import AgentState, CompiledGraph, ExecutionStatus, StateGraph, interrupt
+from tests.parts.errors import raises, warns
 
 
 class Log(AgentState):
@@ -76,7 +77,7 @@ async def test_its_id_leads_to_an_error_that_names_it(name: str) -> None:
 
 async def test_a_question_is_saved_once_and_answered_under_the_id_of_the_result(storage: Any) -> None:
     app = make_graph(storage)
-    with pytest.warns(UserWarning, match="thread_id") as warned:
+    with warns(UserWarning, "thread_id") as warned:
         asked = await app.ainvoke({"log": ["ask"]})
     assert len(warned) == 1
     assert warned[0].filename == __file__
@@ -89,18 +90,18 @@ async def test_a_question_is_saved_once_and_answered_under_the_id_of_the_result(
 
 async def test_a_breakpoint_and_a_limit_are_continued(storage: Any) -> None:
     app = make_graph(storage, interrupt_before=["second"])
-    with pytest.warns(UserWarning, match="thread_id"):
+    with warns(UserWarning, "thread_id"):
         paused = await app.ainvoke({"log": ["in"]})
     assert (await app.ainvoke(None, {"thread_id": paused.thread_id})).state.log == ["in", "first", "second"]
     app = make_graph(storage)
-    with pytest.warns(UserWarning, match="thread_id"), pytest.raises(GraphRecursionError) as caught:
+    with warns(UserWarning, "thread_id"), pytest.raises(GraphRecursionError) as caught:
         await app.ainvoke({"log": ["in"]}, {"recursion_limit": 1})
     assert (await app.ainvoke(None, {"thread_id": caught.value.thread_id})).state.log == ["in", "first", "second"]
 
 
 async def test_a_node_that_fails_runs_again(storage: Any) -> None:
     app = make_graph(storage)
-    with pytest.warns(UserWarning, match="thread_id"), pytest.raises(NodeError) as caught:
+    with warns(UserWarning, "thread_id"), pytest.raises(NodeError) as caught:
         await app.ainvoke({"log": ["fail"]})
     assert (await app.ainvoke(None, {"thread_id": caught.value.thread_id})).state.log == ["fail", "first", "second"]
 
@@ -132,7 +133,7 @@ async def test_a_handle_gets_an_id_and_saves_as_with_one() -> None:
 
 
 async def test_a_checkpoint_without_its_thread_is_refused() -> None:
-    with pytest.raises(ValueError, match="thread_id"):
+    with raises(ValueError, "thread_id"):
         await make_graph().ainvoke(None, {"checkpoint_id": "cp"})
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from agentbench.exceptions import GraphCompileError, ThreadBusyError
 from agentbench.stategraph import END, START, AgentState, Command, StateGraph, interrupt
+from tests.parts.errors import warns
 
 
 class Notes(AgentState):
@@ -60,7 +61,7 @@ def test_a_declared_target_is_reachable(first: Any, options: dict[str, Any]):
 
 @pytest.mark.parametrize("first", [undeclared, any_command])
 def test_a_node_that_declares_nothing_may_go_anywhere_with_a_warning(first: Any):
-    with pytest.warns(UserWarning, match="goes_to"):
+    with warns(UserWarning, "goes_to"):
         app = graph_of(first).compile()
     assert app.invoke({}).state.note == "b"
 

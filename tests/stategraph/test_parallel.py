@@ -16,6 +16,7 @@ from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import replace_value
 from agentbench.stategraph.state import END, START, AgentState
+from tests.parts.errors import raises, warns
 
 THREAD = {"thread_id": "t1"}
 
@@ -66,7 +67,7 @@ def test_a_diamond_runs_its_end_once_and_unequal_branches_twice_unless_they_join
             "long", "c"
         )  # fmt: skip
 
-    with pytest.warns(UserWarning, match="'c' will run more than once.*'a' and 'long'"):
+    with warns(UserWarning, "'c'", "'a'", "'long'"):
         plain = unequal().add_edge("c", "d").compile()
     assert plain.invoke("go", THREAD).state.notes == ["a", "long", "c", "c", "d", "d"]
     joined = graph_of("a", "long", "c", "d").add_edge(START, "a").add_edge("a", "long").add_edge("a", "c")
@@ -145,11 +146,9 @@ def test_conditions_may_return_many_things():
     assert to(True, {True: "left", False: "right"}) == ["left"]
     assert to("left", ["left", "right"]) == ["left"]
     for wrong in ("up", None):
-        with pytest.raises(
-            GraphError, match=rf"GRAPH_ROUTING_001.*returned .*{wrong}.*Expected one of: 'left', 'right'"
-        ):
+        with raises(GraphError, "GRAPH_ROUTING_001", "returned", wrong, "'left'", "'right'"):
             to(wrong, ["left", "right"])
-    with pytest.raises(GraphError, match="'middle'"):
+    with raises(GraphError, "'middle'"):
         to("middle")
 
 
@@ -165,7 +164,7 @@ async def test_conditions_may_be_async_and_see_all_updates_of_the_superstep():
 
 def test_a_condition_that_fails_is_named():
     graph = graph_of("a").add_edge(START, "a").add_conditional_edges("a", lambda state: 1 / 0)
-    with pytest.raises(GraphError, match=r"GRAPH_ROUTING_001.*ZeroDivisionError") as caught:
+    with raises(GraphError, "GRAPH_ROUTING_001", "ZeroDivisionError") as caught:
         run(graph)
     assert caught.value.node == "a"
 
@@ -176,7 +175,7 @@ def test_goto_takes_the_place_of_edges_and_names_what_is_no_node():
     graph.add_edge(START, "jump").add_edge("jump", "a")
     assert run(graph).state.notes == ["jump", "b"]
     lost = StateGraph(Notes).add_node("jump", lambda state: Command(goto="nowhere")).add_edge(START, "jump")
-    with pytest.raises(GraphError, match=r"GRAPH_ROUTING_001.*'nowhere'"):
+    with raises(GraphError, "GRAPH_ROUTING_001", "'nowhere'"):
         run(lost)
 
 

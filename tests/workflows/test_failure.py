@@ -16,6 +16,7 @@ from agentbench import (
     WorkflowRunState,
     handler,
 )
+from tests.parts.errors import raises
 from tests.workflows.parts import Fail, Pass, Wait, brief, chain, collect
 
 
@@ -28,7 +29,7 @@ def split() -> tuple[Workflow, Wait, Fail]:
 async def test_the_handlers_own_exception_reaches_the_caller():
     fail = Fail("f")
     fail.error = ValueError("mine")
-    with pytest.raises(ValueError, match="mine") as caught:
+    with raises(ValueError, "mine") as caught:
         await chain(Pass("s"), fail).run("x")
     assert caught.value is fail.error
 
@@ -94,7 +95,7 @@ async def test_two_failures_are_both_reported_and_the_first_is_raised():
     first.error, second.error = ValueError("1"), ValueError("2")
     workflow = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [first, second]).build()
     seen: list[Any] = []
-    with pytest.raises(ValueError, match="1"):
+    with raises(ValueError, "1"):
         await collect(workflow.run("x", stream=True), seen)
     assert [e.executor_id for e in seen if e.type == "executor_failed"] == ["first", "second"]
 

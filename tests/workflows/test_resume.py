@@ -19,6 +19,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, brief, chain
 
 
@@ -174,7 +175,7 @@ async def test_a_bad_answer_after_a_restore_fails_the_run_and_loses_nothing():
     await chain(Ask("ask"), name="keeps", checkpoint_storage=storage).run("x")
     point = (await saved(storage))[-1]
     workflow = chain(Ask("ask"), name="keeps", checkpoint_storage=storage)
-    with pytest.raises(ValueError, match="nope"):
+    with raises(ValueError, "nope"):
         await workflow.run(checkpoint_id=point.checkpoint_id, responses={"nope": 1})
     result = await workflow.run(checkpoint_id=point.checkpoint_id, responses={"R0": "word"})
     assert len(result.outputs) == 1
@@ -185,7 +186,7 @@ async def test_a_bad_answer_after_a_restore_fails_the_run_and_loses_nothing():
 
 async def test_an_unknown_id_and_a_missing_storage_have_errors_of_their_own():
     workflow = keeping()
-    with pytest.raises(ValueError, match="checkpoint_storage="):
+    with raises(ValueError, "checkpoint_storage="):
         await workflow.run(checkpoint_id="cp")
     with pytest.raises(CheckpointNotFoundError) as caught:
         await workflow.run(checkpoint_id="cp", checkpoint_storage=InMemoryCheckpointStorage())
@@ -201,7 +202,7 @@ async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
             await ctx.send_message(text)
 
     storage = InMemoryCheckpointStorage()
-    with pytest.warns(RuntimeWarning, match="generator"):
+    with warns(RuntimeWarning, "generator"):
         result = await chain(Odd("o"), Show("s"), name="keeps", checkpoint_storage=storage).run("x")
     assert result.outputs == ["x!"]
     warnings = [e.data for e in result if e.type == "warning"]

@@ -23,6 +23,7 @@ from agentbench import (
     WorkflowRunState,
 )
 from tests.orchestrations.patterns.teams import PATTERNS, replace_agent, texts
+from tests.parts.errors import raises
 
 WITH_REVIEWS = {name: make for name, make in PATTERNS.items() if name not in ("handoff", "magentic")}
 REVIEWED = pytest.mark.parametrize("make", WITH_REVIEWS.values(), ids=WITH_REVIEWS)
@@ -123,7 +124,7 @@ async def test_a_participant_that_fails_fails_the_run_and_is_named(make):
     workflow = make().build()
     replace_agent(workflow, "b", Broken())
     run = workflow.start("hello")
-    with pytest.raises(Exception, match="the model is away"):
+    with raises(Exception, "model"):
         await _drive(run)
     assert [event.executor_id for event in run.events if event.type == "executor_failed"] == ["b"]
 
@@ -179,18 +180,18 @@ async def test_drafts_wait_for_a_person_and_the_conversation_stays_whole(make):
 @EACH
 def test_whoever_is_named_takes_part(make):
     for options in ({"output_from": ["z"]}, {"intermediate_output_from": ["z"]}):
-        with pytest.raises(ValueError, match="which is no participant"):
+        with raises(ValueError, "participant"):
             make(**options).build()
     if hasattr(make(), "with_request_info"):
-        with pytest.raises(ValueError, match="with_request_info"):
+        with raises(ValueError, "with_request_info"):
             make().with_request_info(agents=["z"]).build()
-    with pytest.raises(ValueError, match="expected 'all'"):
+    with raises(ValueError, "'all'"):
         make(output_from="all_other").build()
-    with pytest.raises(ValueError, match="both"):
+    with raises(ValueError, "both"):
         make(output_from=[], intermediate_output_from=[]).build()
-    with pytest.raises(ValueError, match="twice"):
+    with raises(ValueError, "twice"):
         make(output_from=["a", "a"]).build()
-    with pytest.raises(ValueError, match="output_from and in intermediate"):
+    with raises(ValueError, "output_from"):
         make(output_from=["a"], intermediate_output_from=["a"]).build()
 
 

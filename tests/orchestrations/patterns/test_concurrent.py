@@ -22,6 +22,7 @@ from agentbench import (
 from tests.orchestrations.nodes import agent, asked
 from tests.orchestrations.patterns.teams import replace_agent
 from tests.orchestrations.patterns.test_all_patterns import Broken
+from tests.parts.errors import raises
 
 
 class Slow(BaseChatClient):
@@ -72,9 +73,9 @@ async def test_aggregators_of_your_own(count):
         workflow = builder.build()
         assert name in workflow.executors
         assert (await workflow.run("hi")).outputs == ([] if output is None else [output])
-        with pytest.raises(ValueError, match="already"):
+        with raises(ValueError, "already"):
             builder.with_aggregator(joined)
-    with pytest.raises(TypeError, match="no aggregator"):
+    with raises(TypeError, "aggregator"):
         ConcurrentBuilder(participants=[agent("a")]).with_aggregator("join")  # type: ignore[arg-type]
 
 
@@ -86,7 +87,7 @@ async def test_a_failure_may_be_an_answer():
     assert good.text == "A"
     assert (bad.contents[0].type, bad.author_name) == ("error", "b")
     assert "the model is away" in str(bad.contents[0].message)
-    with pytest.raises(ValueError, match="on_error is 'ignore'"):
+    with raises(ValueError, "'ignore'", "on_error"):
         ConcurrentBuilder(participants=[agent("a")], on_error="ignore")  # type: ignore[arg-type]
 
 

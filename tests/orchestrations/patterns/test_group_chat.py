@@ -28,6 +28,7 @@ from agentbench import (
 from agentbench.workflows.executors.executor import Executor
 from tests.orchestrations.nodes import agent, asked
 from tests.orchestrations.patterns.teams import in_turn
+from tests.parts.errors import raises
 
 
 def decision(speaker: str | None = None, final: str | None = None, **more: Any) -> str:
@@ -99,7 +100,7 @@ async def test_there_is_a_limit_by_default(caplog):
 
 async def test_whom_nobody_knows_is_an_error():
     workflow = GroupChatBuilder(participants=[agent("a")], selection_func=lambda state: "zoe").build()
-    with pytest.raises(RuntimeError, match=r"returned 'zoe'\. Expected one of: a"):
+    with raises(RuntimeError, "'zoe'"):
         await workflow.run("hi")
 
 
@@ -121,7 +122,7 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_again(bad):
     result = await GroupChatBuilder(participants=[agent("a")], orchestrator_agent=boss).build().run("hi")
     assert (turns(result), result.outputs[0].text) == (["a"], "ok")
     stubborn = agent("boss", *[bad] * 3)
-    with pytest.raises(RuntimeError, match="'boss' gave no answer that can be used, 3 times"):
+    with raises(RuntimeError, "'boss'", "3"):
         await GroupChatBuilder(participants=[agent("a")], orchestrator_agent=stubborn).build().run("hi")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agentbench import (
     Agent,
     Call,
@@ -21,6 +19,7 @@ from agentbench import (
     tool,
 )
 from tests.orchestrations.nodes import ForeignAgent
+from tests.parts.errors import raises
 
 
 def agent(name: str, *script: Any, **settings: Any) -> Agent:
@@ -136,7 +135,7 @@ async def test_alone_until_the_limit_then_the_user_is_asked():
     assert [output.text for output in result.outputs] == ["one", "two", "three"]
     assert [text for role, text in read(a) if role == "user"] == ["hi", "And?", "And?"]
     answer = HandoffAgentUserRequest.create_response(["go"])
-    with pytest.raises(Exception, match="script"):  # four, and then there is nothing left to say
+    with raises(Exception, "script"):  # four, and then there is nothing left to say
         await workflow.run(responses={question(result): answer})
 
 
@@ -155,7 +154,7 @@ async def test_two_who_hand_on_for_ever_end_at_a_limit_that_is_named():
         client = ScriptedChatClient([Call(f"handoff_to_{to}", {})], on_exhausted="repeat_last")
         return Agent(client, name=name, require_per_service_call_history_persistence=True)
 
-    with pytest.raises(WorkflowConvergenceException, match="max_iterations"):
+    with raises(WorkflowConvergenceException, "max_iterations"):
         await team(other("a", "b"), other("b", "a")).build().run("hi")
 
 
@@ -209,7 +208,7 @@ async def test_middleware_and_providers_of_the_agent_are_kept_and_the_agent_is_n
 
 async def test_copies_may_get_the_setting_that_agents_lack():
     a, b = (Agent(ScriptedChatClient(["x"]), name=name) for name in "ab")
-    with pytest.raises(ValueError, match="require_per_service_call_history_persistence=True"):
+    with raises(ValueError, "require_per_service_call_history_persistence=True"):
         team(a, b).build()
     workflow = team(a, b, enable_history_persistence=True).build()
     assert (await workflow.run("hi")).outputs[0].text == "x"
@@ -218,28 +217,28 @@ async def test_copies_may_get_the_setting_that_agents_lack():
 
 def test_what_makes_no_handoff(caplog):
     a, b = agent("a"), agent("b")
-    with pytest.raises(ValueError, match="no participant"):
+    with raises(ValueError, "participant"):
         HandoffBuilder().build()
-    with pytest.raises(ValueError, match=r"no start agent\. Choose one by with_start_agent\(\): a, b"):
+    with raises(ValueError, "with_start_agent()"):
         HandoffBuilder(participants=[a, b]).build()
-    with pytest.raises(TypeError, match="Expected an Agent"):
+    with raises(TypeError, "Agent"):
         HandoffBuilder(participants=[a, ForeignAgent()])
-    with pytest.raises(ValueError, match="twice"):
+    with raises(ValueError, "twice"):
         HandoffBuilder(participants=[a, a])
-    with pytest.raises(ValueError, match="named before"):
+    with raises(ValueError, "before"):
         team(a, b).participants([a])
-    with pytest.raises(ValueError, match="is no participant"):
+    with raises(ValueError, "participant"):
         team(a, b).add_handoff(a, ["zoe"])
-    with pytest.raises(ValueError, match="itself"):
+    with raises(ValueError, "itself"):
         team(a, b).add_handoff(a, [a])
-    with pytest.raises(ValueError, match="is no participant"):
+    with raises(ValueError, "participant"):
         team(a, b).with_autonomous_mode(turn_limits={"zoe": 1})
-    with pytest.raises(ValueError, match="prompts names 'b'"):
+    with raises(ValueError, "'b'"):
         team(a, b).with_autonomous_mode(agents=[a], prompts={"b": "And?"})
-    with pytest.raises(ValueError, match="turn_limits names 'b'"):
+    with raises(ValueError, "'b'", "turn_limits"):
         team(a, b).with_autonomous_mode(agents=[a], turn_limits={"b": 1})
     clash = agent("c", tools=[tool(lambda: 1, name="handoff_to_b", description="d")])
-    with pytest.raises(ValueError, match="has a tool 'handoff_to_b'"):
+    with raises(ValueError, "'handoff_to_b'"):
         team(clash, b).build()
     team(a, b).add_handoff(a, [b]).add_handoff(a, [b])
     assert "was added before" in caplog.text

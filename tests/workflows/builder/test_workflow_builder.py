@@ -18,6 +18,7 @@ from agentbench.workflows.executors.options import WorkflowSettings
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
+from tests.parts.errors import raises, warns
 
 
 def node(key, takes=str, sends=str, yields=None):
@@ -64,9 +65,9 @@ def test_the_first_positional_argument_is_a_limit_a_name_or_the_start():
     assert (workflow.max_iterations, workflow.name, workflow.description) == (5, "flow", "what it does")
     assert WorkflowBuilder("flow").add_executor(A).build().name == "flow"
     assert WorkflowBuilder(A).build().start_executor_id == "a"
-    with pytest.raises(TypeError, match="Two starts"):
+    with raises(TypeError, "starts"):
         WorkflowBuilder(A, start_executor=B)
-    with pytest.raises(TypeError, match="Two names"):
+    with raises(TypeError, "names"):
         WorkflowBuilder("flow", "other")
 
 
@@ -101,20 +102,20 @@ def test_settings_reach_the_workflow():
 
 
 def test_the_old_name_of_output_from_works_with_a_warning():
-    with pytest.warns(DeprecationWarning, match="now called output_from"):
+    with warns(DeprecationWarning, "output_from"):
         builder = WorkflowBuilder(start_executor=A, output_executors=[A])
     assert [e.id for e in builder.build().get_output_executors()] == ["a"]
-    with pytest.raises(TypeError, match="two names of one keyword"):
+    with raises(TypeError, "keyword"):
         WorkflowBuilder(start_executor=A, output_executors=[A], output_from=[A])
 
 
 def test_a_limit_that_is_set_later_wins_and_is_not_negative():
     assert WorkflowBuilder(5).max_iterations(500).add_executor(A).build().max_iterations == 500
     assert WorkflowBuilder().max_iterations(0).add_executor(A).build().max_iterations == 0
-    with pytest.raises(TypeError, match="max_iterations is '5'; expected a whole number"):
+    with raises(TypeError, "'5'", "max_iterations"):
         WorkflowBuilder(max_iterations="5")
     for refused in (lambda: WorkflowBuilder(-1), lambda: WorkflowBuilder().max_iterations(-500)):
-        with pytest.raises(ValueError, match="0 or more"):
+        with raises(ValueError, "0"):
             refused()
 
 
@@ -144,7 +145,7 @@ def test_ids_are_taken_by_the_fluent_methods_only():
         lambda: builder.add_chain(["a", "b"]),
         lambda: builder.add_switch_case_edge_group("a", [Case(always, "b"), Default("c")]),
     ):
-        with pytest.raises(TypeError, match="not a node"):
+        with raises(TypeError, "node"):
             refused()
 
 
@@ -184,7 +185,7 @@ def test_a_chain_connects_neighbours_and_may_close_a_cycle():
         ("SingleEdgeGroup", ["b"], ["c"]),
         ("SingleEdgeGroup", ["c"], ["a"]),
     ]
-    with pytest.raises(ValueError, match="at least two"):
+    with raises(ValueError, "least"):
         WorkflowBuilder(A).add_chain([A])
 
 
@@ -201,7 +202,7 @@ def test_a_chain_connects_neighbours_and_may_close_a_cycle():
     ],
 )
 def test_one_node_where_a_list_is_expected_is_refused(connect, name):
-    with pytest.raises(TypeError, match=rf"{name} is .*, which is no list\. Pass it in one, .*: {name}=\[\.\.\.\]"):
+    with raises(TypeError, name, f"{name}=[...]"):
         connect(WorkflowBuilder(A))
 
 
@@ -219,16 +220,16 @@ def test_cases_may_be_nodes_ids_pairs_or_descriptors():
 
 
 def test_something_that_is_no_case_is_refused():
-    with pytest.raises(TypeError, match="no case of a switch"):
+    with raises(TypeError, "switch"):
         WorkflowBuilder(A).switch(A, [B, Default(C)])
 
 
 def test_a_group_made_by_hand_can_be_added_and_is_checked_at_build():
     group = SingleEdgeGroup("a", "b", always, id="mine")
     assert WorkflowBuilder(A).add_executor(B).add_edge_group(group).build().edge_groups[0] is group
-    with pytest.raises(GraphConnectivityError, match=r"\['z'\]"):
+    with raises(GraphConnectivityError, "['z']"):
         WorkflowBuilder(A).add_edge_group(SingleEdgeGroup("a", "z")).build()
-    with pytest.raises(ValueError, match="internal edge already"):
+    with raises(ValueError, "internal"):
         WorkflowBuilder(A).add_edge_group(InternalEdgeGroup("a"))
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.workflows.engine.concurrency import run_all
+from tests.parts.errors import raises
 
 Part = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -50,7 +51,7 @@ async def test_a_failure_cancels_the_others_and_is_raised_when_they_have_ended()
             told.append("cleaned up")
             raise
 
-    with pytest.raises(ValueError, match="broken"):
+    with raises(ValueError, "broken"):
         await together(waits, fails, waits)
 
     assert told == ["cleaned up", "cleaned up"]

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.parts.errors import raises
+
 pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
 
 from opentelemetry import trace
@@ -322,7 +324,7 @@ async def refuse(message, ctx):
 @pytest.mark.parametrize("sensitive", [False, True])
 async def test_spans_hold_the_text_of_an_error_only_where_contents_are_allowed(spans, exporter, monkeypatch, sensitive):
     monkeypatch.setattr(OBSERVABILITY_SETTINGS, "SENSITIVE_DATA_ENABLED", sensitive)
-    with pytest.raises(ValueError, match="my PIN is 1234"):
+    with raises(ValueError, "PIN", "1234"):
         await chain(send, refuse).run("my PIN is 1234")
     written = [span.to_json() for span in exporter.get_finished_spans()]
     assert any("my PIN is 1234" in span for span in written) is sensitive

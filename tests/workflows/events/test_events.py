@@ -15,6 +15,7 @@ from agentbench.workflows.events.events import (
     WorkflowEventType,
     WorkflowRunState,
 )
+from tests.parts.errors import raises, warns
 
 OF_FRAMEWORK = WorkflowEventSource.FRAMEWORK
 OF_EXECUTOR = WorkflowEventSource.EXECUTOR
@@ -91,7 +92,7 @@ def test_an_error_event_carries_the_exception_and_a_failure_its_details_twice():
 
 
 def test_emit_is_deprecated():
-    with pytest.warns(DeprecationWarning, match="yield_output"):
+    with warns(DeprecationWarning, "yield_output"):
         event = WorkflowEvent.emit("a", 5)
     assert (event.type, event.executor_id, event.data) == ("data", "a", 5)
 
@@ -107,7 +108,7 @@ def test_a_request_has_its_executor_and_the_types_of_request_and_answer():
 
 def test_fields_of_requests_are_refused_on_other_events():
     for field in ("request_id", "source_executor_id", "request_type", "response_type"):
-        with pytest.raises(RuntimeError, match=f"'started' events have no {field}"):
+        with raises(RuntimeError, "'started'", field):
             getattr(WorkflowEvent.started(), field)
 
 
@@ -121,7 +122,7 @@ def test_source_id_names_the_executor_of_any_event_and_never_raises():
 
 
 def test_only_requests_turn_into_a_dict():
-    with pytest.raises(ValueError, match="to_json_dict"):
+    with raises(ValueError, "to_json_dict"):
         WorkflowEvent.started().to_dict()
     written = WorkflowEvent.request_info("r", "a", Draft("x"), Draft).to_dict()
     assert list(written) == ["type", "data", "request_id", "source_executor_id", "request_type", "response_type"]
@@ -138,7 +139,7 @@ def test_a_request_comes_back_with_its_types_generic_ones_too(response_type):
 
 def test_a_request_whose_data_has_another_type_than_recorded_is_refused():
     written = WorkflowEvent.request_info("r", "a", 3, int).to_dict() | {"data": "three"}
-    with pytest.raises(TypeError, match="not the type of the data"):
+    with raises(TypeError, "type"):
         WorkflowEvent.from_dict(written)
 
 

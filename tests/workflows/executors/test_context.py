@@ -13,6 +13,7 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
+from tests.parts.errors import raises
 
 
 def node(act, key="node", *, takes: Any = Any, sends: Any = Any, yields: Any = Any):
@@ -107,7 +108,7 @@ async def test_using_what_is_not_declared_fails_the_run_and_says_what_to_declare
     async def quiet(text, ctx):
         await getattr(ctx, member)(text)
 
-    with pytest.raises(AttributeError, match=rf"ctx\.{member} is not available in this handler of 'quiet'.*{advice}"):
+    with raises(AttributeError, "'quiet'", f"ctx.{member}", advice):
         await single(quiet).run("x")
 
 
@@ -148,7 +149,7 @@ async def test_what_a_barrier_gathered_comes_from_all_sources_in_their_order():
 
     @executor
     async def join(texts: list[str], ctx: WorkflowContext[Never, Any]) -> None:
-        with pytest.raises(RuntimeError, match="several sources"):
+        with raises(RuntimeError, "several"):
             ctx.get_source_executor_id()
         await ctx.yield_output((texts, ctx.source_executor_ids))
 
@@ -216,9 +217,9 @@ async def test_a_context_made_by_hand_needs_a_source():
 
     wrong: list[Any] = [[], "src"]
     for sources in wrong:
-        with pytest.raises(ValueError, match=r"source_executor_ids is .*; expected a list"):
+        with raises(ValueError, "source_executor_ids"):
             WorkflowContext(Handles("e"), sources, State(), InProcRunnerContext())
-        with pytest.raises(ValueError, match="at least one sender"):
+        with raises(ValueError, "sender"):
             await Handles("e").execute("x", sources, State(), InProcRunnerContext())
     state, bus = State(), InProcRunnerContext()
     ctx: Any = WorkflowContext(Handles("e"), ["a"], state, bus)
@@ -265,7 +266,7 @@ async def test_a_context_is_of_no_use_after_its_handler_has_ended(member, fails)
             await workflow.run("x")
     else:
         await workflow.run("x")
-    with pytest.raises(RuntimeError, match=r"after the handler of 'node' had ended"):
+    with raises(RuntimeError, "'node'"):
         await called(LATE[member], kept[0])
     assert not workflow.state.pending
     assert workflow.run_state.messages == {}
@@ -293,7 +294,7 @@ async def test_a_context_is_of_no_use_after_its_handler_was_cancelled():
     workflow = WorkflowBuilder(start_executor=split).add_fan_out_edges(split, targets).build()
     with pytest.raises(KeyError):
         await workflow.run("x")
-    with pytest.raises(RuntimeError, match="'cancelled' had ended"):
+    with raises(RuntimeError, "'cancelled'"):
         kept[0].set_state("late", 1)
     assert not workflow.state.pending
 
@@ -323,9 +324,9 @@ async def test_the_awaitable_forms_do_the_same():
 @pytest.mark.parametrize("key", ["_x", "_executor_state", "_workflow_run_kwargs", "_graph:next"])
 async def test_keys_with_an_underscore_belong_to_the_engine(key):
     async def act(ctx):
-        with pytest.raises(ValueError, match="reserved"):
+        with raises(ValueError, "reserved"):
             ctx.set_state(key, 1)
-        with pytest.raises(ValueError, match="reserved"):
+        with raises(ValueError, "reserved"):
             await ctx.queue_state_update(key, 1)
         return ctx.has_state(key)
 

@@ -12,6 +12,7 @@ from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import ExecutorPolicy
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
+from tests.parts.errors import raises
 
 
 class Upper(Executor):
@@ -56,7 +57,7 @@ def brief(events):
 
 def test_an_executor_needs_an_id_and_has_a_type():
     for nothing in ("", None):
-        with pytest.raises(ValueError, match="non-empty"):
+        with raises(ValueError, "non-empty"):
             Upper(nothing)  # type: ignore[arg-type]
     assert (Upper("u").type, Upper("u").type_) == ("Upper", "Upper")
     assert (Upper("u", type_="U").type, Upper("u", type_="U").type_) == ("U", "U")
@@ -84,7 +85,7 @@ def test_a_class_without_handlers_is_refused_even_with_response_handlers():
         async def on_answer(self, question: str, answer: str, ctx: WorkflowContext) -> None: ...
 
     for cls in (Bare, OnlyAnswers):
-        with pytest.raises(ValueError, match=f"{cls.__name__} has no handler"):
+        with raises(ValueError, cls.__name__):
             cls("b")
 
 
@@ -101,7 +102,7 @@ def test_two_handlers_for_one_type_are_refused_when_an_instance_is_made():
         @handler
         async def whisper(self, text: str, ctx: WorkflowContext) -> None: ...
 
-    with pytest.raises(ValueError, match=r"two handlers for str: 'whisper' and 'shout'"):
+    with raises(ValueError, "'whisper'", "'shout'"):
         Twice("t")
 
 
@@ -126,7 +127,7 @@ def test_a_handler_that_is_overridden_without_the_decorator_is_gone():
         async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None: ...
 
     assert Muted("m").input_types == [int]
-    with pytest.raises(ValueError, match="no handler"):
+    with raises(ValueError, "handler"):
         Mute("m")
 
 
@@ -316,5 +317,5 @@ def test_an_executor_has_the_forms_that_edges_have():
     ):
         assert (type(copied), copied.to_dict()) == (Upper, {"id": "u", "type": "T"})
         assert copied is not original
-    with pytest.raises(ValueError, match="it expects an object"):
+    with raises(ValueError, "object"):
         Upper.from_json("[]")

@@ -8,6 +8,7 @@ import pytest
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from tests.parts.errors import raises
 
 T = TypeVar("T")
 
@@ -218,10 +219,10 @@ async def test_a_plain_function_whose_iterator_is_exhausted_fails_like_a_corouti
     def fails(text: str) -> None:
         next(iter(()))
 
-    with pytest.raises(RuntimeError, match="StopIteration"):
+    with raises(RuntimeError, "StopIteration"):
         await single(fails).run("x")
 
 
 def test_a_misspelt_limit_is_refused():
-    with pytest.raises(TypeError, match="'time_limit'"):
+    with raises(TypeError, "'time_limit'"):
         executor(time_limit=3)(lambda text: text)  # type: ignore[call-overload]

@@ -4,6 +4,7 @@ import pytest
 
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from tests.parts.errors import raises
 
 
 def test_a_message_needs_only_data_and_source():
@@ -62,7 +63,7 @@ def test_from_dict_needs_data_and_source(incomplete):
 
 
 def test_from_dict_refuses_an_unknown_type():
-    with pytest.raises(ValueError, match="telegram"):
+    with raises(ValueError, "telegram"):
         WorkflowMessage.from_dict({"data": 1, "source_id": "a", "type": "telegram"})
 
 

@@ -4,14 +4,15 @@ import math
 import pytest
 
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy, RunOptions, WorkflowSettings
+from tests.parts.errors import raises
 
 
 @pytest.mark.parametrize("limits", [{"timeout": 0}, {"retries": -1}, {"max_concurrency": 0}])
 def test_a_limit_that_can_never_be_met_is_refused(limits):
     (name,) = limits
-    with pytest.raises(ValueError, match=rf"{name} is {limits[name]}; expected"):
+    with raises(ValueError, name, limits[name]):
         ExecutorPolicy(**limits)
-    with pytest.raises(TypeError, match=f"{name} is 'no'; expected"):
+    with raises(TypeError, "'no'", name):
         ExecutorPolicy(**{name: "no"})  # type: ignore[arg-type]
 
 
@@ -21,7 +22,7 @@ def test_a_limit_that_can_never_be_met_is_refused(limits):
     [(-1, ValueError), (0, ValueError), (math.nan, ValueError), (True, TypeError), ("5", TypeError)],
 )
 def test_a_timeout_is_a_number_above_zero(kind, timeout, error):
-    with pytest.raises(error, match=f"timeout is {timeout!r}; expected"):
+    with raises(error, repr(timeout)):
         kind(timeout=timeout)
 
 

@@ -9,6 +9,7 @@ from agentbench._clock import CountingIds
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import Edge, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
+from tests.parts.errors import raises
 
 ids = st.text(min_size=1, max_size=6)
 several_ids = st.lists(ids, min_size=2, max_size=5, unique=True)
@@ -108,9 +109,9 @@ def test_a_single_group_has_one_edge_with_its_condition():
 
 def test_a_fan_in_needs_two_sources_and_names_each_once():
     for sources in ([], ["a"]):
-        with pytest.raises(ValueError, match="at least two source ids"):
+        with raises(ValueError, "source"):
             FanInEdgeGroup(sources, "b")
-    with pytest.raises(ValueError, match=r"\['a'\] more than once"):
+    with raises(ValueError, "'a'"):
         FanInEdgeGroup(["a", "a"], "b")
 
 
@@ -123,7 +124,7 @@ def test_a_forced_mode_is_resolved_at_once_and_auto_is_left_open(mode, resolved)
 
 
 def test_an_unknown_fan_in_mode_is_refused():
-    with pytest.raises(ValueError, match="'gather' does not exist"):
+    with raises(ValueError, "'gather'"):
         FanInEdgeGroup(["a", "b"], "c", mode="gather")  # type: ignore[arg-type]
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.workflows.graph.edges import Edge, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from tests.parts.errors import raises
 
 names = st.text(min_size=1, max_size=8)
 
@@ -32,9 +33,9 @@ class Nameless:
 def test_an_edge_has_an_id_of_both_ends_and_needs_both():
     assert Edge("a", "b").id == f"a{Edge.ID_SEPARATOR}b" == "a->b"
     for source, target in (("", "b"), ("a", "")):
-        with pytest.raises(ValueError, match="two executor ids"):
+        with raises(ValueError, "executor"):
             Edge(source, target)
-    with pytest.raises(ValueError, match="two executor ids"):
+    with raises(ValueError, "executor"):
         Edge.from_dict({"source_id": "a"})
 
 
@@ -54,9 +55,9 @@ def test_a_condition_is_recorded_by_its_explicit_name_or_its_own(condition, name
 
 
 def test_a_condition_that_cannot_be_called_is_refused():
-    with pytest.raises(TypeError, match=r"condition of edge a->b is 3"):
+    with raises(TypeError, "a->b", "3"):
         Edge("a", "b", 3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="switch case to 'bin' is 'spam'"):
+    with raises(TypeError, "'bin'", "'spam'"):
         SwitchCaseEdgeGroupCase("spam", "bin")  # type: ignore[arg-type]
 
 
@@ -101,12 +102,12 @@ def test_an_edge_read_back_refuses_to_decide_without_the_callable():
     assert Edge("a", "b").to_dict() == {"source_id": "a", "target_id": "b"}
     restored = Edge.from_dict(Edge("a", "b", is_big).to_dict())
     assert (restored.condition_name, restored.has_condition) == ("is_big", False)
-    with pytest.raises(RuntimeError, match=r"'is_big' of edge a->b has no callable"):
+    with raises(RuntimeError, "'is_big'", "a->b"):
         asyncio.run(restored.should_route(9))
 
 
 def test_json_that_is_no_object_is_refused():
-    with pytest.raises(ValueError, match="expects an object"):
+    with raises(ValueError, "object"):
         Edge.from_json("[]")
 
 
@@ -133,14 +134,14 @@ def test_branches_write_target_kind_and_condition_name():
 def test_a_case_without_condition_or_read_back_raises_when_it_is_called():
     nameless = SwitchCaseEdgeGroupCase(None, "bin")
     assert nameless.to_dict() == {"target_id": "bin", "type": "Case"}
-    with pytest.raises(RuntimeError, match="switch case to 'bin'"):
+    with raises(RuntimeError, "'bin'"):
         nameless.condition("x")
     case = SwitchCaseEdgeGroupCase.from_json(SwitchCaseEdgeGroupCase(is_big, "bin").to_json())
-    with pytest.raises(RuntimeError, match="'is_big'"):
+    with raises(RuntimeError, "'is_big'"):
         case.condition("x")
 
 
 def test_a_branch_without_target_is_refused():
     for make in (lambda: SwitchCaseEdgeGroupCase(is_big, ""), lambda: SwitchCaseEdgeGroupDefault("")):
-        with pytest.raises(ValueError, match="id of its target"):
+        with raises(ValueError, "target"):
             make()

@@ -24,6 +24,7 @@ from agentbench import (
     handler,
 )
 from agentbench.workflows.graph.routing import Router
+from tests.parts.errors import raises
 from tests.workflows.parts import Join, Pass, Show, chain
 
 OBSERVED = RunOptions(observe=True)
@@ -157,7 +158,7 @@ async def test_a_barrier_lists_messages_by_source_then_by_arrival_and_names_all_
     class Sources(Executor):
         @handler
         async def on_texts(self, texts: list[str], ctx: WorkflowContext[str, Any]) -> None:
-            with pytest.raises(RuntimeError, match="several sources"):
+            with raises(RuntimeError, "several"):
                 ctx.get_source_executor_id()
             await ctx.yield_output((texts, ctx.source_executor_ids))
 
@@ -213,9 +214,7 @@ async def test_a_barrier_whose_list_no_handler_takes_as_a_whole_fails_the_run():
     source, text, number = Pass("s"), Pass("t"), Number("n")
     builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [text, number])
     workflow = builder.add_fan_in_edges([text, number], Either("either")).build()
-    with pytest.raises(
-        RuntimeError, match=r"cannot handle data of type list\[str \| int\]; it takes list\[str\], list\[int\]"
-    ):
+    with raises(RuntimeError, "list[str", "int]", "list[str]", "list[int]"):
         await workflow.run("x")
 
 

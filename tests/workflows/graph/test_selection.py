@@ -9,6 +9,7 @@ from agentbench import Executor, WorkflowBuilder, WorkflowContext, executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup, SwitchSelection
+from tests.parts.errors import raises
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
@@ -34,11 +35,11 @@ def select(group, data=None):
 
 def test_a_fan_out_needs_a_list_of_two_targets_each_named_once():
     for targets in ([], ["b"]):
-        with pytest.raises(ValueError, match="at least two target ids"):
+        with raises(ValueError, "target"):
             FanOutEdgeGroup("a", targets)
-    with pytest.raises(ValueError, match=r"\['b'\] more than once"):
+    with raises(ValueError, "'b'"):
         FanOutEdgeGroup("a", ["b", "c", "b"])
-    with pytest.raises(TypeError, match="got the text 'bc'"):
+    with raises(TypeError, "'bc'"):
         FanOutEdgeGroup("a", "bc")
 
 
@@ -60,7 +61,7 @@ def test_a_selection_function_gets_the_data_and_its_own_list_of_targets():
     group = FanOutEdgeGroup("a", ["b", "c"], pick)
     assert select(group, 7) == select(group, 7) == ["b"]
     assert calls == [(7, ["b", "c"])] * 2
-    with pytest.raises(TypeError, match="selection function of the fan-out from 'a'"):
+    with raises(TypeError, "'a'"):
         FanOutEdgeGroup("a", ["b", "c"], "b")  # type: ignore[arg-type]
 
 
@@ -80,13 +81,13 @@ def test_the_selected_targets_are_taken_in_the_order_of_the_function(function, s
 
 def test_selecting_an_id_outside_the_group_says_what_the_group_reaches():
     group = FanOutEdgeGroup("a", ["b", "c"], lambda data, targets: ["b", "z"], selection_func_name="by_tag")
-    with pytest.raises(RuntimeError, match=r"'by_tag'.*chose \['z'\].*targets are \['b', 'c'\]"):
+    with raises(RuntimeError, "'by_tag'", "'z'", "'b'", "'c'"):
         select(group)
 
 
 @pytest.mark.parametrize("answer", ["b", None])
 def test_a_selection_that_is_no_list_of_ids_is_refused(answer):
-    with pytest.raises(RuntimeError, match="must return a list"):
+    with raises(RuntimeError, "return"):
         select(FanOutEdgeGroup("a", ["b", "c"], lambda data, targets: answer))
 
 
@@ -95,7 +96,7 @@ def test_a_fan_out_is_written_with_the_name_of_its_function_and_cannot_select_wi
     assert named.to_dict()["selection_func_name"] == "N"
     assert FanOutEdgeGroup("a", ["b", "c"], lambda d, t: t).to_dict()["selection_func_name"] == "<lambda>"
     restored = EdgeGroup.from_dict(named.to_dict())
-    with pytest.raises(RuntimeError, match="selection function 'N' of fan-out group"):
+    with raises(RuntimeError, "'N'"):
         select(restored)
     broadcast = EdgeGroup.from_dict(FanOutEdgeGroup("a", ["b", "c"]).to_dict())
     assert select(broadcast) == ["b", "c"]
@@ -118,7 +119,7 @@ def test_a_switch_needs_a_case_and_exactly_one_default(cases, complaint):
 
 
 def test_a_switch_refuses_what_is_no_case():
-    with pytest.raises(TypeError, match="as a case"):
+    with raises(TypeError, "case"):
         SwitchCaseEdgeGroup("a", ["x", Default("d")])  # type: ignore[list-item]
 
 
@@ -177,9 +178,9 @@ def test_a_switch_is_written_with_its_cases_and_cannot_decide_without_their_cond
         ],
     }
     restored = EdgeGroup.from_dict(group.to_dict())
-    with pytest.raises(RuntimeError, match="'always'"):
+    with raises(RuntimeError, "'always'"):
         select(restored)
-    with pytest.raises(RuntimeError, match="switch case to 'x'"):
+    with raises(RuntimeError, "'x'"):
         select(SwitchCaseEdgeGroup("a", [Case(None, "x"), Default("d")]))
 
 
@@ -201,7 +202,7 @@ async def test_the_selection_function_of_a_switch_is_plain_while_its_conditions_
 
     assert [chosen(bool, data) for data in (1, 0)] == [["b"], ["c"]]
     assert await chosen(waits, 1) == ["b"]
-    with pytest.raises(RuntimeError, match="waits; make it an async function"):
+    with raises(RuntimeError, "function"):
         chosen(lambda data: asyncio.sleep(0), 1)
 
 

@@ -20,6 +20,7 @@ from agentbench.workflows.graph.validation import (
     infer_starts,
     validate_workflow_graph,
 )
+from tests.parts.errors import raises
 
 
 class Base:
@@ -59,9 +60,9 @@ def one_edge(sends, takes):
 
 def test_a_start_or_an_end_outside_the_graph_is_refused():
     for start in ("z", node("z")):
-        with pytest.raises(GraphConnectivityError, match=r"start executor 'z' is not part.*\['a'\]"):
+        with raises(GraphConnectivityError, "'z'", "['a']"):
             validate([], node("a"), start=start)
-    with pytest.raises(GraphConnectivityError, match=r"Edge 'a->z' names \['z'\]"):
+    with raises(GraphConnectivityError, "'a->z'", "'z'"):
         validate([SingleEdgeGroup("a", "z")], node("a"))
 
 
@@ -106,7 +107,7 @@ def test_types_that_share_nothing_are_refused_with_both_ends_and_their_types():
         one_edge(int, str)
     error = caught.value
     assert "'a' sends int, but 'b' takes str" in str(error)
-    with pytest.raises(TypeCompatibilityError, match=r"takes list\[Base \| str\]\."):
+    with raises(TypeCompatibilityError, "list[Base", "str]"):
         one_edge(int, list[Base | str])
     assert (error.source_executor_id, error.target_executor_id) == ("a", "b")
     assert (error.source_types, error.target_types) == ([int], [str])
@@ -169,7 +170,7 @@ def test_an_end_that_declares_nothing_is_logged_and_not_checked(first, second, c
 )
 def test_executors_that_cannot_be_reached_are_listed_sorted(edges, unreachable):
     groups = [SingleEdgeGroup(*ends) for ends in edges]
-    with pytest.raises(GraphConnectivityError, match="cannot be reached") as caught:
+    with pytest.raises(GraphConnectivityError) as caught:
         validate(groups, *map(node, "adcb"))
     assert str(unreachable) in caught.value.message
 
@@ -259,14 +260,14 @@ def test_roots_that_feed_a_fan_in_and_are_connected_start_together_in_the_order_
 
 
 def test_a_root_that_feeds_no_fan_in_is_refused_and_named():
-    with pytest.raises(GraphConnectivityError, match=r"\['b', 'z'\]") as caught:
+    with raises(GraphConnectivityError, "'b'", "'z'") as caught:
         starts("azbc", SingleEdgeGroup("a", "c"), SingleEdgeGroup("b", "c"))
     assert caught.value.validation_type is ValidationTypeEnum.GRAPH_CONNECTIVITY
     assert "set_start()" in caught.value.message
 
 
 def test_a_fan_in_that_is_not_connected_with_the_start_is_refused():
-    with pytest.raises(GraphConnectivityError, match=r"\['x', 'y'\]"):
+    with raises(GraphConnectivityError, "'x'", "'y'"):
         starts("abxyz", FanOutEdgeGroup("a", ["b", "c"]), FanInEdgeGroup(["x", "y"], "z"))
 
 
@@ -276,5 +277,5 @@ def test_without_the_check_further_roots_are_left_out():
 
 
 def test_a_graph_without_nodes_has_no_start():
-    with pytest.raises(ValueError, match="no executors"):
+    with raises(ValueError, "executors"):
         starts("")

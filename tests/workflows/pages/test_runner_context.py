@@ -1,7 +1,5 @@
 import asyncio
 
-import pytest
-
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent
@@ -12,6 +10,7 @@ from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.pages.runner import Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
+from tests.parts.errors import raises
 
 
 @executor
@@ -80,7 +79,7 @@ async def test_a_request_is_registered_and_emitted():
 
 
 async def test_only_requests_can_be_registered():
-    with pytest.raises(ValueError, match="Expected a 'request_info' event, got 'warning'"):
+    with raises(ValueError, "'request_info'", "'warning'"):
         await InProcRunnerContext().add_request_info_event(WorkflowEvent.warning("w"))
 
 
@@ -100,9 +99,9 @@ async def test_a_response_becomes_a_message_to_the_executor_of_the_request():
 async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused():
     context = InProcRunnerContext()
     await context.add_request_info_event(question())
-    with pytest.raises(ValueError, match="No open request has the id 'other'; open are: R"):
+    with raises(ValueError, "'other'"):
         await context.send_request_info_response("other", "yes")
-    with pytest.raises(TypeError, match="'R' is of type int; expected str"):
+    with raises(TypeError, "'R'"):
         await context.send_request_info_response("R", 5)
     assert list(await context.get_pending_request_info_events()) == ["R"]
     assert not await context.has_messages()
@@ -151,7 +150,7 @@ async def test_a_runner_goes_on_from_a_checkpoint_of_another_context():
     checkpoint_id = await context.create_checkpoint("flow", "hash", State(), None, 4)
     other = InProcRunnerContext()
     runner = Runner([FanInEdgeGroup(["a", "b"], "asker")], {"asker": asker}, State(), other, "flow", "hash")
-    with pytest.raises(WorkflowCheckpointException, match="no storage"):
+    with raises(WorkflowCheckpointException, "storage"):
         await runner.restore_from_checkpoint(checkpoint_id)
     await runner.restore_from_checkpoint(checkpoint_id, storage)
     assert (other.get_buffers(), runner.iteration) == (context.get_buffers(), 4)
@@ -162,11 +161,11 @@ async def test_a_runner_goes_on_from_a_checkpoint_of_another_context():
 async def test_without_a_storage_nothing_can_be_saved_or_loaded():
     context = InProcRunnerContext()
     assert not context.has_checkpointing()
-    with pytest.raises(WorkflowCheckpointException, match="no checkpoint storage"):
+    with raises(WorkflowCheckpointException, "checkpoint"):
         await context.create_checkpoint("flow", "hash", State(), None, 0)
-    with pytest.raises(WorkflowCheckpointException, match="no checkpoint storage"):
+    with raises(WorkflowCheckpointException, "checkpoint"):
         await context.load_checkpoint("any")
-    with pytest.raises(TypeError, match=r"is of type str; expected .* FileCheckpointStorage\(folder\)"):
+    with raises(TypeError, "FileCheckpointStorage(folder)"):
         InProcRunnerContext("folder")  # type: ignore[arg-type]
 
 

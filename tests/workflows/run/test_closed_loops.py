@@ -88,7 +88,7 @@ def test_a_handle_is_cancelled(keep_state: bool) -> None:
     run = one.start("first", keep_state=keep_state)
     task = abandon(run.step())
 
-    with pytest.raises(WorkflowRunnerException, match="Nothing to step"):
+    with pytest.raises(WorkflowRunnerException):
         asyncio.run(run.step())
     assert run.status is WorkflowRunState.CANCELLED
     assert not task.done()

@@ -1,4 +1,3 @@
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType
+from tests.parts.errors import raises
 
 IN_PROGRESS, PENDING = WorkflowRunState.IN_PROGRESS, WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
 IDLE, IDLE_PENDING = WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
@@ -120,7 +120,7 @@ async def test_the_handler_goes_on_after_its_request():
 async def test_an_id_that_is_open_cannot_be_used_again():
     workflow = review()
     await workflow.run("a")
-    with pytest.raises(ValueError, match="'R0' is still open, raised by 'review'"):
+    with raises(ValueError, "'R0'", "'review'"):
         await workflow.run("b")
     assert workflow.run_state.requests["R0"].data == Question("a")
 
@@ -137,7 +137,7 @@ async def test_a_request_whose_response_no_handler_takes_is_refused_before_anybo
         node = Deaf("deaf")
         node.asks = (request, response_type)
         workflow = WorkflowBuilder(start_executor=node).build()
-        with pytest.raises(MissingResponseHandlerError, match="@response_handler") as caught:
+        with raises(MissingResponseHandlerError, "@response_handler") as caught:
             await workflow.run("x")
         found = caught.value
         assert (found.executor_id, found.request_type, found.response_type) == ("deaf", type(request), response_type)
@@ -221,7 +221,7 @@ class Report:
 async def test_the_field_that_is_wrong_is_named(response_type, wrong, why):
     run = expecting(response_type).start("x")
     await run.result()
-    with pytest.raises(ValueError, match=re.escape(why)):
+    with raises(ValueError, why):
         await run.respond(run.pending_requests[0], wrong)
     assert len(run.pending_requests) == 1
 
@@ -267,7 +267,7 @@ async def test_a_request_is_answered_once():
     workflow = review()
     await workflow.run("a b")
     await workflow.run(responses={"R0": "yes"})
-    with pytest.raises(ValueError, match="No open request has the id 'R0'"):
+    with raises(ValueError, "'R0'"):
         await workflow.run(responses={"R0": "yes"})
 
 
@@ -349,7 +349,7 @@ async def test_a_response_is_converted_to_the_requested_type(response_type, give
 async def test_an_answer_that_cannot_be_turned_is_refused(response_type, given):
     workflow = expecting(response_type)
     await workflow.run("x")
-    with pytest.raises(ValueError, match="The request stays open"):
+    with raises(ValueError, "request"):
         await workflow.run(responses={"R": given})
     assert open_ids(workflow) == ["R"]
 

@@ -14,6 +14,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.result import WorkflowRunResult
+from tests.parts.errors import raises
 
 IDLE = WorkflowEvent.status(WorkflowRunState.IDLE)
 
@@ -85,7 +86,7 @@ def test_status_events_stand_apart_and_tell_the_final_state():
 
 
 def test_a_result_without_status_has_no_final_state():
-    with pytest.raises(RuntimeError, match="no status event"):
+    with raises(RuntimeError, "status"):
         WorkflowRunResult([WorkflowEvent("output", 1)]).get_final_state()
 
 

