@@ -24,7 +24,7 @@ from tests.servers.redis import RedisServer
 HERE = Path(__file__).parent
 
 # Folders whose tests need an extra as a whole; without it they are not collected, and the header of the report says so.
-NEEDS = {"notebook": "ipywidgets", "browser": "ipywidgets", "benchmarks": "pytest_benchmark"}
+NEEDS = {"notebook": "ipywidgets", "browser": "ipywidgets"}
 LEFT_OUT = {
     folder: package
     for folder, package in NEEDS.items()

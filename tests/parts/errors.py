@@ -18,12 +18,12 @@ def raises(kind: type[E] | tuple[type[E], ...], *facts: object, **attributes: An
         assert found == attributes
         return True
 
-    return pytest.raises(kind, match=_all_of(facts), check=check)
+    return pytest.raises(kind, match=_all_of(facts) or None, check=check)
 
 
 def warns(kind: type[Warning], *facts: object) -> pytest.WarningsRecorder:
     """Expect a warning whose text holds every fact in any order."""
-    return pytest.warns(kind, match=_all_of(facts))
+    return pytest.warns(kind, match=_all_of(facts) or None)
 
 
 def _all_of(facts: tuple[object, ...]) -> str:

@@ -99,8 +99,8 @@ async def test_what_a_lenient_context_sends_arrives():
 @pytest.mark.parametrize(
     ("member", "advice"),
     [
-        ("send_message", r"annotate the context as WorkflowContext\[MessageType\] \(or give output="),
-        ("yield_output", r"annotate the context as WorkflowContext\[MessageType, OutputType\]"),
+        ("send_message", "WorkflowContext[MessageType]"),
+        ("yield_output", "WorkflowContext[MessageType, OutputType]"),
     ],
 )
 async def test_using_what_is_not_declared_fails_the_run_and_says_what_to_declare(member, advice):
