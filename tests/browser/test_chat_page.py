@@ -47,7 +47,7 @@ def test_a_person_talks_with_an_agent_approves_its_call_and_forks_a_turn(lab: An
     page.run_all()
     chat = page.panel.locator(".abc").first
     log, box = chat.locator(".abc-log"), chat.get_by_label("Message to press")
-    expect(log).to_contain_text("Nothing was said yet.")
+    expect(log).to_contain_text("No messages yet.")
     box.fill("How wet was it?")
     box.press("Enter")
     expect(log).to_contain_text("the wettest day of the year")

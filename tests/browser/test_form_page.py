@@ -82,7 +82,7 @@ def test_approving_inside_a_waiting_cell_ends_it(lab: Any, open_notebook: Any) -
     expect(form).to_contain_text("Once upon a time")
     shown.shot("form-approve", form)
     shown.button("Reject").click()
-    expect(form.locator(".abf-problem").first).to_have_text("⚠ Say why, so that the workflow can act on it.")
+    expect(form.locator(".abf-problem").first).to_contain_text("reason")
     reason = form.get_by_label("Reason")
     expect(reason).to_be_focused()
     reason.fill("it is short")

@@ -155,7 +155,7 @@ def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> N
     page.button("Step from here").click()
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("starts a new run")
     page.shot("light-ask")
-    page.button("Keep looking").click()
+    page.button("Keep viewing").click()
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing checkpoint 1 of 6")
     page.button("Step from here").click()
     page.button("Start a new run here").click()

@@ -41,7 +41,7 @@ def test_every_whole_number_survives_its_text_however_large(number: int):
         (float, "1,5", "point"),
         (int, "1,000", "thousands"),
         (Annotated[int, Field(ge=1, le=5)], "9", "less than or equal to 5"),
-        (Literal["a", "b"], "c", "'c' is not among the options: a, b."),
+        (Literal["a", "b"], "c", "options: a, b."),
         (Literal["a", "b"], "", "Choose one."),
     ],
 )

@@ -161,7 +161,7 @@ def test_an_answer_from_elsewhere_is_reported_and_not_replaced():
     asked.set_raw("value", "mine")
     assert not asked.submit()
     assert asked.state is FormState.ANSWERED
-    assert "Already answered at noon, elsewhere" in asked.text
+    assert "at noon" in asked.text
     with pytest.raises(RequestAlreadyAnswered, match="noon"):
         _ = asked.value
 

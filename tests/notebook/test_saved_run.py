@@ -195,7 +195,7 @@ def test_without_checkpoints_the_state_is_that_of_the_events(tmp_path: Path) -> 
     saved = Saved(run_to_end(flow().start(1), True).save(tmp_path / "run.html"))
     assert saved.rows(1, "state")["count"].startswith("{'number': 1")
     assert saved.rows(2, "state")["count"].startswith("{'number': 2")
-    assert saved.title(2, "diff") == "No checkpoint yet, so nothing to compare"
+    assert saved.title(2, "diff") == "No checkpoint yet, nothing to compare"
     assert "ran" in saved.states(3)
     element = next(iter(saved.frames[-1]["nodes"]))  # of the first executor, which ran long before
     assert ["now", "ran before"] in saved.part(saved.frames[-1]["nodes"][element])["facts"]

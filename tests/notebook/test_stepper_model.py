@@ -102,7 +102,7 @@ def status_of(model: StepperModel) -> StepperStatus:
 
 
 def viewing_of(model: StepperModel) -> int | None:
-    return model.line.viewing
+    return model.checkpoints.viewing
 
 
 GOES_ON = (delivery("plan", "review"),)

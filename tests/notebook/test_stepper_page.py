@@ -105,14 +105,14 @@ def page_of(panel: Stepper) -> Any:
 
 def say(panel: Stepper, kind: str, **more: Any) -> None:
     """What the page would say."""
-    page_of(panel)._hear({"kind": kind, "view": "view-1", **more})
+    page_of(panel)._on_message({"kind": kind, "view": "view-1", **more})
 
 
 def settled(panel: Stepper) -> None:
     """Let everything be drawn that has happened so far, where it is always drawn: on the loop of the runs."""
     done = threading.Event()
-    panel._session.soon(panel._screen._draw)
-    panel._session.soon(done.set)
+    panel._session.call_on_loop(panel._screen._draw)
+    panel._session.call_on_loop(done.set)
     assert done.wait(WAIT_S)
 
 
@@ -415,8 +415,7 @@ def test_what_is_typed_and_not_saved_goes_along_with_a_fork(panel: Stepper, wire
     settled(panel)
     stamp = state_side(wire)["stamp"]
     say(panel, "typed", path=[0, 1], stamp=stamp, text="[1, 2", key="words")
-    banner = wire.last("top", "view", lambda m: "typed" in m["banner"]["text"])["banner"]["text"]
-    assert banner.endswith("Step, Run and Fork use a value that was typed here too.")
+    wire.last("top", "view", lambda m: "typed here" in m["banner"]["text"])
     say(panel, "press", name="fork")  # it cannot be used as it is: nothing happens but that its field says why
     edited = wire.last("side", "edited")
     assert (edited["key"], "Not valid JSON" in edited["problem"]) == ("words", True)
@@ -447,9 +446,9 @@ def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepp
     say(panel, "edit", path=[0, 0], stamp=seen["stamp"], text="dogs", key="k")
     assert wire.last("side", "edited")["problem"] == ""
     model = panel._session.model
-    assert ([edit.after for edit in model.desk.of(first)], model.desk.of(second)) == (["dogs"], ())
+    assert ([edit.after for edit in model.staged_edits.of(first)], model.staged_edits.of(second)) == (["dogs"], ())
     say(panel, "discard", path="topic.name", stamp=seen["stamp"])
-    assert model.desk.of(first) == ()
+    assert model.staged_edits.of(first) == ()
 
 
 def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:

@@ -38,7 +38,7 @@ def model(told: RunFacts | None = None) -> StepperModel:
 
 def edited(made: StepperModel, *paths: str) -> StepperModel:
     for path in paths or ("score",):
-        where = made.line.past[made.line.displayed or 0].info.checkpoint_id
+        where = made.checkpoints.past[made.checkpoints.displayed or 0].info.checkpoint_id
         made.stage_edit(where, Edit(path, 1, 2, ("state", path)))
     return made
 
@@ -86,7 +86,7 @@ def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
     made.go_back()
     banner = screen_of(made).banner
-    assert banner.text.startswith("Viewing checkpoint 2 of 3 (superstep 1). Nothing is executed; Step goes on")
+    assert (banner.tone, "2 of 3 (superstep 1)" in banner.text) == ("past", True)
     assert banner.actions == (("live", "Back to now"),)
     assert "2 of 3" in screen_of(made).header.status
     assert [command for command, _ in screen_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
@@ -97,25 +97,18 @@ def test_a_new_run_is_offered_in_one_line() -> None:
     made.go_back()
     made.step()
     banner = screen_of(made).banner
-    assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 stays as it is."
-    assert banner.actions == (("confirm", "Start a new run here"), ("cancel", "Keep looking"))
+    assert (banner.tone, "2 of 3" in banner.text, "run-1" in banner.text) == ("ask", True, True)
+    assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
     at_now = edited(model())
     at_now.step()
     banner = screen_of(at_now).banner
-    assert banner.text == "Going on from here with 1 edit starts a new run; run-1 stays as it is."
+    assert (banner.tone, "1 edit" in banner.text, "run-1" in banner.text) == ("ask", True, True)
 
 
-@pytest.mark.parametrize(
-    ("supersteps", "words"),
-    [
-        (3, "Back shows its checkpoints; Step goes on from one as a new run."),
-        (1, "Fork goes on from its checkpoint as a new run."),
-        (0, "It has no checkpoint; run its cell again to begin anew."),
-    ],
-)
-def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: str) -> None:
+@pytest.mark.parametrize(("supersteps", "way"), [(3, "Back"), (1, "Fork"), (0, "run its cell again")], ids=str)
+def test_after_a_stop_only_possible_actions_are_offered(supersteps: int, way: str) -> None:
     view = screen_of(model(facts(supersteps, status="CANCELLED")))
-    assert view.banner.text == f"The run was stopped. {words}"
+    assert (view.banner.tone, way in view.banner.text) == ("note", True)
     offered = {button.name for button in view.buttons if button.enabled}
     assert ("back" in offered, "fork" in offered) == (supersteps > 1, supersteps > 0)
 

@@ -21,7 +21,7 @@ _IN_OTHER_TABLES = frozenset({"instructions", "tools", "model"})
 
 
 def agent_bundle(agent: RawAgent) -> dict[str, str]:
-    """Return an agent's views by media type: plain text, and HTML in which all foreign text is escaped."""
+    """Return an agent's views by media type: plain text, and HTML with escaped foreign text."""
     options, name = agent.default_options, type(agent).__name__
     model = options.get("model")
     facts = [
@@ -51,14 +51,14 @@ def _tool_row(tool: Any) -> tuple[str, str, str]:
         function = tool.get("function")
         about = function if isinstance(function, Mapping) else tool
         name = tool_name(tool) or str(tool.get("type", "")) or "tool"
-        return name, str(about.get("description") or ""), "run by the service"
+        return name, str(about.get("description") or ""), "executed by the service"
     note = ""
     if hasattr(tool, "is_connected"):
         note = "server, connected" if tool.is_connected else "server, not connected yet"
     elif getattr(tool, "approval_mode", None) == "always_require":
-        note = "asks for approval"
+        note = "needs approval"
     elif getattr(tool, "declaration_only", False):
-        note = "answered by the application"
+        note = "executed by the application"
     return tool_name(tool) or type(tool).__name__, str(getattr(tool, "description", None) or ""), note
 
 
@@ -70,7 +70,7 @@ def _middleware_row(middleware: Any) -> tuple[str, str]:
         kinds = sort_middleware(middleware)
     except MiddlewareException:
         return name, "?"
-    around = (("the run", kinds.agent), ("each call of the model", kinds.chat), ("each call of a tool", kinds.function))
+    around = (("the run", kinds.agent), ("each model call", kinds.chat), ("each tool call", kinds.function))
     return name, ", ".join(words for words, chain in around if chain)
 
 

@@ -21,7 +21,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
     recorded = Counter(call.number for call in client.calls if not call.served)
     rows = []
     for call in calls:
-        # How often it was served, and whether it was recorded here; short, because the column is narrow.
+        # The number of uses, and whether it was recorded here; short, because the column is narrow.
         times = f"{served[call.number]}\N{MULTIPLICATION SIGN}" if served[call.number] else ""
         use = ", ".join(filter(None, ("new" if recorded[call.number] else "", times))) or "not yet"
         rows.append((call.number, use, _prompt_text(call), call.answer or _kind(call)))

@@ -1,4 +1,4 @@
-"""A checkpoint and its info in a cell: facts, waiting messages, open requests and state. Nothing is loaded or saved."""
+"""The displays of a checkpoint and its info: facts, queued messages, open requests, state. Reads and saves nothing."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ __all__ = ["checkpoint_bundle", "checkpoint_info_bundle"]
 
 
 def checkpoint_info_bundle(info: Any) -> dict[str, Any]:
-    """The view of a checkpoint's info, without its content."""
+    """Return the view of a checkpoint's info, without its content."""
     rows = [
         ("saved", info.timestamp),
         ("run", info.run_id),
-        ("went on from", info.previous_checkpoint_id),
+        ("previous", info.previous_checkpoint_id),
         ("forked from", info.forked_from),
         ("executors", ", ".join(info.writers)),
         ("messages", info.n_messages),
@@ -29,13 +29,13 @@ def checkpoint_info_bundle(info: Any) -> dict[str, Any]:
 
 
 def checkpoint_bundle(checkpoint: Any) -> dict[str, Any]:
-    """The view of a checkpoint: waiting messages, open requests, state. Values are previews with secrets masked."""
+    """Return the view of a checkpoint: queued messages, open requests, state. Secrets are masked."""
     messages = [
         (source, getattr(message, "target_id", None) or "", line_preview(getattr(message, "data", message)))
         for source, waiting in checkpoint.messages.items()
         for message in waiting
     ]
-    # The engine's own keys are there in each checkpoint, mostly with nothing in them.
+    # The engine's own keys are in every checkpoint, mostly empty.
     engines = (EXECUTOR_STATE, FAN_IN_BUFFERS)
     state = [(key, value) for key, value in fields_of(checkpoint.state) if key not in engines or value]
     requests = request_rows(checkpoint.pending_request_info_events.values())

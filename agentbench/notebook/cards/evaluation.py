@@ -1,4 +1,4 @@
-"""Evaluations as tables: what did not pass comes first, with its conversation to unfold."""
+"""Evaluations as tables: items that did not pass come first, with their conversation to unfold."""
 
 from __future__ import annotations
 

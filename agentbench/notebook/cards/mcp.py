@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol: whether it is connected, and its functions. Nothing is called."""
+"""The display of an MCP server: its connection and its functions. Nothing is called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def server_bundle(server: MCPTool) -> dict[str, str]:
     """Return a server's views by media type: its address without secrets, and a row for each function."""
     functions = server.functions
     rows = [
-        (each.name, each.description or "", "asks for approval" if each.approval_mode == "always_require" else "")
+        (each.name, each.description or "", "needs approval" if each.approval_mode == "always_require" else "")
         for each in functions
     ]
     connected = server.is_connected

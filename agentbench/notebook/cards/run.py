@@ -1,4 +1,4 @@
-"""Workflows, runs, results, reports of supersteps and events in a cell. Displaying reads; it never runs anything."""
+"""The displays of workflows, runs, results, superstep reports and events. Displaying never runs anything."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,12 +30,12 @@ _SUPERSTEP_HEAD = ("superstep", "executors", "results", "time")
 
 
 def workflow_bundle(workflow: Any) -> Bundle:
-    """A workflow as its graph."""
+    """Return the view of a workflow: its graph."""
     return draw(workflow, direction="auto")._repr_mimebundle_()
 
 
 def result_bundle(result: Any) -> Bundle:
-    """The result of a run: state, outputs, failures, requests and supersteps."""
+    """Return the view of a result: state, outputs, failures, requests and supersteps."""
     events = list(result)
     timeline = result.status_timeline()
     state = state_text(timeline[-1].state, count_unanswered(events)) if timeline else ""
@@ -47,7 +47,7 @@ def result_bundle(result: Any) -> Bundle:
 
 
 def run_bundle(run: Any) -> Bundle:
-    """A run that is driven step by step: the same as of a result, under a picture of its present state."""
+    """Return the view of a run: the same as of a result, below a picture of its current state."""
     events = run.events
     state = "paused" if getattr(run, "paused", False) else state_text(run.status, count_unanswered(events))
     facts = [
@@ -67,7 +67,7 @@ def run_bundle(run: Any) -> Bundle:
 
 
 def report_bundle(report: Any) -> Bundle:
-    """The view of a superstep's report."""
+    """Return the view of a superstep's report."""
     facts = [f"superstep {report.superstep}", count_text(len(report.events), "event")]
     if report.pause_reason is not None:
         facts.append(f"paused: {report.pause_reason}")
@@ -76,7 +76,7 @@ def report_bundle(report: Any) -> Bundle:
 
 
 def event_bundle(event: Any) -> dict[str, Any]:
-    """The view of an event."""
+    """Return the view of an event."""
     facts: list[tuple[str, object]] = [
         ("executor", event.source_id),
         ("superstep", event.iteration if event.superstep is None else event.superstep),
@@ -110,7 +110,7 @@ def _page(title: str, state: str, facts: list[str], tables: list[Table], picture
 def _run_tables(events: Sequence[Any], requests: Iterable[Any]) -> list[Table]:
     run = RunHistory(events=events)
     rows = superstep_rows(run)
-    width = len(_SUPERSTEP_HEAD) - (not any(row[-1] for row in rows))  # without times, without their column
+    width = len(_SUPERSTEP_HEAD) - (not any(row[-1] for row in rows))  # omit the column of times if it is empty
     return [
         Table("Outputs", ("executor", "kind", "value"), output_rows(run)),
         Table("Failures", ("executor", "error", "message"), failure_rows(events)),

@@ -1,4 +1,4 @@
-"""A session by its ids and its state, in one line each. Nothing is loaded, written or called for it."""
+"""The display of a session: its ids and its state. Nothing is loaded, written or called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREVIEW_LIMIT = 90
 
 
 def session(session: Any) -> dict[str, Any]:
-    """A session: its ids, how many messages it holds, and a row for each key of its state. Secrets are masked."""
+    """Return the view of a session: ids, number of messages, and a row per key of its state. Secrets are masked."""
     state = session.state if isinstance(session.state, Mapping) else {}
     facts = [session.session_id]
     if session.service_session_id is not None:
@@ -29,7 +29,7 @@ def session(session: Any) -> dict[str, Any]:
 
 
 def _messages_in(value: Any) -> list[Message]:
-    """The messages that a history stores under one key."""
+    """Return the messages that a history stores under one key."""
     held = value.get("messages") if isinstance(value, Mapping) else value
     return [each for each in held if isinstance(each, Message)] if isinstance(held, list) else []
 

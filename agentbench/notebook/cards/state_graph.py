@@ -1,4 +1,4 @@
-"""State graphs in a cell: a graph, what a call of it returned, a state, and a thread at one of its checkpoints."""
+"""The displays of state graphs: a graph, the result of a call, a state, and a thread at a checkpoint."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _LATEST = 6  # messages of a conversation
 
 
 def graph_bundle(app: Any) -> Bundle:
-    """A compiled graph as its drawing."""
+    """Return the view of a compiled graph: its drawing."""
     return draw(app.workflow, direction="auto")._repr_mimebundle_()
 
 
 def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
-    """What a call returned: its status, how to go on, the new messages, the fields that it changed."""
+    """Return the view of a call's result: status, how to continue, new messages, changed fields."""
     used = token_usage(result.messages)["total_tokens"]
     facts = [f"thread {result.thread_id}", count_text(result.step, "superstep")]
     facts += [f"{used:,} tokens"] if used else []
@@ -46,7 +46,7 @@ def graph_result_bundle(result: GraphResult[Any]) -> Bundle:
 
 
 def state_bundle(state: AgentState) -> Bundle:
-    """A state: its fields, and the last messages of its conversation."""
+    """Return the view of a state: its fields, and the last messages of its conversation."""
     meta = state.execution_meta
     facts = [f"at {meta.current_node}", count_text(meta.step, "superstep")]
     facts += [meta.error_message] if meta.error_message else []
@@ -54,7 +54,7 @@ def state_bundle(state: AgentState) -> Bundle:
 
 
 def snapshot_bundle(snapshot: StateSnapshot[Any]) -> Bundle:
-    """A thread at a checkpoint: what runs next, what is open, the fields and who wrote them."""
+    """Return the view of a thread at a checkpoint: next nodes, open requests, fields and their writers."""
     config = dict(snapshot.config)
     if not snapshot.exists:
         return Page("StateSnapshot", facts=[f"thread {config['thread_id']} does not exist"]).bundle()
@@ -65,14 +65,14 @@ def snapshot_bundle(snapshot: StateSnapshot[Any]) -> Bundle:
         _waits(snapshot.interrupts, config),
         Table("Next", ("node", "error", "already"), tasks),
         _fields("State", snapshot.values, writers=snapshot.metadata.get("changed", {})),
-        Table("Not fields any more", ("name", "value"), [*_rows(snapshot.extra.items())]),
+        Table("No longer fields", ("name", "value"), [*_rows(snapshot.extra.items())]),
         Table("Does not fit the state class", ("problem",), [(snapshot.invalid,)] if snapshot.invalid else []),
     ]
     return _bundle("StateSnapshot", snapshot.status, facts, tables, messages_of(snapshot.values))
 
 
 def history_bundle(history: StateHistory) -> Bundle:
-    """A thread's checkpoints, newest first, and the branches that they make."""
+    """Return the view of a thread's checkpoints, newest first, and their branches."""
     rows = [
         (info.checkpoint_id, info.source, info.metadata.get("step", info.iteration), ", ".join(info.writers))
         for info in history.infos
@@ -102,7 +102,7 @@ def _bundle(
 
 
 def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, Any]) -> Table:
-    """Return what the thread waits for, with the call that goes on."""
+    """Return the table of interrupts, each with the call that continues."""
     rows = []
     for each in interrupts:
         if isinstance(each, Breakpoint):
@@ -110,13 +110,13 @@ def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, An
         else:
             asked = each.message or line_preview(mask_secrets(each.value))
             rows.append((each.node, asked, f"app.invoke({{'resume': {{{each.id!r}: ...}}}}, {config})"))
-    return Table("Waits", ("node", "for", "goes on with"), rows, limit=200)
+    return Table("Waiting", ("node", "for", "continue with"), rows, limit=200)
 
 
 def _fields(
     title: str, state: Any, only: Collection[str] | None = None, writers: Mapping[str, Any] | None = None
 ) -> Table:
-    """Return the fields of a state as a table; where the writers of fields are known, with them."""
+    """Return the fields of a state as a table, with the writers of fields if known."""
     conversation = messages_of(state)
     found = [
         (name, value)

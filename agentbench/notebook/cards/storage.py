@@ -1,4 +1,4 @@
-"""A checkpoint storage as its chains. Content is not read, nothing is created, and no server is contacted."""
+"""The display of a checkpoint storage: its chains. Reads no content, creates nothing and contacts no server."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ __all__ = ["storage_bundle"]
 
 _MOST_CHAINS = 20
 _PATIENCE_S = 2.0
-#: The table with the schema version of the others.
+#: The table with the schema version.
 _SCHEMA_TABLE = "agentbench_schema"
 
 Row = tuple[str, str, str]
 
 
 def storage_bundle(storage: Any) -> dict[str, Any]:
-    """A storage by its address, and where that costs nothing by its chains: their checkpoints, and when the last came.
+    """Return the view of a storage: its address, and if it is cheap, its chains with their checkpoints.
 
-    Never raises: what cannot be listed now is left out.
+    Never raises: a storage that cannot be listed shows only its address.
     """
     page = Page(repr(storage))
     try:
         if not _can_be_listed(storage):
             return page.bundle()
         names, rows = run_sync(_chains(storage), timeout=_PATIENCE_S)
-    except Exception:  # noqa: BLE001 - a picture of a storage is no place to learn that it is locked or damaged
+    except Exception:  # noqa: BLE001 - a display must not raise because a storage is locked or damaged
         return page.bundle()
     facts = [count_text(len(names), "chain"), *([f"the first {len(rows)}"] if len(names) > len(rows) else [])]
     table = Table("Chains", ("chain", "checkpoints", "last saved"), rows)
@@ -54,13 +54,13 @@ async def _chains(storage: Any) -> tuple[list[str], list[Row]]:
 
 
 def _can_be_listed(storage: Any) -> bool:
-    """Whether listing asks no server and leaves nothing behind."""
+    """Whether listing contacts no server and creates no file."""
     if isinstance(storage, (InMemoryCheckpointStorage, FileCheckpointStorage)):
         return True
     file = re.fullmatch(r"\w+\('sqlite:///([^?']+).*'\)", repr(storage))
     if file is None or not isinstance(storage, SQLCheckpointStorage):
         return False
-    # Whether the file is a database with the tables; read only, because opening a storage may write.
+    # Check whether the file is a database with the tables; read-only, because opening a storage may write.
     address = f"{Path(file[1]).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S)) as database:
         return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_SCHEMA_TABLE]).fetchone())

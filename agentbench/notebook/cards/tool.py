@@ -1,4 +1,4 @@
-"""The display of a tool: the arguments a model fills in, whether a person approves, how often it was called."""
+"""The display of a tool: its arguments, its approval mode and its counters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Schema = Mapping[str, Any]
 
 
 def tool(tool: Any) -> dict[str, str]:
-    """A tool by its name, description and arguments, with a badge for its approval, and its counters."""
+    """Return the view of a tool: name, description, arguments, a badge for its approval mode, and counters."""
     words = [esc(tool.description, into="text", limit=_WORDS_LIMIT).strip()]
     state, look = "declared only" if tool.declaration_only else "no approval needed", "idle"
     if tool.approval_mode == "always_require":
-        state, look = "asks for approval", "waiting"
+        state, look = "needs approval", "waiting"
     rows: list[Row] = []
     try:
         schema = tool.parameters()
@@ -36,7 +36,7 @@ def tool(tool: Any) -> dict[str, str]:
         state, look = "no schema", "failed"
         words.append(esc(error, into="text", limit=_WORDS_LIMIT))
     words = [*filter(None, words)]
-    columns = 4 if any(row[3] for row in rows) else 3  # without descriptions, without their column
+    columns = 4 if any(row[3] for row in rows) else 3  # omit the column of descriptions if it is empty
     table = Table("Arguments", _HEAD[:columns], [row[:columns] for row in rows])
     prose = element("div", *(element("p", each, class_="ab_plain") for each in words), class_="ab_prose")
     page = Page(tool.name, state, look, _facts(tool), [table], prose if words else None)
@@ -74,12 +74,12 @@ def _fields(schema: Schema, defs: Schema, path: str = "", inside: tuple[str, ...
 
 
 def _read(part: Any, defs: Schema, around: tuple[str, ...] = ()) -> tuple[str, Schema, str, str]:
-    """Return a type in words (`"a" or "b"`, `array of Place`), and the object in it: schema, `[]` for a list, name."""
+    """Return a type in words (`"a" or "b"`, `array of Place`) and its object: schema, `[]` for a list, name."""
     # Older pydantic puts a reference with a default or a description into `allOf`.
     wrapped = part.get("allOf") or (part,) if isinstance(part, Mapping) else ({},)
     name = str(wrapped[0].get("$ref") or "").rpartition("/")[2] if len(wrapped) == 1 else ""
     name = name if name in defs else ""
-    if name in around:  # a type that contains itself
+    if name in around:  # a recursive type
         return name, {}, "", ""
     target = defs[name] if name else part if isinstance(part, Mapping) else {}
     inner = (*around, name) if name else around

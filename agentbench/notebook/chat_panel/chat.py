@@ -1,4 +1,4 @@
-"""`chat()`: a conversation with an agent, a workflow or a compiled graph in a cell, and forks of it."""
+"""`chat()`: a chat panel for an agent, a workflow or a compiled graph, with forks."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def chat(
     storage: Any = None,
     input: Callable[[str], Any] | None = None,  # noqa: A002 - published signature
 ) -> Chat:
-    """Return a panel to talk with an agent, a workflow or a compiled graph. Nothing runs until a message is sent.
+    """Return a chat panel for an agent, a workflow or a compiled graph. Nothing runs until a message is sent.
 
-    The answer appears as it is streamed, with tool calls folded. Calls that need approval have buttons, and questions
-    of workflows and graphs are forms. **Fork** at a turn opens a second panel that goes on from there: with a copy of
-    the session of an agent, or from the checkpoint of a workflow or graph.
+    The answer appears as it is streamed, with tool calls folded. Calls that need approval have buttons, and requests
+    of workflows and graphs are forms. **Fork** at a turn opens a second panel that continues from there, with a copy of
+    an agent's session, or from the checkpoint of a workflow or graph.
 
     Args:
-        target: An agent, a workflow, or a compiled graph. A workflow gets each message as further input of one run,
-            and a new run after one that failed or was stopped.
-        session: The session of an agent, by default a new one; of a graph its thread, as an id or a configuration.
-        storage: Where the checkpoints of a workflow go; by default its own storage, else one in memory.
-        input: Makes the input of the typed text. By default it is the text, or the text as a message.
+        target: An agent, a workflow, or a compiled graph. A workflow receives each message as further input of one run;
+            after a failed or stopped run, a new run starts.
+        session: For an agent its session, by default a new one; for a graph its thread, as an id or a configuration.
+        storage: Checkpoint storage for a workflow; by default its own, otherwise one in memory.
+        input: Converts the typed text to the input. By default the input is the text, or a message with the text.
 
     Raises:
-        TypeError: The target cannot talk, does not take a text, or has no use for `session` or `storage`.
+        TypeError: The target is none of these, does not accept a text, or does not use `session` or `storage`.
 
     Example:
         talk = chat(agent)
@@ -62,13 +62,13 @@ def chat(
 
 
 class Chat:
-    """A conversation in a cell; made by `chat`. Everything that a person does there has a method with the same effect.
+    """A chat panel, made by `chat`. Every action of the panel has a method with the same effect.
 
-    `text` is the conversation in words, `messages` are its messages, `close` frees what it holds.
+    `text` is the conversation as plain text, `messages` are its messages, `close` frees its resources.
 
     Raises:
-        RuntimeError: By `send` and `fork`, while an answer is on its way or after `close`.
-        ValueError: By `send` for an empty text or while a question is open.
+        RuntimeError: By `send` and `fork`, while the chat is working or after `close`.
+        ValueError: By `send`, for an empty text or while a request is open.
 
     Example:
         talk = chat(agent)
@@ -86,7 +86,7 @@ class Chat:
         self._work: _bridge.EngineFuture[None] | None = None
         self._status, self._problem = _READY, ""
         self._busy = self._closed = False
-        #: For each turn that is over: how many messages there were, and what a fork needs.
+        #: For each finished turn: the number of messages, and the data for a fork.
         self._turns: list[tuple[int, Any]] = []
         self._page: ChatPage | None = None
         self._forms: RequestForms | None = None
@@ -100,12 +100,12 @@ class Chat:
 
     @property
     def messages(self) -> list[Message]:
-        """What was said so far, with the answer that is being streamed."""
+        """The messages of the conversation, including the answer being streamed."""
         return self._talk.messages
 
     @property
     def pending(self) -> list[Any]:
-        """The open questions, oldest first; `respond` answers one."""
+        """The open requests, oldest first; `respond` answers one."""
         return [] if self._busy else list(self._talk.requests)
 
     @property
@@ -122,43 +122,43 @@ class Chat:
 
     @property
     def turns(self) -> int:
-        """The number of turns that are over, which `fork` takes."""
+        """The number of finished turns, which can be forked."""
         return len(self._turns)
 
     def send(self, text: str) -> None:
-        """Send a message, and wait until the answer is complete or a question is open; raises what went wrong."""
+        """Send a message and wait until the answer is complete or a request is open; raises the errors of the run."""
         _bridge.require_blocking("send")
         _bridge.wait_sync(self._begin(text), name="Chat.send()")
 
     async def asend(self, text: str) -> None:
-        """Send a message; see `send`."""
+        """Like `send`, awaited."""
         await wait(self._begin(text))
 
     def respond(self, request: Any, value: Any) -> None:
-        """Answer a question, named by itself or its id, and wait as `send` does.
+        """Answer a request, passed as an object or by its id, and wait like `send`.
 
         Raises:
-            ValueError: There is no such question, or the answer is of another type than it needs.
+            ValueError: The request is not open, or the answer has the wrong type.
         """
         _bridge.require_blocking("respond")
         request_id = request if isinstance(request, str) else request.request_id
         if request_id not in [each.request_id for each in self.pending]:
-            msg = f"No open question has the id {request_id!r}. Open: {[each.request_id for each in self.pending]}."
+            msg = f"There is no open request {request_id!r}. Open: {[each.request_id for each in self.pending]}."
             raise ValueError(msg)
         _bridge.wait_sync(_bridge.submit(self._talk.answer(request_id, value), loop=self._loop), name="Chat.respond()")
         _bridge.wait_sync(self._start(self._talk.go_on), name="Chat.respond()")
 
     def stop(self) -> None:
-        """Stop the answer that is on its way. Returns at once."""
+        """Stop the current answer. Returns immediately."""
         if self._work is not None:
             self._work.cancel()
 
     def fork(self, turn: int = -1) -> Chat:
-        """Return a chat that goes on from the end of a turn, the last one by default; this one stays as it is.
+        """Return a new chat that continues from the end of a turn, by default the last one; this chat does not change.
 
         Raises:
-            IndexError: There is no such turn.
-            ValueError: The conversation cannot be taken back to it; the text says why.
+            IndexError: The turn does not exist.
+            ValueError: The conversation cannot be restored to this turn; the message says why.
         """
         _bridge.require_blocking("fork")
         return _bridge.wait_sync(_bridge.submit(self._fork(turn), loop=self._loop), name="Chat.fork()")
@@ -168,7 +168,7 @@ class Chat:
             msg = f"This chat is {self.status}. Fork it when its answer is complete."
             raise RuntimeError(msg)
         if not -len(self._turns) <= turn < len(self._turns):
-            msg = f"There is no turn {turn}: {count_text(len(self._turns), 'turn')} so far, counted from 0."
+            msg = f"Turn {turn} does not exist: the chat has {count_text(len(self._turns), 'turn')}, counted from 0."
             raise IndexError(msg)
         turn %= len(self._turns)
         said, mark = self._turns[turn]
@@ -180,17 +180,17 @@ class Chat:
     def _begin(self, text: str) -> _bridge.EngineFuture[None]:
         typed: object = text
         if not isinstance(typed, str) or not typed.strip():
-            msg = f"send() takes a text that is not empty, not {text!r}."
+            msg = f"send() needs a non-empty text, not {text!r}."
             raise ValueError(msg)
         if self.pending:
-            msg = f"{self._talk.name} waits for an answer: use respond(...), or the form of the question."
+            msg = f"{self._talk.name} waits for an answer. Call respond(...), or use the form of the request."
             raise ValueError(msg)
         return self._start(lambda on_change: self._talk.send(text, on_change))
 
     def _start(self, work: Callable[[OnChange], Awaitable[None]]) -> _bridge.EngineFuture[None]:
         with self._lock:
             if self._busy or self._closed:
-                msg = f"This chat is {self.status}. " + ("Make another one." if self._closed else "Wait, or stop() it.")
+                msg = f"This chat is {self.status}. " + ("Make a new one." if self._closed else "Wait, or call stop().")
                 raise RuntimeError(msg)
             self._busy = True
             self._work = _bridge.submit(self._drive(work), loop=self._loop)
@@ -217,7 +217,7 @@ class Chat:
 
     @property
     def text(self) -> str:
-        """The conversation in words."""
+        """The conversation as plain text."""
         return f"{self!r}\n{self._transcript.text}"
 
     @property
@@ -227,7 +227,7 @@ class Chat:
 
     @property
     def widget(self) -> Any:
-        """The chat as an ipywidget; always the same one.
+        """The chat as an ipywidget, created once.
 
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
@@ -239,7 +239,7 @@ class Chat:
                 from agentbench.notebook.chat_panel.page import ChatPage
                 from agentbench.notebook.forms.inbox import RequestForms
             except ModuleNotFoundError as error:
-                instead = "chat.send() and print(chat.text) need none"
+                instead = "chat.send() and print(chat.text) work without widgets"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
             calls: dict[str, Callable[[Any], object]] = {
                 "send": self._on_send,
@@ -280,7 +280,7 @@ class Chat:
 
     async def _take(self, request_id: str, value: Any) -> None:
         await self._talk.answer(request_id, value)
-        # The form says first that its answer was accepted.
+        # The form first reports that its answer was accepted.
         asyncio.get_running_loop().call_soon(lambda: self._start(self._talk.go_on))
 
     def _on_answer(self, request_id: str, value: Any) -> object:
@@ -306,7 +306,7 @@ class Chat:
         other.close()
 
     def close(self) -> None:
-        """Stop, and free the panel, its forks and what the conversation holds. May be called twice."""
+        """Stop the answer, and free the panel, its forks and the conversation. May be called twice."""
         from agentbench.notebook.runtime.widgets import close_all
 
         with self._lock:

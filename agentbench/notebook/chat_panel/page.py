@@ -1,7 +1,7 @@
 """The page's side of a chat: a widget without any text in its traits, and its messages.
 
-From the page: `ready`, `send` (text), `stop`, `fork` (turn), `close`. To the page: `chat`, with what is around the
-conversation, and `rows`, those that changed, from the row `start` on; to a page that has just come, all of them.
+From the page: `ready`, `send` (text), `stop`, `fork` (turn), `close`. To the page: `chat`, the surroundings of the
+conversation, and `rows`, the changed rows from index `start` on; a new page gets all rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXT_LIMIT = 20_000
 
 
 class ChatPanel(MessageWidget):
-    """The widget of a chat: messages both ways."""
+    """The widget of a chat, which sends and receives messages."""
 
     _esm = read_script("dom.js") + (_STATIC / "chat.js").read_text(encoding="utf-8")
     _css = (
@@ -33,9 +33,9 @@ class ChatPanel(MessageWidget):
 
 
 class ChatPage:
-    """Sends a chat to its pages, as far as it has changed; `calls` are functions by the kind of message.
+    """Sends the changes of a chat to its pages; `calls` are handlers by the kind of message.
 
-    Messages of the page are not trusted: unknown kinds and wrong values are ignored.
+    Messages from the page are not trusted: unknown kinds and wrong values are ignored.
     """
 
     def __init__(self, name: str, calls: Mapping[str, Callable[[Any], object]]) -> None:
@@ -45,7 +45,7 @@ class ChatPage:
         self.panel = ChatPanel(self._on_message, name=name)
 
     def draw(self, rows: list[dict[str, Any]], around: dict[str, Any]) -> None:
-        """Send what has changed."""
+        """Send all changes."""
         same = next((at for at, (old, new) in enumerate(zip(self._sent, rows, strict=False)) if old != new), None)
         start = min(len(self._sent), len(rows)) if same is None else same
         if start < len(rows) or len(rows) < len(self._sent) or around != self._around:
@@ -64,7 +64,7 @@ class ChatPage:
 
 
 def rows_of(messages: Sequence[Said], forks: Mapping[int, int]) -> list[dict[str, Any]]:
-    """Return the latest turns as a page needs them; `forks`: the turn of the chat that ends with so many messages."""
+    """Return the latest turns in the page's format; `forks`: turn of the chat by its number of messages."""
     turns = turns_of(messages)[-_ROWS:]
     last_of = {
         next((at for at, turn in reversed([*enumerate(turns)]) if turn.at < end), -1): n for end, n in forks.items()

@@ -1,4 +1,4 @@
-"""What is on a form except the typed texts: titles, fields and buttons, as the page needs them.
+"""The static content of a form, without the typed texts: titles, fields and buttons, in the page's format.
 
 Every text goes through `esc`, and the page writes it with `textContent`: nothing here becomes markup.
 """
@@ -32,10 +32,10 @@ class Action:
 
     name: str
     label: str
-    #: Raw texts by path that replace those of fields when it is pressed; the fields themselves do not change.
+    #: Raw texts by path that replace those of the fields when it is pressed; the fields do not change.
     sets: Mapping[str, Raw]
     tone: str = "plain"
-    #: A field that stays hidden until this is pressed; then the button goes.
+    #: A field that stays hidden until this button is pressed; then the button disappears.
     reveals: str | None = None
     #: The label once a revealed field was changed.
     if_changed: str = ""
@@ -43,14 +43,14 @@ class Action:
 
 @dataclass(frozen=True)
 class FormContent:
-    """Everything on a form except the typed texts; its name has no value in it."""
+    """Everything on a form except the typed texts; its name contains no values."""
 
     name: str
     title: str
     actions: tuple[Action, ...]
     prompt: str = ""
     context: str = ""
-    #: What is displayed below the context as it is in a cell, by name.
+    #: Displays below the context, as in a cell, by name.
     objects: tuple[tuple[str, object], ...] = ()
     deadline: datetime | None = None
     #: Fields that only buttons set.
@@ -65,11 +65,11 @@ class FormContent:
 
     @property
     def deadline_text(self) -> str | None:
-        """The deadline for people."""
+        """The deadline as readable text."""
         return None if self.deadline is None else f"{self.deadline:%Y-%m-%d %H:%M:%S} UTC"
 
     def page(self) -> dict[str, Any]:
-        """Return what the page needs besides the fields to build the form, as JSON values."""
+        """Return the content of the page without the fields, as JSON values."""
         displays = [(name, value, display_of(value)) for name, value in self.objects]
         texts = [self.context, *(object_text(name, value) for name, value, found in displays if found is None)]
         return {
@@ -86,13 +86,13 @@ class FormContent:
         }
 
     def labels(self, root: Place) -> list[str]:
-        """Return the texts of the buttons; one that sends a change says so."""
+        """Return the labels of the buttons; they reflect whether a value was changed."""
         edited = next((root.find(each.reveals) for each in self.actions if each.reveals), None)
         changed = edited is not None and edited.touched and edited.text != edited.field.suggestion
         return [line(each.if_changed if changed and each.if_changed else each.label, 60) for each in self.actions]
 
     def nodes(self, root: Place) -> list[Node]:
-        """Return the fields as the page needs them; a plain group around all needs no frame."""
+        """Return the fields in the page's format; an outermost plain group has no frame."""
         places = [root] if root.key else root.children
         return [self._node(place, 1) for place in places if place.key not in self.hidden]
 
@@ -101,7 +101,7 @@ class FormContent:
         field = place.field
         label = field.label or label
         reveals = any(each.reveals == place.key for each in self.actions) and not place.touched
-        # An empty number is left out without a checkbox.
+        # An empty number is omitted, so it needs no checkbox.
         by_button = any(place.path in each.sets and each.sets[place.path] is None for each in self.actions)
         has_none = not by_button and (field.nullable or (field.omits and (not field.is_leaf or field.kind == "text")))
         node: Node = {
@@ -139,7 +139,7 @@ class FormContent:
             "kind": "leaf",
             "control": self._control(place),
             "inputmode": ("numeric" if field.makes is int else "decimal") if field.kind == "number" else None,
-            # The page sends back the position, since a label may be cut here.
+            # The page sends back the position, because a label may be shortened here.
             "options": [line(option.label) for option in field.options],
             "other": field.allow_other,
             "maxLength": field.max_length,
@@ -164,7 +164,7 @@ class FormContent:
             return "password"
         if field.kind not in ("text", "number"):
             return field.kind
-        # A field of one line would drop the ends of others.
+        # A single-line field would drop line breaks.
         texts = (place.text, place.value) if field.kind == "text" else ()
         tall = any(isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text) for text in texts)
         return "area" if field.multiline or tall else "line"
@@ -181,6 +181,6 @@ def line(text: str, limit: int = 200) -> str:
 
 
 def _repeats_its_tag(group: Place, below: Place) -> bool:
-    """Whether a constant repeats the type of a union that was chosen."""
+    """Whether a constant repeats the chosen type of a union."""
     is_member = group.parent is not None and group.parent.field.kind == "union"
     return is_member and below.field.kind == "const" and below.field.options[0].label in (group.name, f'"{group.name}"')

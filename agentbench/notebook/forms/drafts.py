@@ -1,4 +1,4 @@
-"""Makes the forms: for a value of a type, and for each kind of request."""
+"""Makes forms for a value of a type and for each kind of request."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -130,7 +130,7 @@ def _approval(question: Question, content: FormContent) -> Draft:
     must = question.reason_required
     fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
     if unwrap_optional(question.response_type) is Approval:
-        # A reason that a rejection needs is not labelled optional, though an approval does not need it.
+        # A rejection needs the reason, so it is not labelled optional, although an approval does not need it.
         fields[_REASON] = Field(
             kind="text", label="Reason", required=must, default="" if must else NO_VALUE,
             help="Needed when you reject." if must else "",
@@ -141,7 +141,7 @@ def _approval(question: Question, content: FormContent) -> Draft:
     parts = [Part(name, name, field.itself) for name, field in fields.items()]
 
     def build(values: Mapping[str, Any]) -> Any:
-        # Edited arguments are not part of a rejection.
+        # A rejection ignores edited arguments.
         edited = values.get(_EDITED) if values[_APPROVED] else None
         if _REASON not in fields:
             return question.answer(values[_APPROVED], edited)
@@ -149,7 +149,7 @@ def _approval(question: Question, content: FormContent) -> Draft:
 
     def check(values: Mapping[str, Any]) -> dict[str, str]:
         missing = must and not values[_APPROVED] and not (values.get(_REASON) or "").strip()
-        return {_REASON: "Say why, so that the workflow can act on it."} if missing else {}
+        return {_REASON: "Give a reason for the rejection."} if missing else {}
 
     yes, no = {_APPROVED: _APPROVE.label}, {_APPROVED: _REJECT.label}
     edits = _EDITED in fields

@@ -1,7 +1,7 @@
 """A form's fields as a tree, and the conversion of one typed text to the input of a type and back.
 
-Typed text stays text until pydantic accepts it, so nothing is rounded, clamped or guessed. Fields are immutable; what a
-person typed is in `values`. Inner fields are made when they are first needed, so types may contain themselves.
+Typed text stays text until pydantic accepts it, so nothing is rounded, clamped or guessed. Fields are immutable; the
+typed texts are in `values`. Inner fields are made when first needed, so types may contain themselves.
 """
 
 import base64
@@ -32,7 +32,7 @@ Kind = Literal[
 
 
 class NoValue(Enum):
-    """The type of `NO_VALUE`: no value at all, where `None` is a value of its own."""
+    """The type of `NO_VALUE`: no value at all, as opposed to the value `None`."""
 
     NO_VALUE = "NO_VALUE"
 
@@ -43,7 +43,7 @@ Raw = str | None
 
 
 class Part(NamedTuple):
-    """A field inside another: its name, its name in the input of the type (such as an alias), and what makes it."""
+    """A field inside another: its name, its name in the input of the type (such as an alias), and its factory."""
 
     name: str
     key: str
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One field, or several in a box, as a schema describes it."""
+    """One field, or a box of several, as described by a schema."""
 
     kind: Kind
     label: str = ""
@@ -63,11 +63,11 @@ class Field:
     #: "Not set" is an answer, which differs from every value.
     omits: bool = False
     default: object = NO_VALUE
-    #: Makes the value of the input; raises pydantic's `ValidationError`. Without one, the type around does it.
+    #: Makes the value of the input; raises pydantic's `ValidationError`. Without one, the enclosing type does it.
     validate: Callable[[Any], Any] | None = None
     #: Whether a value is of this type, without any conversion; only for members of a union of a Python type.
     accepts: Callable[[Any], bool] | None = None
-    #: Of a choice, and the only one of a `const`.
+    #: Options of a choice; the only option of a `const`.
     options: tuple[Option, ...] = ()
     allow_other: bool = False
     multiline: bool = False
@@ -75,27 +75,27 @@ class Field:
     secret: bool = False
     #: The class of numbers, or of secret texts that pydantic does not make.
     makes: Callable[[str], Any] = str
-    #: A text to start from, which counts only once a person edits it.
+    #: The initial text, which counts only after a person edits it.
     suggestion: str = ""
-    #: Of times: a zone is needed (`aware`), refused (`naive`) or free (`either`).
+    #: Time zone of times: required (`aware`), refused (`naive`) or optional (`either`).
     zone: str = ""
     #: The fields of a group or pair, or the members of a union.
     parts: Callable[[], Sequence[Part]] = tuple
-    #: The field of a row.
+    #: Factory of the field of a row.
     item: "Callable[[], Field] | None" = None
     #: A group whose value is a list.
     positional: bool = False
     least: int = 0
     most: int | None = None
     unique: bool = False
-    #: The type of a group, to notice one inside itself.
+    #: The type of a group, to detect recursion.
     of: object = None
-    #: A group may have entries without a field, which stay.
+    #: Whether a group may have entries without a field, which are kept.
     open_ended: bool = False
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is typed as one text."""
+        """Whether the field is one typed text."""
         return self.kind not in ("group", "rows", "pairs", "pair", "union", "const")
 
     @property
@@ -104,19 +104,19 @@ class Field:
         return [part.name for part in self.parts()]
 
     def itself(self) -> "Field":
-        """Return the field: what a `Part` calls that needs no delay."""
+        """Return the field; the factory of a `Part` that needs no delay."""
         return self
 
 
 def json_field(help: str = 'JSON, for example "text", 1, true or {"key": "value"}', **rest: Any) -> Field:  # noqa: A002
-    """Make the field in which any value is typed as JSON."""
+    """Make a field for any value, typed as JSON."""
     return Field(kind="json", multiline=True, help=help, **rest)
 
 
 _CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
 _ZONE = r" ?([Zz]|[+-]\d{2}:?\d{2}(:\d{2})?)?"
 _DAY = r"\d{4}-\d{2}-\d{2}"
-# Other texts, such as a number, pydantic would read as seconds since 1970.
+# Pydantic would read other texts, such as a number, as seconds since 1970.
 _TIMES = {
     "date": (_DAY, "a date such as 2024-05-17"),
     "datetime": (f"{_DAY}[T ]{_CLOCK}{_ZONE}", "a date and a time such as 2024-05-17 14:30"),
@@ -144,7 +144,7 @@ def input_of(field: Field, text: str) -> Any:
         if not text:
             msg = "Type a value as JSON."
             raise FieldError(msg)
-        read_json(text)  # refuses what a float cannot hold
+        read_json(text)  # refuses numbers that a float cannot represent
         return read_json(text, float)
     pattern, wanted = _TIMES[field.kind]
     if not re.fullmatch(pattern, text):
@@ -160,7 +160,7 @@ def _chosen(field: Field, text: str) -> object:
     if field.allow_other and text.strip():
         return text
     listed = ", ".join(option.label for option in field.options[:10]) + (", …" if len(field.options) > 10 else "")
-    msg = f"{text!r} is not among the options: {listed}." if text else "Choose one."
+    msg = f"{text!r} is not one of the options: {listed}." if text else "Choose one."
     raise FieldError(msg)
 
 
@@ -169,13 +169,13 @@ def _number(field: Field, text: str) -> object:
     wanted = "a whole number, such as 12" if whole else "a number, such as 1.5"
     if not text or "," in text:
         hint = "Leave out thousands separators." if whole else "Write the decimal sign as a point."
-        msg = (f"A comma is not allowed in numbers. {hint} " if text else "") + f"Type {wanted}."
+        msg = (f"Numbers must not contain a comma. {hint} " if text else "") + f"Type {wanted}."
         raise FieldError(msg)
     try:
         value = field.makes(text)
     except (ValueError, ArithmeticError):
-        return text  # pydantic says why not
-    # Infinity is typed as a word.
+        return text  # pydantic reports the problem
+    # Infinity must be typed as a word.
     if isinstance(value, float) and math.isinf(value) and any(map(str.isdigit, text)):
         msg = f"{text} is too large for a number."
         raise FieldError(msg)
@@ -207,12 +207,12 @@ def text_of(field: Field, value: Any) -> Raw:
 
 
 def json_of(value: object) -> object:
-    """Return a constant as a JSON value: of a member of an `Enum` its value."""
+    """Return a constant as a JSON value; a member of an `Enum` becomes its value."""
     return value.value if isinstance(value, Enum) else value
 
 
 def holds(field: Field, value: Any) -> bool:
-    """Whether a field can display a value as it is, without any conversion; of a Python type, whether it is one."""
+    """Whether a field can display a value without conversion; for a Python type, whether the value is an instance."""
     kind = field.kind
     if field.accepts is not None:
         return field.accepts(value)

@@ -1,6 +1,6 @@
 """Forms in a notebook: for a value of any type, and for the response to a request of a run.
 
-Everything that a button does can be done by code, with the same checks: `set_raw` types, `submit` sends.
+Every button has a method with the same checks: `set_raw` types, `submit` sends.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ __all__ = ["Form", "FormState", "form", "request_form"]
 
 Respond = Callable[[str, Any], object]
 
-# How long a `submit()` in code waits until the answer is accepted; a click never waits.
+# How long a `submit()` in code waits until the answer is accepted; clicks never wait.
 _PATIENCE_S = 10.0
 
 
@@ -48,22 +48,22 @@ def form(
 ) -> "Form":
     """Make a form for one value.
 
-    Models, dataclasses, typed dictionaries, lists, unions and so on have fields of their own; every other type is typed
+    Models, dataclasses, typed dictionaries, lists, unions and so on have separate fields; any other type is typed
     as JSON. `edit_json` turns any form into one JSON text.
 
     Args:
         type_or_schema: The type of the value: any type that pydantic can validate. Or a JSON Schema, as a mapping: then
             values are plain dicts and lists.
-        value: The initial value, which is the answer until a person changes it. Of an invalid value, the fields contain
-            as much as they can display. `None` counts only if the type accepts it.
+        value: The initial value, which is the answer unless a person changes it. Of an invalid value, the fields show
+            the valid parts. `None` counts only if the type accepts it.
         title: The heading.
         submit: The text of the button.
-        on_submit: Called with each submitted value. If it raises, the value is refused and the text stays.
-        strict: Whether a keyword of a schema that has no field is an error.
+        on_submit: Called with each submitted value. If it raises, the value is refused and the typed text stays.
+        strict: Whether a schema keyword without a field is an error.
 
     Raises:
         UnsupportedSchema: With `strict`, for a keyword that has no field.
-        NotebookError: The type refers to one that is not defined, or pydantic cannot validate it.
+        NotebookError: The type refers to an undefined type, or pydantic cannot validate it.
 
     Example:
         limit = form(int, value=10, title="How many?", on_submit=print)
@@ -87,7 +87,7 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
             function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
             stays.
         origin: The source of the question in words, such as the run; displayed below the heading.
-        asked_ns: Time of the request, in nanoseconds since 1970, to display the waiting time.
+        asked_ns: Time of the request in nanoseconds since 1970, to display the waiting time.
 
     Example:
         review = request_form(run.pending_requests[0], respond=run.respond)
@@ -101,22 +101,22 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
     return Form(draft, request=request, respond=respond, origin=origin, asked_ns=asked_ns)
 
 
-# What was typed for each request event, with its answer, so that typed texts are still there when a cell runs again.
-# Not by id: ids of requests repeat where ids count from one.
+# The draft of each request event, so that typed texts survive running a cell again.
+# Keyed by event because request ids can repeat (deterministic ids count from one).
 _DRAFTS: "WeakKeyDictionary[Request, Draft]" = WeakKeyDictionary()
 _DRAFTS_LOCK = threading.Lock()
 
 
 class Form:
-    """A form on a page, and the same form for code; made by `form` and `request_form`.
+    """A form, displayed on a page and usable by code; made by `form` and `request_form`.
 
-    A cell displays its fields; `text` is the form for places without widgets. Every button has a method with the same
-    checks: `set_raw` types, `submit` sends, `value` is the answer.
+    A cell displays its fields; `text` is the form as plain text. Every button has a method with the same checks:
+    `set_raw` types, `submit` sends, `value` is the answer.
 
     Raises:
-        FormInvalid: By `value`, while a field has a problem; `errors` lists them by path.
-        RequestAlreadyAnswered: By every method that changes the form of a request that was answered.
-        RequestExpired: By every method that changes the form of a request whose deadline has passed.
+        FormInvalid: By `value`, if a field has a problem; `errors` lists the problems by path.
+        RequestAlreadyAnswered: By every method that changes the form, if the request was answered.
+        RequestExpired: By every method that changes the form, if the deadline has passed.
 
     Example:
         trip = form(Trip)
@@ -154,7 +154,7 @@ class Form:
 
     @property
     def live(self) -> bool:
-        """Whether it can still be answered from here."""
+        """Whether the form can still be answered."""
         _ = self.state
         return self._draft.live
 
@@ -162,14 +162,14 @@ class Form:
     def raw(self) -> dict[str, Raw]:
         """The typed texts, by path of the field; always readable. `None` means "none".
 
-        The text of a list is the number of its rows, that of a union the name of the chosen type. Empty fields that
-        were never touched have no entry.
+        The text of a list is its number of rows, that of a union the name of the chosen type. Empty fields that were
+        never touched have no entry.
         """
         return self._draft.raw
 
     @property
     def errors(self) -> dict[str, str]:
-        """Problems that the last check found, by path; typing drops them."""
+        """Problems found by the last check, by path; typing removes them."""
         return self._draft.errors
 
     @property
@@ -179,7 +179,7 @@ class Form:
 
     @property
     def value(self) -> Any:
-        """The submitted answer, else the current value of the fields; see the errors of the class."""
+        """The submitted answer, otherwise the current value of the fields; raises the errors of the class."""
         with self._draft.lock:
             if self._draft.state is not FormState.ANSWERED:
                 return self._draft.value()
@@ -190,22 +190,22 @@ class Form:
     # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
-        """Validate all fields and set `errors`; return whether there are none. Changes no text."""
+        """Validate all fields and set `errors`; return whether they are valid. Does not change texts."""
         with self._draft.lock:
             return self._draft.state is FormState.ANSWERED or self._draft.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
-        """Type `text` into a field; it replaces the text that is there.
+        """Type `text` into a field, replacing its text.
 
         Args:
-            path: The field: `"title"`, `"address.city"`, `"tags[0]"`, `"limits[0].key"`; `"value"` where the answer is
-                one value, `"value.int"` where it may be of several types; in an approval `"approved"` (`"Approve"` or
+            path: The field: `"title"`, `"address.city"`, `"tags[0]"`, `"limits[0].key"`; `"value"` if the answer is a
+                single value, `"value.int"` if it may have several types; in an approval `"approved"` (`"Approve"` or
                 `"Reject"`), `"reason"`, `"edited"`. `raw` and `text` list the current paths.
-            text: The text. For a choice the label of an option, for a union the name of a type, for a list the number
-                of its rows; lists, unions and groups also accept JSON for all of it. `None` if the type accepts it.
+            text: The text. For a choice the label of an option, for a union the name of a type, for a list its number
+                of rows; lists, unions and groups also accept JSON. `None` if the type accepts it.
 
         Raises:
-            KeyError: There is no such field.
+            KeyError: The field does not exist.
             ValueError: The field does not accept this text.
         """
         with self._editing() as draft:
@@ -217,11 +217,11 @@ class Form:
         return next(place.path for place in self._draft.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
-        """Remove the row at a position; raises `IndexError` if there is none."""
+        """Remove the row at a position; raises `IndexError` if it does not exist."""
         self._change_rows(path, lambda rows: rows.remove(at))
 
     def move(self, path: str, at: int, to: int) -> None:
-        """Move the row at a position to another one; raises `IndexError` if there is none."""
+        """Move a row to another position; raises `IndexError` if it does not exist."""
         self._change_rows(path, lambda rows: rows.move(at, to))
 
     def _change_rows(self, path: str, edit: Callable[[Place], Any]) -> Any:
@@ -245,19 +245,19 @@ class Form:
     def edit_json(self, text: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
 
-        A text that is JSON with fields in the form is written into them; for another one, `errors` says why.
+        Valid JSON is written into the fields; otherwise `errors` contains the problem.
 
         Args:
-            text: The new JSON; without it the form only changes to JSON.
+            text: The new JSON; without it the form only switches to JSON.
 
         Raises:
-            JsonError: A `ValueError`: the fields have no JSON text, because two keys of a dict are the same.
+            JsonError: (a `ValueError`) The fields cannot be written as JSON, because a dict has the same key twice.
         """
         with self._editing() as draft:
             draft.edit_json(text)
 
     def edit_fields(self) -> bool:
-        """Go back to the fields. Returns whether that was possible; if not, the JSON text stays open."""
+        """Go back to the fields. Returns whether the JSON text was valid; if not, it stays open."""
         with self._editing() as draft:
             return draft.edit_fields()
 
@@ -273,17 +273,17 @@ class Form:
         return self._wait(self._submit())
 
     def answer(self, value: Any) -> bool:
-        """Send a value of the response type as the answer, instead of the value of the fields; see `submit`."""
+        """Send a value of the response type instead of the value of the fields; see `submit`."""
         with self._editing() as draft:
             draft.enter(FormState.SENDING)
         return self._wait(self._send(value))
 
     def on_submit(self, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn(value)` with each submitted value. Returns a function that ends it."""
+        """Call `fn(value)` with each submitted value. Returns a function that removes it."""
         return self._listeners.add("submit", fn)
 
     def reopen(self) -> None:
-        """Let the submitted value be edited again; raises `RequestAlreadyAnswered` for the answer to a request."""
+        """Make the submitted value editable again; raises `RequestAlreadyAnswered` for an answered request."""
         with self._editing():
             pass
 
@@ -295,11 +295,11 @@ class Form:
             raw: Texts of the fields on the page, by path.
 
         Raises:
-            KeyError: There is no such button or field.
+            KeyError: The button or the field does not exist.
         """
         buttons = {each.name: each for each in self._draft.content.actions}
         if action not in buttons:
-            msg = f"No button {action!r}. The buttons are: {', '.join(buttons)}."
+            msg = f"There is no button {action!r}. Buttons: {', '.join(buttons)}."
             raise KeyError(msg)
         with self._editing() as draft:
             draft.set_raw(raw or {})
@@ -311,10 +311,9 @@ class Form:
             return edit(draft)
 
     def asks(self, request: Request) -> bool:
-        """Whether this is the form of a request, also if a restored run emits the same open request again.
+        """Whether this is the form of a request, even if a restored run emits the same open request again.
 
-        Such an event has the same id and content; it takes over the form with the typed texts, as long as that was not
-        answered.
+        Such an event has the same id and content; it takes over the form and its typed texts if it is still unanswered.
         """
         with _DRAFTS_LOCK:
             if self._request is None:
@@ -338,7 +337,7 @@ class Form:
 
     @contextmanager
     def _editing(self) -> Iterator[Draft]:
-        """Give the draft to change it; reopens a submitted value, and raises if it cannot be changed any more."""
+        """Yield the draft for a change; reopens a submitted value, and raises if the form is closed."""
         with self._draft.lock:
             if self.state is FormState.EXPIRED:
                 raise RequestExpired(self._name, self._draft.content.deadline_text)
@@ -356,7 +355,7 @@ class Form:
         return RequestAlreadyAnswered(self._name, self._draft.answered_at)
 
     def _submit(self, sets: Mapping[str, Raw] = {}) -> "_bridge.EngineFuture[None] | None":
-        """Send, and return the future of an answer that is still on its way."""
+        """Send the answer; return a future if it is not accepted immediately."""
         with self._editing() as draft:
             try:
                 answer = draft.begin_sending(sets)
@@ -393,7 +392,7 @@ class Form:
             self._end(answer)
 
     def _end(self, answer: Any, error: Exception | None = None) -> None:
-        """Record whether the answer was accepted; `error` says why not."""
+        """Record whether the answer was accepted; `error` is the reason of a refusal."""
         with self._draft.lock:
             if error is None:
                 self._draft.end(FormState.ANSWERED, answer, _now_text())
@@ -416,7 +415,7 @@ class Form:
 
     @property
     def widget(self) -> Any:
-        """The form as an ipywidget, to put into boxes; always the same one.
+        """The form as an ipywidget, created once.
 
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
@@ -424,7 +423,7 @@ class Form:
         try:
             from agentbench.notebook.forms.page import FormPage
         except ModuleNotFoundError as error:
-            instead = "form.text says how to answer by code"
+            instead = "form.text shows how to answer by code"
             raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
         with self._draft.lock:
             if self._page is None:
@@ -433,7 +432,7 @@ class Form:
 
     @property
     def text(self) -> str:
-        """The form in words, with the code that answers it, without the typed texts."""
+        """The form as plain text, with the code that answers it, without the typed texts."""
         _ = self.state
         return form_text(self._draft)
 

@@ -1,4 +1,4 @@
-"""A form in words: for places without widgets, and the line about its answer."""
+"""A form as plain text, for places without widgets, and the line about its answer."""
 
 import json
 from collections.abc import Sequence
@@ -50,12 +50,12 @@ def answer_text(draft: Draft) -> str:
         return ""
     at = draft.answered_at or ""
     day, _, time = at.partition("T")
-    # 2024-01-01T12:03:04.000000+00:00, or what the other side calls it
+    # 2024-01-01T12:03:04.000000+00:00, or the other side's own format
     when = f"{time[:8]} UTC on {day}" if at.endswith("+00:00") else esc(at, into="line", limit=60)
     when = f" at {when}" if at else ""
     if not draft.answered_here:
         answer = "" if draft.answer is None else f" {_answer_preview(draft)}."
-        return f"Already answered{when}, elsewhere.{answer} What was typed here was not used."
+        return f"Already answered elsewhere{when}.{answer} The text typed here was not used."
     return f"{'Answered here' if draft.content.waits else 'Submitted'}{when}: {_answer_preview(draft)}"
 
 
@@ -73,9 +73,9 @@ def _answer_preview(draft: Draft) -> str:
         without = next((each.label for each in draft.content.actions if _has_no_text(each)), "")
         return line_preview(" ".join(each.text for each in messages)) if messages else without
     field = draft.root.field
-    if field.kind == "group" and len(field.labels) == 1:  # a decision alone
+    if field.kind == "group" and len(field.labels) == 1:  # only a decision
         field = field.parts()[0].field()
-    # The label of an option says more than the repr of its value.
+    # The label of an option is more readable than the repr of its value.
     label = text_of(field, answer) if field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
@@ -86,11 +86,11 @@ def _has_no_text(action: Action) -> bool:
 
 
 def _code(place: Place) -> str:
-    """Return the line of code that types into a place; empty for one that is only a group of others."""
+    """Return the line of code that types into a place; empty for groups."""
     field, path = place.field, place.path
     if field.item is not None:
         first = f"{path}[{len(place.row_names)}]" + (".key" if field.kind == "pairs" else "")
-        return f"form.set_raw({first!r}, ...)  # one more"
+        return f"form.set_raw({first!r}, ...)  # another row"
     if field.kind == "union":
         return f"form.set_raw({path!r}, ...)  # {_names(field.labels)}"
     if not field.is_leaf:

@@ -1,8 +1,8 @@
-"""From a JSON Schema to its field, also for Python types, whose schema pydantic makes.
+"""Converts a JSON Schema to a field; pydantic makes the schema of Python types.
 
-A part of the schema that has no field is typed as JSON, with a note which keyword is the reason; `strict` raises.
-Values of a JSON Schema alone are plain JSON values: dicts, lists, texts, numbers. Its texts and numbers are validated
-one by one; those of a Python type by the type as a whole.
+A part of the schema without a field is typed as JSON, with a note that names the keyword; `strict` raises instead.
+Values of a plain JSON Schema are JSON values (dicts, lists, texts, numbers), and each text and number is validated
+separately. Values of a Python type are validated by the type as a whole.
 """
 
 import base64
@@ -26,7 +26,7 @@ __all__ = ["field_of_schema", "field_of_type", "type_name"]
 
 Schema = Mapping[str, Any]
 
-# Keywords that do not restrict the values, and of these the ones that hold for a whole, not for one of its members.
+# Keywords that do not restrict the values, and those of them that apply to a whole, not to one of its members.
 _OF_WHOLE = frozenset(["title", "description", "default", "discriminator", "$schema", "$id", "$defs", "definitions"])
 _NOTES = _OF_WHOLE | frozenset(
     ["examples", "example", "deprecated", "readOnly", "writeOnly", "multiline", "$comment", "$anchor"]
@@ -58,7 +58,7 @@ def field_of_schema(schema: Schema, *, strict: bool = False) -> Field:
 
 
 def field_of_type(annotation: Any) -> Field:
-    """Make the field of a Python type, JSON if it has none; raises `NotebookError` if pydantic cannot validate it."""
+    """Make the field of a Python type, or a JSON field; raises `NotebookError` if pydantic cannot validate the type."""
     from agentbench.notebook.forms.schema import TypeSchema
 
     types = TypeSchema(annotation)
@@ -66,7 +66,7 @@ def field_of_type(annotation: Any) -> Field:
 
 
 def type_name(annotation: Any) -> str:
-    """Return a type as people write it."""
+    """Return a type as it is written in code."""
     if get_origin(annotation) is Annotated:
         return type_name(annotation.__origin__)
     text = annotation.__name__ if type(annotation) is type else str(annotation)
@@ -90,17 +90,17 @@ class _Reader:
         except UnsupportedSchema as error:
             if self.strict:
                 raise
-            made = json_field(f"The schema's `{error.keyword}` has no field: type JSON. It is not checked here.")
+            made = json_field(f"The schema's `{error.keyword}` has no field, so type JSON. It is not validated here.")
         about = help_text({"description": notes.get("description")})
         if made.is_leaf:
             about = ". ".join(filter(None, [about.rstrip("."), made.help]))
         elif self.types is not None:
-            about = about.partition("\n")[0]  # of a docstring the first line
+            about = about.partition("\n")[0]  # first line of a docstring
         label = str(notes.get("title") or label)
         return replace(made, label=label, help=about or made.help, default=notes.get("default", NO_VALUE))
 
     def _later(self, schema: Any, make: Callable[[], Field]) -> Callable[[], Field]:
-        """Return what makes a field when it is needed; with `strict` it is made now as well, so that it may raise."""
+        """Return a factory for a field; `strict` also makes the field now, so that errors are raised early."""
         made = cache(make)
         ref = schema.get("$ref", schema.get("x-ref")) if isinstance(schema, Mapping) else None
         if self.strict and ref not in self.followed:
@@ -111,9 +111,9 @@ class _Reader:
     # ---- references and `allOf` -------------------------------------------------------------------------------------
 
     def _normal(self, schema: Any, path: str, refs: tuple[str, ...] = ()) -> Schema:
-        """Return a schema with its reference and its `allOf` put together with what stands beside them.
+        """Resolve the reference and the `allOf` of a schema and merge them with its other keywords.
 
-        The title of what is referred to becomes `x-name`, the reference `x-ref`.
+        The title of the referenced schema becomes `x-name`, the reference `x-ref`.
         """
         if schema is True:
             return {}
@@ -122,7 +122,7 @@ class _Reader:
         ref, parts = schema.get("$ref"), list(schema.get("allOf", ()))
         if ref is None and not parts:
             return schema
-        if ref in refs:  # it leads to itself and nowhere else
+        if ref in refs:  # circular reference
             raise UnsupportedSchema("$ref", path)
         every = [self._normal(each, path, (*refs, ref) if ref else refs) for each in parts]
         if ref is not None:
@@ -246,7 +246,7 @@ class _Reader:
             made = self.field(schema, path, title_of(name))
             unset = made.default is NO_VALUE
             if made.kind == "const" and not required and (unset or made.default is None):
-                made = replace(made, kind="choice")  # whether it is set is a choice
+                made = replace(made, kind="choice")  # choose between unset and set
             return replace(made, required=required, omits=not required and not made.nullable and unset)
 
         return Part(name, str(key), self._later(schema, make))
@@ -301,7 +301,7 @@ class _Reader:
         def check(value: object) -> object:
             if any(option.value == value and type(option.value) is type(value) for option in options):
                 return value
-            msg = f"{value!r} is not among the options."
+            msg = f"{value!r} is not one of the options."
             raise FieldError(msg)
 
         return Field(kind="choice", options=tuple(options), validate=check if self.types is None else None)
@@ -327,7 +327,7 @@ class _Reader:
 
     def _number(self, schema: Schema, path: str) -> Field:
         for name in _LIMITS_OF_NUMBERS:
-            if isinstance(schema.get(name), bool):  # as drafts before the sixth wrote it
+            if isinstance(schema.get(name), bool):  # JSON Schema before draft 6
                 raise UnsupportedSchema(name, path)
         makes: Any = int if schema["type"] == "integer" else Decimal if schema.get("format") == "decimal" else float
         if self.types is not None:
@@ -338,7 +338,7 @@ class _Reader:
 
 
 def _merge(schemas: Sequence[Schema], path: str) -> Schema:
-    """Put schemas together that all hold; two different values of one keyword are not supported."""
+    """Merge schemas that apply together; raises if one keyword has two different values."""
     whole: dict[str, Any] = {}
     for key, value in (item for each in schemas for item in each.items()):
         if key == "properties":
@@ -356,12 +356,12 @@ def _kinds(schema: Schema) -> list[str]:
     kind = schema.get("type")
     if kind is not None:
         return [kind] if isinstance(kind, str) else [str(each) for each in kind]
-    # Without a type, the keywords of one show which it is.
+    # Without a type, the keywords determine it.
     return [name for name in ("object", "array", "string", "number") if _OF_TYPE[name] & set(schema)][:1]
 
 
 def _alone(schema: Schema, kind: str) -> Schema:
-    """Return what a schema of several types says of one of them."""
+    """Restrict a schema of several types to one of them."""
     others = frozenset().union(*_OF_TYPE.values()) - _OF_TYPE.get(kind, frozenset())
     return {**{name: item for name, item in schema.items() if name not in _OF_WHOLE | others}, "type": kind}
 
@@ -382,7 +382,7 @@ def _base64(content: Any) -> str:
 
 
 def _check(schema: Schema) -> Callable[[Any], Any]:
-    """Return the validation of one text or number, which stays what it is."""
+    """Return the validation of one text or number, without conversion."""
     from datetime import date, time
     from ipaddress import IPv4Address, IPv6Address
     from uuid import UUID

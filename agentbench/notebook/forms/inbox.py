@@ -23,18 +23,18 @@ _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
 
 
 def inbox(*runs: Any) -> "Inbox":
-    """Show the open requests of runs together, and follow them as others come.
+    """Show the open requests of several runs together, and update the list when requests change.
 
     Args:
         runs: Runs (`workflow.start(...)`) and steppers. More can be added later, with `Inbox.add`.
 
     Raises:
-        TypeError: If one of them is neither.
+        TypeError: If an argument is neither.
 
     Example:
         box = inbox(first, second)
         box  # the forms
-        box.respond(box.requests[0], Approval(True))  # or whatever its response type is
+        box.respond(box.requests[0], Approval(True))  # a value of its response type
     """
     made = Inbox()
     for run in runs:
@@ -43,7 +43,7 @@ def inbox(*runs: Any) -> "Inbox":
 
 
 class InboxEntry:
-    """One request in an inbox: the event, the name of the run that asks, the question, and the form that answers it."""
+    """One request in an inbox: the event, the name of its run, the question, and the form that answers it."""
 
     def __init__(self, request: Request, source: "Source") -> None:
         self.request, self.source, self.run = request, source, source.name
@@ -55,17 +55,17 @@ class InboxEntry:
 
     @property
     def request_id(self) -> str:
-        """Id that the answer names."""
+        """Id of the request."""
         return self.request.request_id
 
     @property
     def executor(self) -> str:
-        """Executor that asks."""
+        """Id of the requesting executor."""
         return self.request.source_executor_id
 
     @property
     def waiting_s(self) -> float | None:
-        """For how long it has been open, in seconds; `None` if its run notes no times."""
+        """Waiting time in seconds; `None` if its run records no times."""
         if self.asked_ns is None:
             return None
         return max(0.0, (runtime_defaults().clock.time_ns() - self.asked_ns) / 1e9)
@@ -75,16 +75,16 @@ class InboxEntry:
 
 
 class Inbox:
-    """The open requests of several runs, made by `inbox`. A cell displays their forms; `text` is the same in words.
+    """The open requests of several runs, made by `inbox`. A cell displays their forms; `text` is the plain text.
 
-    An answered form stays until the next request comes. Input typed into the others stays in any case. Runs and
-    steppers are passed to `inbox` or `add`, which raises `TypeError` for anything else.
+    An answered form is removed when the next request arrives. Text typed into the other forms is kept. Pass runs and
+    steppers to `inbox` or `add`, which raises `TypeError` for anything else.
 
     Example:
         box = inbox(first, second)
         for entry in box:
             print(entry.run, entry.question.prompt)
-        box.respond(box.requests[0], Approval(True))  # or whatever its response type is
+        box.respond(box.requests[0], Approval(True))  # a value of its response type
     """
 
     def __init__(self) -> None:
@@ -99,10 +99,10 @@ class Inbox:
     # ---- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, run: Any) -> None:
-        """Follow one more run or stepper.
+        """Add a run or a stepper.
 
         Raises:
-            TypeError: If it is neither.
+            TypeError: If `run` is neither.
         """
         with self._lock:
             self._sources.append(_source_of(run))
@@ -125,19 +125,19 @@ class Inbox:
         """The form of a request, also of one that was just answered.
 
         Raises:
-            KeyError: If there is no such request; it names those there are.
-            ValueError: If several runs have one; name the run as `run`.
+            KeyError: If the request does not exist; the message lists the existing ones.
+            ValueError: If several runs have this request; pass `run`.
         """
         self.refresh()
         found = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
         if not found:
             known = ", ".join(repr(entry.request_id) for entry in self._entries) or "none"
-            msg = f"No request {request_id!r} here. There are: {known}."
+            msg = f"There is no request {request_id!r} in this inbox. Requests: {known}."
             raise KeyError(msg)
         live = [entry for entry in found if entry.form.live]
         if len(found) > 1 and len(live) != 1:
             names = ", ".join(entry.run for entry in found)
-            msg = f"{len(found)} runs have a request {request_id!r}. Name one as run=: {names}."
+            msg = f"{len(found)} runs have a request {request_id!r}. Pass one of them as run=: {names}."
             raise ValueError(msg)
         return (live or found)[0].form
 
@@ -145,11 +145,11 @@ class Inbox:
         """Answer a request with a value of its response type.
 
         Returns:
-            Whether the run took it within ten seconds.
+            Whether the run accepted the answer within ten seconds.
 
         Raises:
-            KeyError: If there is no such request.
-            ValueError: If several runs have one (name the run as `run`), or its run refuses the value.
+            KeyError: If the request does not exist.
+            ValueError: If several runs have this request (pass `run`), or its run refuses the value.
             RequestAlreadyAnswered: If it was answered before.
             RequestExpired: If its deadline has passed.
         """
@@ -162,7 +162,7 @@ class Inbox:
     answer = respond
 
     def refresh(self) -> None:
-        """Read the open requests again. Happens by itself at each change of a run, and on each reading."""
+        """Read the open requests again. This happens automatically at each change of a run and on each access."""
         with self._lock:
             if self._closed:
                 return
@@ -175,9 +175,9 @@ class Inbox:
                 if entry not in entries:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
             if not {*entries} <= {*self._entries}:
-                # Requests without a time stay in the order in which they were found.
+                # Requests without a time keep their order.
                 self._entries = sorted(entries, key=lambda entry: entry.asked_ns or 0)
-            # Inside the lock: the engine, the kernel and messages of the page come here from threads of their own.
+            # Inside the lock, because the engine, the kernel and the page call this from different threads.
             if self._box is not None and self._entries:
                 self._box.children = [entry.form.widget for entry in self._entries]
 
@@ -185,7 +185,7 @@ class Inbox:
 
     @property
     def widget(self) -> Any:
-        """The inbox as an ipywidget. The same one at each reading.
+        """The inbox as an ipywidget, created once.
 
         Raises:
             WidgetsUnavailable: If ipywidgets or anywidget is missing.
@@ -193,7 +193,7 @@ class Inbox:
         try:
             import ipywidgets
         except ModuleNotFoundError as error:
-            instead = "inbox.text says how to answer by code"
+            instead = "inbox.text shows how to answer by code"
             raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
         with self._lock:
             if self._box is None:
@@ -204,7 +204,7 @@ class Inbox:
 
     @property
     def text(self) -> str:
-        """The inbox in words, with the code that answers. Typed input is not in it."""
+        """The inbox as plain text, with the code that answers, without typed text."""
         entries = self.requests
         lines = [count_text(len(entries), "open request")]
         for entry in entries:
@@ -218,7 +218,7 @@ class Inbox:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """Take the forms off the page and follow nothing more. Typed input stays stored. May be called twice."""
+        """Remove the forms from the page and stop following the runs. Typed text is kept. May be called twice."""
         with self._lock:
             self._closed = True
             while self._unwatch:
@@ -249,13 +249,13 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Source:
-    """A run or a stepper, as an inbox sees it; `watch` calls a function at each change, and returns its end."""
+    """The interface of a run or a stepper to an inbox; `watch` subscribes a function and returns its unsubscribe."""
 
     name: str
     pending: Callable[[], Sequence[Request]]
     send: Callable[[str, Any], object]
     watch: Callable[[Callable[[], object]], Callable[[], object]]
-    #: Answers sent elsewhere, by request id, as far as they are reported.
+    #: Answers sent elsewhere, by request id, if they are reported.
     answers: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -266,7 +266,7 @@ def _source_of(run: Any) -> Source:
         listen = getattr(run, "listen", lambda _: lambda: None)
         return Source(name, lambda: run.pending_requests, run.send_response, lambda look: listen(lambda _: look()))
     if not (hasattr(run, "pending") and hasattr(run, "respond")):
-        msg = f"An inbox follows what workflow.start() and stepper() return, not {type(run).__name__}."
+        msg = f"An inbox needs runs from workflow.start() or steppers from stepper(), not {type(run).__name__}."
         raise TypeError(msg)
     answers: dict[str, Any] = {}
 
@@ -276,16 +276,16 @@ def _source_of(run: Any) -> Source:
         return lambda: [stop() for stop in stops]
 
     def send(request_id: str, value: Any) -> object:
-        return run_in_thread(run.respond, request_id, value)  # it waits for the run
+        return run_in_thread(run.respond, request_id, value)  # because it waits for the run
 
     return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, watch, answers)
 
 
-# ---- the questions of one run ---------------------------------------------------------------------------------------
+# ---- the requests of one run ----------------------------------------------------------------------------------------
 
 
 class RequestForms:
-    """The forms of a stepper's open requests, oldest first; an answered one stays until the run has moved on."""
+    """The forms of a stepper's open requests, oldest first; an answered form stays until the run continues."""
 
     def __init__(self, answer: Callable[[str, Any], object]) -> None:
         import ipywidgets
@@ -294,13 +294,13 @@ class RequestForms:
         self.box.add_class("abs-requests")
         self._answer = answer
         self._title = ipywidgets.HTML()
-        #: The displayed forms, and all that are still open: a failed run asks nothing until it goes on.
+        #: Displayed and still open forms: a failed run has no requests until it continues.
         self._forms: dict[str, Form] = {}
         self._open: dict[str, Form] = {}
         self._moved = -1
 
     def show(self, requests: Sequence[Request], title: str, steps: int) -> bool:
-        """Bring the forms up to date after so many supersteps, and return whether a request is new."""
+        """Update the forms after `steps` supersteps, and return whether a request is new."""
         wanted = {request.request_id: self._form_of(request) for request in requests}
         new = any(self._forms.get(key) is not form for key, form in wanted.items())
         stays = not new and steps == self._moved
@@ -314,7 +314,7 @@ class RequestForms:
                 form.close()
         self._open = {key: form for key, form in (self._open | every).items() if form.live}
         self._forms = forms
-        # No user's text: the forms carry their own by message. One form says by itself that it asks.
+        # No user text here: forms receive theirs by message. A single form needs no title.
         bars = '<span class="abs-bars" aria-hidden="true"></span>'
         self._title.value = f'<div class="abs abs-asking">{bars} {title}</div>'
         above = [self._title] if len(wanted) > 1 else []
@@ -326,7 +326,7 @@ class RequestForms:
         return form if form is not None and form.asks(request) else request_form(request, respond=self._answer)
 
     def close(self) -> None:
-        """Take the forms off the page."""
+        """Remove the forms from the page."""
         from agentbench.notebook.runtime.widgets import close_all
 
         for form in self._forms.values():

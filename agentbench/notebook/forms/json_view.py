@@ -1,7 +1,7 @@
-"""A form as one JSON text: the content of the fields as JSON, and an edited JSON back into the fields.
+"""A form as one JSON text: converts the fields to JSON, and edited JSON back to the fields.
 
-Only places whose JSON differs are written, so that fields which JSON cannot express (a number that is half typed, one
-of two types of a text) do not change with others. Secrets and files are not in the text; their values stay.
+Only places with different JSON are written, so that content that JSON cannot express (a half-typed number, or the
+chosen type of an ambiguous text) stays. Secrets and files are not in the text; their values stay.
 """
 
 import json
@@ -33,7 +33,7 @@ def json_of_place(place: Place) -> Any:
         for key, value in (row.children for row in place.children):
             name = "" if key.text is NO_VALUE else str(key.text or "")
             if name in found:
-                msg = f"The key {name!r} is there twice. Use each key once."
+                msg = f"The key {name!r} occurs twice. Use each key once."
                 raise JsonError(msg)
             found[name] = _or_null(value)
         return found
@@ -64,14 +64,14 @@ def _leaf_json(place: Place) -> Any:
         read = read_json(text)
     except FieldError:
         return text  # 1,5 or nan
-    # 0.10 is 0.1 to JSON, but not to a decimal.
+    # JSON drops the zero of 0.10; a decimal keeps it.
     return text if field.kind == "number" and isinstance(read, float) and repr(float(read)) != text else read
 
 
 def apply_json(place: Place, new: Any) -> None:
-    """Write a JSON value into the fields of a place, and only where it differs.
+    """Write a JSON value into the fields of a place, only where it differs.
 
-    Raises `JsonError` if there are no fields for it; some of it may have been written.
+    Raises `JsonError` if a part has no field; other parts may have been written by then.
     """
     kind = place.field.kind
     if kind == "const" or _is_same(place, new):
@@ -94,13 +94,13 @@ def apply_json(place: Place, new: Any) -> None:
 
 
 def _apply_item(place: Place, new: Any) -> None:
-    if new is not None or place.is_none or json_of_place(place) is not NO_VALUE:  # null is what an empty row is in JSON
+    if new is not None or place.is_none or json_of_place(place) is not NO_VALUE:  # an empty row is null in JSON
         apply_json(place, new)
 
 
 def _is_same(place: Place, new: Any) -> bool:
     try:
-        return repr(json_of_place(place)) == repr(new)  # types, order and written digits included
+        return repr(json_of_place(place)) == repr(new)  # includes types, order and digits
     except JsonError:  # two equal keys
         return False
 
@@ -124,12 +124,12 @@ def _apply_group(place: Place, new: Any) -> None:
     _expect(place, new, list if positional else dict)
     if positional:
         if len(new) != len(keys):
-            msg = f"{_name(place)} is a list of {len(keys)}, not of {len(new)}."
+            msg = f"{_name(place)} must have {len(keys)} items, not {len(new)}."
             raise JsonError(msg)
         new = dict(zip(keys, new, strict=True))
     extra = {key: item for key, item in new.items() if key not in keys}
     if extra and not place.field.open_ended:
-        msg = f"{_name(place)} has no field {next(iter(extra))!r}. Its fields are: {', '.join(map(repr, keys))}."
+        msg = f"{_name(place)} has no field {next(iter(extra))!r}. Fields: {', '.join(map(repr, keys))}."
         raise JsonError(msg)
     if repr(extra) != repr(place.extra):
         place.texts.extra[place.key] = extra
@@ -145,7 +145,7 @@ def _apply_group(place: Place, new: Any) -> None:
 
 def _expect(place: Place, new: Any, kind: type) -> None:
     if not isinstance(new, kind):
-        msg = f"{_name(place)} is {'a list' if kind is list else 'an object'}, not {json.dumps(new)[:80]}."
+        msg = f"{_name(place)} must be {'a list' if kind is list else 'an object'}, not {json.dumps(new)[:80]}."
         raise JsonError(msg)
 
 

@@ -1,6 +1,6 @@
-"""What is typed into a form and what became of it, without its display; all forms of one request share it.
+"""The state of a form: typed texts, problems and answer. All forms of one request share it.
 
-Uses no widgets, no clock and no engine. `Form` calls it and displays its state.
+Independent of widgets, clock and engine. `Form` calls it and displays its state.
 """
 
 import threading
@@ -19,7 +19,7 @@ from agentbench.notebook.runtime.listeners import Listeners
 
 __all__ = ["JSON", "Draft", "FormState"]
 
-# The path of the text of a form that is edited as JSON.
+# The path of the JSON text of a form.
 JSON = "json"
 
 
@@ -49,9 +49,9 @@ class FormState(str, Enum):
 class Draft:
     """The content, the typed texts, the problems and the answer of one form.
 
-    `value` is what it is filled with. `build` makes the answer from the value of the field, and `check` returns
-    problems of several fields together, by path. Listeners of `change` get the view that typed it, if one did; those of
-    `status` are called when the state or the problems alone change.
+    `value` is the initial value. `build` makes the answer from the value of the field, and `check` returns problems
+    between fields, by path. Listeners of `change` get the view in which a text was typed, if any; listeners of
+    `status` are called when only the state or the problems change.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Draft:
         self.answer: Any = None
         self.answered_at: str | None = None
         self.answered_here = True
-        #: The text while the form is edited as JSON, else `None`.
+        #: The text if the form is edited as JSON, otherwise `None`.
         self.json_text: str | None = None
         self._json_problem = ""
         self._problems: Problems = []
@@ -81,7 +81,7 @@ class Draft:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is typed any more."""
+        """Whether the form is closed for typing."""
         return self.state in (FormState.ANSWERED, FormState.EXPIRED)
 
     @property
@@ -97,14 +97,14 @@ class Draft:
         return texts if self.json_text is None else {**texts, JSON: self.json_text}
 
     def change(self, edit: Callable[[Place], Any], *, origin: str | None = None, check: bool = False) -> Any:
-        """Call `edit` with the form, to write into it, and return its result. If it raises, nothing is changed."""
+        """Call `edit` with the form to write into it, and return its result. If it raises, nothing changes."""
         root = Place(self.root.field, self.root.texts.copy())
         result = edit(root)
         self._settle(root.again(), origin, check=check)
         return result
 
     def set_raw(self, raw: Mapping[str, Raw]) -> None:
-        """Type into fields by path; if one text is not accepted, none is. Raises as `Form.set_raw`."""
+        """Type into several fields by path, all or none. Raises like `Form.set_raw`."""
 
         def edit(root: Place) -> None:
             for path, text in raw.items():
@@ -128,7 +128,7 @@ class Draft:
         return "" if found is NO_VALUE else write_json(found)
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None, check: bool = False) -> None:
-        """Edit the form as JSON; a text that has fields is written into them. Raises as `json`."""
+        """Edit the form as JSON; valid JSON is written into the fields. Raises like `json`."""
         if self.json_text is None:
             self.json_text, self._json_problem = self.json(), ""
         root = self.root
@@ -146,7 +146,7 @@ class Draft:
         self._settle(root, origin, check=check)
 
     def edit_fields(self) -> bool:
-        """Go back to the fields, unless there are none for the JSON text."""
+        """Go back to the fields, if the JSON text is valid for them."""
         if not self._json_problem:
             self.json_text = None
         self.listeners.emit("change", None)
@@ -174,7 +174,7 @@ class Draft:
         return {name: "; ".join(every) for name, every in named if name is not None}
 
     def validate(self) -> bool:
-        """Validate every field and set `errors`; return whether there are none. Changes no text."""
+        """Validate every field and set `errors`; return whether they are valid. Does not change texts."""
         self._read(self.root)
         self.listeners.emit("status", None)
         return not (self._problems or self._json_problem)
@@ -198,7 +198,7 @@ class Draft:
         return self._build(value)
 
     def begin_sending(self, sets: Mapping[str, Raw]) -> Any:
-        """Return the answer to send; raises as `value`."""
+        """Return the answer to send; raises like `value`."""
         self._submitted = True
         try:
             answer = self.value(sets)
@@ -214,7 +214,7 @@ class Draft:
         self.listeners.emit("status", None)
 
     def end(self, state: FormState, answer: Any = None, at: str | None = None, *, here: bool = True) -> None:
-        """Record an answer, `here` or elsewhere, or that there will be none, and drop the typed texts."""
+        """Record an answer, `here` or elsewhere, or the end without one, and drop the typed texts."""
         self.answer, self.answered_at, self.answered_here = answer, at, here
         self.root = Place(self.root.field, Texts())
         self.json_text, self._json_problem, self._submitted = None, "", False
@@ -222,7 +222,7 @@ class Draft:
         self.listeners.emit("change", None)
 
     def reopen(self) -> None:
-        """Let the accepted answer be edited again: the fields contain it, except for secrets."""
+        """Make the accepted answer editable again: fill the fields with it, except for secrets."""
         self.state = FormState.EDITING
         filled = Place(self.root.field, Texts(self.answer))
         secret = frozenset(place.key for place in filled.walk() if place.field.secret)
@@ -231,7 +231,7 @@ class Draft:
 
 def _write(place: Place, text: object) -> None:
     if text is not None and not isinstance(text, str):
-        msg = f"The raw of {place.path!r} is the text a person types, got {type(text).__name__} {text!r}. Pass a str."
+        msg = f"The raw text of {place.path!r} must be a str, got {type(text).__name__} {text!r}."
         raise TypeError(msg)
     problem = place.problem_of(text)
     if not problem:
@@ -240,5 +240,5 @@ def _write(place: Place, text: object) -> None:
     try:
         apply_json(place, read_json(text or ""))
     except JsonError:
-        msg = f"{place.path!r} does not take {text!r}. {problem} Or pass all of it as JSON."
+        msg = f"{place.path!r} does not accept {text!r}. {problem} Or pass the whole value as JSON."
         raise ValueError(msg) from None

@@ -1,11 +1,11 @@
 """The page's side of a form: a widget without any text in its traits, and its messages.
 
-The texts of a form and the typed texts travel as messages, never as traits. The saved state of all widgets (which
-nbconvert writes) contains the script and the style sheet, and no text of a person.
+Texts of the form and typed texts are sent in messages, never in traits, so that the saved state of all widgets (which
+nbconvert writes) contains the script and the style sheet, but no text of a person.
 
-From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, what to do), `json` (what to
-do, text), `file` (path, with the content beside it), `full` (part), `due`, `reopen`; each with `view`, the id of the
-view that sends it. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text,
+From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, change), `json` (change,
+text), `file` (path, with the content as a buffer), `full` (part), `due`, `reopen`; each with `view`, the id of the
+sending view. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text,
 status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
 `{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are the keys of
 places: they stay the same when rows move.
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 __all__ = ["SCRIPTS", "FormPage", "FormPanel"]
 
 _STATIC = files("agentbench.notebook.forms").joinpath("static")
-# One module on the page, in files of one concept each; later ones use what earlier ones define.
+# The files of one module, in order: later files use names of earlier ones.
 SCRIPTS = ("parts.js", "controls.js", "boxes.js", "form.js")
 _FULL_LIMIT = 1_000_000
 _LINES = 1000
 
 
 class FormPanel(MessageWidget):
-    """The widget of a form: messages both ways."""
+    """The widget of a form, which sends and receives messages."""
 
     _esm = "\n".join(
         [read_script("dom.js", "display.js"), *(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)]
@@ -51,7 +51,7 @@ class FormPanel(MessageWidget):
 class FormPage:
     """Translates between a form and the views of its panel.
 
-    Messages of the page are not trusted: unknown kinds, paths, options and actions are ignored.
+    Messages from the page are not trusted: unknown kinds, paths, options and actions are ignored.
     """
 
     def __init__(self, form: "Form", draft: Draft) -> None:
@@ -83,14 +83,14 @@ class FormPage:
         if handle is None:
             return
         try:
-            _ = self._form.state  # a deadline may have passed since
+            _ = self._form.state  # updates the state if the deadline has passed
             handle(message)
         except (NotebookError, KeyError, IndexError, JsonError):
-            # Answered, expired, or a message of a foreign page: nothing changes, and the page gets the status.
+            # Answered, expired, or an invalid message: nothing changes, and the page gets the status.
             self._send_status()
 
     def _greet(self, message: Message) -> None:
-        # The page counts from then by its own clock, which a deterministic clock does not match.
+        # The page continues with its own clock, because the form's clock may be deterministic.
         asked_ns = None if settings.current().deterministic else self._form.asked_ns
         asked = {"origin": esc(self._form.origin, into="line"), "asked": None if asked_ns is None else asked_ns / 1e9}
         self._send("form", message, content={**self._content.page(), **asked}, **self._state())
@@ -103,7 +103,7 @@ class FormPage:
 
         def write(root: Place) -> None:
             places = [place for place in root.walk() if place.key not in self._content.hidden]
-            # A text in a member of a union chooses that member, so the choices themselves are applied last.
+            # Text typed into a member of a union chooses that member, so explicit choices are applied last.
             for place in sorted(places, key=lambda place: not place.field.is_leaf):
                 sent = raw.get(place.key) if isinstance(raw, dict) else None
                 text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
@@ -119,7 +119,7 @@ class FormPage:
             return
         self._type(message)
         self._form.press(action)
-        # The first field with a problem gets the focus, in the view of the person who pressed.
+        # The first field with a problem gets the focus, in the view that sent the message.
         if self._draft.state is FormState.INVALID:
             self._send("focus", message, path=next(iter(self._draft.visible_errors), None))
 
@@ -198,7 +198,7 @@ def _put_file(root: Place, message: Message) -> None:
 
 
 def _change_rows(root: Place, message: Message) -> str | None:
-    """Change the rows of a list as a page asks for it; returns the key of an added row."""
+    """Change the rows of a list; returns the key of an added row."""
     many, do, texts = _place(root, message.get("path")), message.get("do"), message.get("texts")
     if many.field.item is None:
         return None
@@ -220,7 +220,7 @@ def _change_rows(root: Place, message: Message) -> str | None:
 
 
 def _raw(field: Field, sent: Mapping[str, Any]) -> Any:
-    """Return the raw text of a message about a place, `NO_VALUE` if it is none."""
+    """Return the raw text in a message about a place, `NO_VALUE` if there is none."""
     position, text = sent.get("option"), sent.get("text")
     if sent.get("none") is True:
         return None if field.nullable or (field.omits if not field.is_leaf else not field.required) else NO_VALUE

@@ -1,15 +1,15 @@
-"""Reads from a request what its form displays: kind, question, context, options and deadline.
+"""Reads the content of a form from a request: kind, question, context, options and deadline.
 
-The request's data is the user's own. These keys or attributes of it are read:
+These keys or attributes of the request's data are read:
 
 =====================================  =================================================================================
 `prompt`, `question`, `message`,       the question; a string as data is the question itself
 `title`
-`context`, `details`                   the text below it; without one, all other fields
+`context`, `details`                   the text below the question; by default all other fields
 `options`, `choices`                   a list of values, of (label, value) pairs, or a mapping from labels to values
-`allow_other`                          true: another text than the options is possible
+`allow_other`                          true: a text other than the options is possible
 `reason_required`                      true: a rejection needs a reason
-`arguments` with `editable` true       what "edit and approve" edits
+`arguments` with `editable` true       the arguments that "edit and approve" edits
 `deadline`, `expires_at`               a datetime or ISO 8601 text (without a zone: UTC)
 =====================================  =================================================================================
 """
@@ -40,22 +40,22 @@ _DEADLINES = ("deadline", "expires_at")
 _SWITCHES = ("allow_other", "reason_required", "editable")
 
 
-#: Makes the answer to an approval of True or False, and of edited arguments or `None`.
+#: Makes the answer to an approval from True or False and the edited arguments or `None`.
 Answer = Callable[[bool, Any], object]
 
 
 class Request(Protocol):
-    """The fields of a `request_info` event that are read."""
+    """The fields of a `request_info` event that forms read."""
 
     data: Any
 
     @property
     def request_id(self) -> str:
-        """Id that the answer names."""
+        """Id of the request."""
 
     @property
     def source_executor_id(self) -> str:
-        """Executor that asks."""
+        """Id of the requesting executor."""
 
     @property
     def response_type(self) -> Any:
@@ -64,7 +64,7 @@ class Request(Protocol):
 
 @dataclass(frozen=True)
 class Option:
-    """One thing to choose: what it is called and what choosing it returns."""
+    """One option of a choice: its label and its value."""
 
     label: str
     value: object
@@ -72,16 +72,16 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A request in the form in which it is displayed.
+    """A request, prepared for display.
 
     Attributes:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
-        answer: Makes the answer to an approval, or to the question of a server.
-        objects: Those of the fields that may have a display of their own, by name; not in the context.
-        options: What to choose from; empty unless `kind` is `choice`.
+        answer: Makes the answer to an approval or to a server's question.
+        objects: Fields with their own display, by name; not in the context.
+        options: Options to choose from; empty unless `kind` is `choice`.
         words: The labels of a form that is answered with messages.
-        arguments: What "edit and approve" edits, `None` if nothing may be edited.
+        arguments: Arguments that "edit and approve" edits, `None` if they are not editable.
         deadline: Latest time for an answer, in UTC.
     """
 
@@ -142,7 +142,7 @@ def _answer_plainly(approved: bool, _: Any) -> object:
 
 
 def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[dict[str, Any], Answer]:
-    """Return the question about the call of an agent, and how it is answered; secret arguments stay as they are."""
+    """Return the question about an agent's tool call and its answer function; masked secrets keep their values."""
     arguments = call.parse_arguments() or {}
     secret = {name: value for name, value in arguments.items() if is_secret_name(name)}
     shown = {name: value for name, value in arguments.items() if name not in secret}
@@ -158,7 +158,7 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
 
 
 def _read_question(request: Content, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Answer]:
-    """Return the question of a server, the schema of its answer, and how it is answered or declined."""
+    """Return a server's question, the schema of its answer, and its answer function."""
     schema = asked.get("requestedSchema") or {}
 
     def answer(accepted: bool, values: Any) -> object:
@@ -169,7 +169,7 @@ def _read_question(request: Content, asked: Mapping[str, Any]) -> tuple[dict[str
 
 
 def request_kind(data: object, response_type: Any) -> RequestKind:
-    """Return which form a request gets; `form` is the one made from the response type."""
+    """Return the kind of form of a request; `form` means a form made from the response type."""
     base = unwrap_optional(response_type)
     if _is_call(data) and question_in(data) is not None:
         return "question"
@@ -183,7 +183,7 @@ def request_kind(data: object, response_type: Any) -> RequestKind:
 
 
 def text_answer(data: object, response_type: Any) -> TextAnswer:
-    """Return the words of a form that is answered with messages: those of the request, of the answer, or the usual."""
+    """Return the labels of a form that is answered with messages: from the request, the answer type, or defaults."""
     found: TextAnswer | None = None
     for each in (type(data), unwrap_optional(response_type)):
         found = found or getattr(each, "_text_answer_", None)
@@ -196,7 +196,7 @@ def _is_call(data: object) -> TypeGuard[Content]:
 
 
 def unwrap_optional(annotation: Any) -> Any:
-    """Strip `Annotated` and `None` off a type; unions of several other types stay whole."""
+    """Remove `Annotated` and `None` from a type; unions of several other types stay whole."""
     if hasattr(annotation, "__metadata__"):
         return unwrap_optional(annotation.__origin__)
     members = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
@@ -220,7 +220,7 @@ def _options(data: object, response_type: Any) -> tuple[Option, ...]:
 
 
 def label_options(values: Iterable[object]) -> tuple[Option, ...]:
-    """Return an option for each value, called by its name or text."""
+    """Return an option for each value, labelled by its name or text."""
     items = list(values)
     labels = [value.name if isinstance(value, Enum) else str(value) for value in items]
     if len(set(labels)) < len(labels):
@@ -229,23 +229,23 @@ def label_options(values: Iterable[object]) -> tuple[Option, ...]:
 
 
 def _found(data: object, names: Iterable[str]) -> Any:
-    """The first of these keys or attributes that is there, else `None`."""
+    """Return the first of these keys or attributes that exists, otherwise `None`."""
     for name in names:
         if isinstance(data, Mapping):
             if name in data:
                 return data[name]
-        elif hasattr(data, name) and not callable(value := getattr(data, name)):  # str.title is no data
+        elif hasattr(data, name) and not callable(value := getattr(data, name)):  # skip methods such as str.title
             return value
     return None
 
 
 def default_prompt(executor: str) -> str:
-    """The question of a request whose data has none."""
+    """Return the question of a request whose data has none."""
     return f"{executor} needs an answer"
 
 
 def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, object], ...]]:
-    """Return the text below the question, and what is displayed as it is."""
+    """Return the text below the question, and the objects with their own display."""
     if data is None or isinstance(data, str):
         return "", ()
     if _is_object(data):
@@ -266,14 +266,14 @@ def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, obj
 
 
 def _is_object(value: object) -> bool:
-    """Whether a value may show itself in a cell otherwise than as text, and hides nothing."""
+    """Whether a value has its own display in a cell and contains no secrets."""
     if type(value).__module__.partition(".")[0] in ("builtins", "agentbench"):  # ours need the theme of the page
         return False
     return has_display(value) and all(mask_secrets(item, key=name) is item for name, item in fields_of(value))
 
 
 def _value_text(value: object, indent: str = "") -> str:
-    """A value as text of any length, since the form can unfold all of it; inner mappings are below their name."""
+    """Return a value as text of any length, because forms can unfold it; inner mappings are indented."""
     if not isinstance(value, Mapping) or not value:
         return value if isinstance(value, str) else preview(value, limit=100_000)
     lines = []

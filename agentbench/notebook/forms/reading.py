@@ -1,4 +1,4 @@
-"""The value of what was typed, and the problems with it: each place is read, then the type around makes the value."""
+"""Converts typed texts to a value and collects problems: reads each place, then builds the enclosing type."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from agentbench.notebook.forms.values import Place, is_in
 
 __all__ = ["Problems", "read"]
 
-# Each problem with the key of its place.
+# Problems, each with the key of its place.
 Problems = list[tuple[str, str]]
 
 
 def read(place: Place, problems: Problems) -> Any:
-    """Return the value of a place, `NO_VALUE` if there is none or something is wrong; `problems` gets what is wrong."""
+    """Return the value of a place, `NO_VALUE` if it is empty or invalid; adds to `problems`."""
     field = place.field
     if place.is_none:
         if field.nullable or not field.required:
@@ -31,9 +31,9 @@ def _refuse(place: Place, problems: Problems, why: str) -> Any:
 
 def _read_leaf(place: Place, problems: Problems) -> Any:
     field, text = place.field, place.text
-    # An empty text that is optional is a value; of a number it is none.
+    # An empty optional text is a value; an empty number is not.
     if text is NO_VALUE or (not field.required and field.kind != "text" and not text.strip()):
-        return _refuse(place, problems, "An answer is needed here.") if field.required else NO_VALUE
+        return _refuse(place, problems, "This field is required.") if field.required else NO_VALUE
     try:
         return input_of(field, text)
     except FieldError as error:
@@ -81,13 +81,13 @@ def _read_pairs(place: Place, problems: Problems) -> dict[Any, Any]:
         key, value = row.children
         name, item = read(key, problems), read(value, problems)
         if name in found and name is not NO_VALUE:
-            _refuse(key, problems, "This key is there twice.")
+            _refuse(key, problems, "This key occurs twice.")
         found[name] = item
     return found
 
 
 def _validated(place: Place, value: object, problems: Problems) -> Any:
-    """Return what the type makes of a value; also where parts of it are missing, for the problems of the others."""
+    """Validate a value by its type, even if parts are missing, to find the problems of the other parts."""
     from pydantic import ValidationError
 
     assert place.field.validate is not None
@@ -111,7 +111,7 @@ def _validated(place: Place, value: object, problems: Problems) -> Any:
 
 
 def _step(place: Place, part: object) -> Place | None:
-    """Return the place that a part of an error's location names; `None` if it only names a type."""
+    """Return the place of one part of an error's location; `None` if that part is only a type."""
     kind, children = place.field.kind, place.children
     if kind == "union":
         return None if part == place.picked else _step(place.part(place.picked), part)

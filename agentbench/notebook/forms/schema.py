@@ -1,4 +1,4 @@
-"""The JSON Schema of a Python type, with what a form needs besides it under names that start with `x-`."""
+"""The JSON Schema of a Python type, with additional keywords for forms that start with `x-`."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from agentbench.notebook.forms.questions import Option, label_options
 
 __all__ = ["TypeSchema"]
 
-# Other factories count or look at a clock: the type calls them when it makes the value.
+# Other factories may depend on a counter or a clock, so the type calls them when it makes the value.
 _EMPTY = (list, dict, set, tuple, frozenset)
 
 Schema = dict[str, Any]
@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 class TypeSchema:
     """A type as its JSON Schema, and the validation of its values.
 
-    Raises `NotebookError` if pydantic cannot validate values of this type, or it refers to one that is not defined.
+    Raises `NotebookError` if pydantic cannot validate this type or it refers to an undefined type.
     """
 
     def __init__(self, annotation: Any) -> None:
@@ -40,23 +40,23 @@ class TypeSchema:
         except PydanticUserError as error:
             msg = f"No form can be made for {annotation!r}: {error.message}"
             raise NotebookError(msg, error) from error
-        # The parts have the exact types already; a strict model would require instances where a form has fields.
+        # Not strict: the parts already have the exact types, but strict models would require instances.
         self.validate: Callable[[Any], Any] = partial(adapter.validate_python, strict=False)
 
     def member(self, number: int) -> "Member":
-        """Return one member of a union, which is validated alone."""
+        """Return one member of a union, which is validated separately."""
         return Member(self._generator.members[number], self._generator.shared)
 
 
 class Member:
-    """A member of a union: its value is made before the union could guess; raises pydantic's `ValidationError`."""
+    """A member of a union: validated directly, without guessing by the union; raises `ValidationError`."""
 
     def __init__(self, core: Any, shared: list[Any]) -> None:
         self._core, self._shared = core, shared
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        # What several places refer to, so that a type may contain itself.
+        # Shared definitions, so that a type may contain itself.
         return SchemaValidator({"type": "definitions", "schema": self._core, "definitions": self._shared})
 
     def validate(self, value: Any) -> Any:
@@ -113,7 +113,7 @@ class _Generator(GenerateJsonSchema):
     def named_tuple_schema(self, schema: Any) -> Schema:
         return {**super().named_tuple_schema(schema), "x-names": [each["name"] for each in schema["fields"]]}
 
-    def p_arguments_schema(self, arguments: Any, var_args_schema: Any) -> Schema:  # a named tuple of older versions
+    def p_arguments_schema(self, arguments: Any, var_args_schema: Any) -> Schema:  # named tuples, in older versions
         names = [each["name"] for each in arguments]
         return {**super().p_arguments_schema(arguments, var_args_schema), "x-names": names}
 
@@ -143,7 +143,7 @@ class _Generator(GenerateJsonSchema):
         known: list[Schema] = []
         for choice in (each[0] if isinstance(each, tuple) else each for each in schema["choices"]):
             made = self.generate_inner(choice)
-            # No text is an instance of an unknown class; two members of the same texts are one.
+            # Skip unknown classes, which no text can represent, and merge members with the same texts.
             if "x-invalid" not in made and made not in known:
                 known.append(made)
                 members.append(self._member(choice, made))

@@ -1,4 +1,4 @@
-"""Values as text that a person types, and back: JSON, files, and values of a state that are edited.
+"""Converts values to typed text and back: JSON, files, and edited state values.
 
 Nothing in a typed text is dropped or changed silently.
 """
@@ -17,7 +17,7 @@ __all__ = [
     *("text_of", "value_of", "write_json"),
 ]
 
-# The most that a page may send in one message on a usual server is ten megabytes.
+# Most servers limit a message from a page to ten megabytes.
 FILE_LIMIT = 5 * 1024 * 1024
 # The longest text of a value that a page edits.
 LONGEST = 100_000
@@ -28,16 +28,16 @@ class FieldError(ValueError):
 
 
 class JsonError(FieldError):
-    """A text is not JSON, or JSON that has no fields in the form."""
+    """A text is not JSON, or the JSON does not match the fields of the form."""
 
 
 class WrittenNumber(float):
-    """A number with the text it was written as: digits that a float drops count in a decimal."""
+    """A number with its original text, because a decimal needs digits that a float drops."""
 
     text: str
 
     def __new__(cls, text: str) -> "WrittenNumber":
-        """Read a number; raises `JsonError` if no float is as large."""
+        """Read a number; raises `JsonError` if it is too large for a float."""
         made = super().__new__(cls, text)
         made.text = text
         if math.isinf(made):
@@ -52,7 +52,7 @@ class WrittenNumber(float):
 def read_json(text: str, number: type[float] = WrittenNumber) -> Any:
     """Parse a text; `number` is the type of numbers with a fraction.
 
-    Raises `JsonError` if it is not JSON, has a name twice, or contains a number that no float can represent.
+    Raises `JsonError` if it is not JSON, repeats a name, or contains a number that is too large for a float.
     """
     try:
         return json.loads(text, parse_float=number, parse_constant=_refuse_constant, object_pairs_hook=_once)
@@ -73,7 +73,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, value in pairs:
         if name in read:
-            msg = f"{name!r} is there twice in one object."
+            msg = f"{name!r} occurs twice in one object."
             raise JsonError(msg)
         read[name] = value
     return read
@@ -89,7 +89,7 @@ def bytes_of_text(text: str) -> bytes:
     try:
         content = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
-        msg = "This is not the content of a file. Expected base64 text."
+        msg = "The file content is invalid. Expected base64 text."
         raise FieldError(msg) from None
     if len(content) > FILE_LIMIT:
         msg = f"The file has {len(content):,} bytes; at most {FILE_LIMIT:,} are accepted."
@@ -103,7 +103,7 @@ _HELP = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",
-    type(None): "JSON; null for nothing",
+    type(None): "JSON; null for None",
 }
 
 
@@ -117,15 +117,15 @@ class EditText(NamedTuple):
 def text_of(value: object) -> EditText:
     """Return a value of a state as text: texts unchanged, everything else as JSON.
 
-    Raises `ValueError` if the text would lose something; the message says what to do.
+    Raises `ValueError` if the text would lose information; the message says what to do.
     """
     kind = type(value).__name__
     if mask_secrets(value) is not value and not isinstance(value, str):
-        msg = "It contains a secret, which is hidden. Open it and edit the values beside the secret."
+        msg = "It contains a hidden secret. Open it and edit the values next to the secret."
         raise ValueError(msg)
     text = value if isinstance(value, str) else _json_text(value)
     if text is None:
-        msg = f"This {kind} has no JSON text that keeps its types. Open it, or edit it by code: edit(path, value)."
+        msg = f"JSON cannot represent the types of this {kind}. Open it, or edit it by code: edit(path, value)."
         raise ValueError(msg)
     if len(text) > LONGEST:
         msg = f"It is {len(text):,} characters long. Edit it by code: edit(path, value)."
@@ -134,7 +134,7 @@ def text_of(value: object) -> EditText:
 
 
 def value_of(text: str, before: object) -> Any:
-    """Return typed text as a value that replaces another one, a text by a text; raises `JsonError`."""
+    """Return typed text as a value that replaces `before`; a text is replaced by a text. Raises `JsonError`."""
     if isinstance(before, str):
         return text
     try:
@@ -146,7 +146,7 @@ def value_of(text: str, before: object) -> Any:
 
 
 def _has_fields(value: object) -> bool:
-    """Whether a class declares its fields, so that JSON of it can be read back."""
+    """Whether a class declares its fields, so that its JSON can be read back."""
     return hasattr(type(value), "model_fields") or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 
 

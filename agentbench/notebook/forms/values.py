@@ -1,8 +1,8 @@
-"""What is in a form: the value that it was filled with, and over it the typed texts in one flat dictionary.
+"""The content of a form: its initial value, overlaid by the typed texts in one flat dictionary.
 
-Texts stay texts until the value is read. Where nothing was changed, the value of the place is returned as the same
-object. Keys name places for the page and stay the same when rows move; paths name them for people: `address.city`,
-`tags.0`, `limits.1.key`, `value.int`; `value` is all of the form.
+Texts stay texts until the value is read. For an unchanged place, the value is returned as the same
+object. Keys identify places for the page and do not change when rows move; paths are for people: `address.city`,
+`tags.0`, `limits.1.key`, `value.int`; `value` is the whole form.
 """
 
 import re
@@ -15,32 +15,32 @@ from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw, holds, 
 
 __all__ = ["Place", "Texts", "is_in"]
 
-# Most rows that code may add at once; a button adds one.
+# Maximum number of rows that code may set at once; a button adds one row.
 _MANY = 1000
 _NAMED = 10
 
 
 @dataclass
 class Texts:
-    """The content of a form: the value that it was filled with, and by key what was changed since."""
+    """The content of a form: the initial value, and the changes by key."""
 
     value: object = NO_VALUE
-    #: Of a union the name of the chosen type, of other boxes empty; `None` for "none".
+    #: For a union the name of the chosen type, for other boxes empty; `None` for "none".
     typed: dict[str, Raw] = field(default_factory=dict)
-    #: The names of the rows of each list that was changed.
+    #: The names of the rows of each changed list.
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: The entries without a field of each group where JSON changed them.
+    #: The entries without a field, for each group where JSON changed them.
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Where neither the value nor a default counts any more.
+    #: Places whose value and default were cleared.
     cleared: frozenset[str] = frozenset()
     rows_made: int = 0
 
     def copy(self) -> "Texts":
-        """Return a copy to change."""
+        """Return a mutable copy."""
         return replace(self, typed=dict(self.typed), rows=dict(self.rows), extra=dict(self.extra))
 
     def drop(self, key: str) -> None:
-        """Remove all that was changed at a place and below it."""
+        """Remove all changes at and below a place."""
         for changed in (self.typed, self.rows, self.extra):
             for each in [each for each in changed if is_in(each, key)]:
                 del changed[each]
@@ -48,12 +48,12 @@ class Texts:
 
 
 def is_in(key: str, around: str) -> bool:
-    """Whether a key is that of a place or of one below it."""
+    """Whether a key belongs to a place or to one below it."""
     return not around or key == around or key.startswith(f"{around}.")
 
 
 def _around(keys: set[str]) -> set[str]:
-    """Return the keys of the places around others."""
+    """Return the keys of all enclosing places."""
     found = {""} if keys else set()
     for key in keys:
         while key := key.rpartition(".")[0]:
@@ -62,10 +62,10 @@ def _around(keys: set[str]) -> set[str]:
 
 
 class Place:
-    """A field with its content: one place of a form, and a view of its texts, made again after each change.
+    """A field with its content: one place of a form, as a view of its texts, rebuilt after each change.
 
-    `value` is what it was filled with, or the default of its type. `is_answer` tells whether that is the answer until
-    it is changed: a default is added by the type itself.
+    `value` is the initial value or the default of the type. `is_answer` tells whether it is the answer until it is
+    changed: a default is added by the type itself.
     """
 
     def __init__(self, field: Field, texts: Texts, name: str = "", parent: "Place | None" = None, at: int = -1) -> None:
@@ -73,12 +73,12 @@ class Place:
         if parent is None:
             self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
             self.value, self.is_answer, cleared = texts.value, texts.value is not NO_VALUE, False
-            # The keys of places with something typed at or below them, only below them, or cleared there.
+            # The keys of places with typed text at or below them, only below them, or that were cleared.
             typed = {*texts.typed, *texts.rows, *texts.extra}
             below = _around(typed)
             self.changed = typed | below, below, texts.cleared | _around({*texts.cleared})
         else:
-            # Names of schemas may be any text, and keys go to the page.
+            # Schema names may be any text, and keys are sent to the page.
             word = name if name.isidentifier() or at >= 0 else f"#{parent.field.labels.index(name)}"
             self.key = f"{parent.key}.{word}" if parent.key else word
             first = parent.parent is None and parent.field.kind == "group" and not parent.field.positional
@@ -86,7 +86,7 @@ class Place:
             inside = f"{parent.path}[{label}]" if at >= 0 or parent.field.positional else f"{parent.path}.{label}"
             self.path = label if first and (name != ROOT or not parent.key) else inside
             self.changed = parent.changed
-            # The type does not tell models with a default from those where it was set.
+            # The type does not distinguish a default from a value that was set.
             was_set = getattr(parent.value, "__pydantic_fields_set__", None)
             self.value = parent.part_value(name)
             self.is_answer = parent.is_answer and (was_set is None or name in was_set)
@@ -98,7 +98,7 @@ class Place:
             self.value, self.is_answer = NO_VALUE, False
 
     def part_value(self, name: str) -> object:
-        """Return the part of the value that belongs to a place right below."""
+        """Return the part of the value that belongs to a child place."""
         value = self.value
         if value is NO_VALUE or value is None:
             return NO_VALUE
@@ -113,7 +113,7 @@ class Place:
             return value.get(name, value.get(self.field.parts()[at].key, NO_VALUE))
         return getattr(value, name, NO_VALUE)
 
-    # ---- what is there ----------------------------------------------------------------------------------------------
+    # ---- content ---------------------------------------------------------------------------------------------------
 
     @property
     def touched(self) -> bool:
@@ -122,7 +122,7 @@ class Place:
 
     @property
     def present(self) -> bool:
-        """Whether the place has content that counts."""
+        """Whether the place has content."""
         return self.is_answer or self.key in self.changed[0]
 
     @property
@@ -133,14 +133,14 @@ class Place:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the value that the place was filled with is still its value."""
-        # Of JSON, the type or the fields inside judge each part.
+        """Whether the place still has its initial value."""
+        # For JSON, the type or the inner fields decide for each part.
         whole = self.field.is_leaf or not isinstance(self.value, (dict, list, str, int, float))
         return self.is_answer and not self.touched and whole
 
     @property
     def is_closed(self) -> bool:
-        """Whether a person has to open this group first, because its type contains itself."""
+        """Whether this group is closed at first, because its type contains itself."""
         opened = isinstance(self.texts.typed.get(self.key), str) or self.key in self.changed[1]
         if self.field.of is None or opened or self.value not in (NO_VALUE, None):
             return False
@@ -148,7 +148,7 @@ class Place:
 
     @cached_property
     def text(self) -> Any:
-        """The text of a field; `None` for "none", `NO_VALUE` for nothing, and for secrets and files that are set."""
+        """The text of a field; `None` for "none", `NO_VALUE` if empty, and for secrets and files that are set."""
         typed = self.texts.typed.get(self.key, NO_VALUE)
         hidden = self.field.secret or (self.field.kind == "file" and self.is_answer)
         return typed if typed is not NO_VALUE or self.value is NO_VALUE or hidden else text_of(self.field, self.value)
@@ -182,7 +182,7 @@ class Place:
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """The names of the rows in keys, in order; those that were filled in are named by their position."""
+        """The names of the rows in keys, in order; initial rows are named by their position."""
         count = self.field.least if self.value is NO_VALUE and not self.is_cleared else len(self._items)
         return self.texts.rows.get(self.key, tuple(map(str, range(count))))
 
@@ -203,7 +203,7 @@ class Place:
         own = {name: item for name, item in (value or {}).items() if name not in known}
         return self.texts.extra.get(self.key, own if self.field.open_ended else {})
 
-    # ---- the places around and below --------------------------------------------------------------------------------
+    # ---- parents and children --------------------------------------------------------------------------------------
 
     @property
     def ancestors(self) -> "Iterator[Place]":
@@ -215,7 +215,7 @@ class Place:
 
     @cached_property
     def children(self) -> "list[Place]":
-        """The current places right below."""
+        """The current child places."""
         if self.field.item is not None:
             return [self.row(at) for at in range(len(self.row_names))]
         if self.is_closed or (self.is_none and self.key not in self.changed[1]):
@@ -223,7 +223,7 @@ class Place:
         return [self.part(name) for name in ([self.picked] if self.field.kind == "union" else self.field.labels)]
 
     def part(self, name: str) -> "Place":
-        """Return the place of a part, of a union also one that is not chosen."""
+        """Return the place of a part; for a union, also of a type that is not chosen."""
         return Place(next(part.field() for part in self.field.parts() if part.name == name), self.texts, name, self)
 
     def row(self, at: int) -> "Place":
@@ -232,14 +232,14 @@ class Place:
         return Place(self.field.item(), self.texts, self.row_names[at], self, at)
 
     def again(self) -> "Place":
-        """Return this place as it is after a change."""
+        """Return this place rebuilt after a change."""
         if self.parent is None:
             return Place(self.field, self.texts)
         parent = self.parent.again()
         return parent.row(parent.row_names.index(self.name)) if parent.field.item else parent.part(self.name)
 
     def walk(self) -> "Iterator[Place]":
-        """Return this place and all below; that of the whole form comes last."""
+        """Return this place and all below; the whole form comes last."""
         if self.parent is not None:
             yield self
         for child in self.children:
@@ -248,7 +248,7 @@ class Place:
             yield self
 
     def find(self, path: str) -> "Place":
-        """Return the place of a path in this form; raises `KeyError`. A row right after the last one is added."""
+        """Return the place of a path in this form; raises `KeyError`. Adds the row right after the last one."""
         if path == ROOT and (self.key or ROOT not in self.field.labels):
             return self
         # Positions may be written in brackets or after a dot: `tags[0]`, `tags.0`.
@@ -258,7 +258,9 @@ class Place:
             found = self.below(dotted[len(ROOT) + 1 :])
         if found is None:
             paths = [repr(place.path) for place in self.walk() if place.key]
-            msg = f"No field {path!r}. Write paths as `address.city` or `tags[0]`. The fields are: {_first(paths, 20)}."
+            msg = (
+                f"There is no field {path!r}. Paths look like `address.city` or `tags[0]`. Fields: {_first(paths, 20)}."
+            )
             raise KeyError(msg)
         return found
 
@@ -267,7 +269,7 @@ class Place:
         rows = self.field.item is not None
         count = len(self.row_names) if rows else 0
         names = [str(at) for at in range(count + 1)] if rows else self.field.labels
-        # Names may hold points themselves, as `dict[str, a.B]`: the longest that fits comes first.
+        # Names may contain dots, as in `dict[str, a.B]`, so the longest match is tried first.
         fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
         for name in sorted(fitting, key=len, reverse=True):
             if rows and int(name) == count:
@@ -281,19 +283,19 @@ class Place:
     # ---- typing -----------------------------------------------------------------------------------------------------
 
     def problem_of(self, text: Raw) -> str:
-        """Return why this place does not accept a text, empty if it does."""
+        """Return the reason why this place does not accept a text; empty if it does."""
         if self.field.kind == "const":
             return "It cannot be changed."
         if self.field.is_leaf or not text:
             return ""
         names = _first([*map(repr, self.field.labels)], _NAMED)
         if self.field.kind == "union":
-            return "" if text in self.field.labels else f"It is one of {names}; name one of them to type into it."
+            return "" if text in self.field.labels else f"It must be one of {names}; use such a path to type into it."
         if self.field.item is None:
-            return f"It has fields of its own: name one of them ({names})."
+            return f"It is a group of fields: use the path of one of them ({names})."
         if text.isascii() and text.isdigit() and int(text) <= _MANY:
             return ""
-        return f"The text of a list is the number of its rows, at most {_MANY}; name a row to type into it."
+        return f"The text of a list is its number of rows, at most {_MANY}; use the path of a row to type into it."
 
     def write(self, text: Raw) -> None:
         """Set the text of this place, as typing does."""
@@ -318,7 +320,7 @@ class Place:
         self.texts.rows[self.key] = names
 
     def add(self) -> str:
-        """Add an empty row, a union with the type of the row before it, and return its key."""
+        """Add an empty row and return its key; a union gets the type of the previous row."""
         last = self.children[-1] if self.children else None
         self.write(str(len(self.row_names) + 1))
         row = self.row(len(self.row_names) - 1)
@@ -327,7 +329,7 @@ class Place:
         return row.key
 
     def remove(self, at: int) -> None:
-        """Remove a row; raises `IndexError` if there is none."""
+        """Remove a row; raises `IndexError` if it does not exist."""
         key, names = self.children[at].key, list(self.row_names)
         del names[at]
         self.write("")
@@ -335,7 +337,7 @@ class Place:
         self.texts.drop(key)
 
     def move(self, at: int, to: int) -> None:
-        """Move a row to another position; raises `IndexError` if there is none."""
+        """Move a row to another position; raises `IndexError` if it does not exist."""
         names = list(self.row_names)
         _ = names[to]
         names.insert(to, names.pop(at))

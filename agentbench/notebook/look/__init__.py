@@ -1,1 +1,1 @@
-"""How things look: the table of states, the palette, SVG and HTML, style sheets and scripts of the pages."""
+"""Appearance: the table of states, the palette, SVG and HTML, style sheets and scripts of the pages."""

@@ -1,4 +1,4 @@
-"""Small pages of facts and tables, as HTML and as plain text with the same content; all values in them are escaped."""
+"""Small pages of facts and tables, as HTML and as plain text; all values in them are escaped."""
 
 import base64
 import re
@@ -18,22 +18,22 @@ _TEXT_CELL_LIMIT = 72
 _TITLE_LIMIT = 400
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)", re.ASCII)
-# The sign of a run that left questions unanswered.
+# The sign of a run with unanswered requests.
 _EXCLAMATION = "M0-3.6V.8M0 3.4h0"
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
 class Markup(str):
-    """HTML that is finished. Plain strings are not, and are escaped where they meet it.
+    """Finished HTML. Plain strings that are combined with it are escaped.
 
-    Bundles hold a `str` of it: hosts such as marimo write a subclass of `str` as an object.
+    Bundles contain a plain `str`, because hosts such as marimo write subclasses of `str` as objects.
     """
 
     __slots__ = ()
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
-    """Return one HTML element; children and values that are not `Markup` are escaped, `None` is left out.
+    """Return one HTML element; children and values that are not `Markup` are escaped, `None` is omitted.
 
     A trailing underscore of an attribute is dropped (`class_`).
     """
@@ -44,7 +44,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
 
 def image(svg: str, alt: str) -> Markup:
-    """Return a picture inside HTML, as an image: its ids and style stay apart from the page's."""
+    """Return a picture as an HTML image, so that its ids and style do not affect the page."""
     encoded = base64.b64encode(svg.encode()).decode("ascii")
     return Markup(f'<img alt="{esc(alt)}" src="data:image/svg+xml;base64,{encoded}">')
 
@@ -54,7 +54,7 @@ def _escape(value: object) -> str:
 
 
 def shorten(value: str) -> str | None:
-    """A UTC time to the second, or the first part of a UUID; `None` for other text, which is not shortened."""
+    """Shorten a UTC time to the second or a UUID to its first part; `None` for other text."""
     if time := _TIME.fullmatch(value):
         return f"{time[1]} {time[2]} UTC"
     if uuid := _UUID.fullmatch(value):
@@ -64,9 +64,9 @@ def shorten(value: str) -> str | None:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows beyond the sixtieth are only counted. In HTML, times and UUIDs are shortened.
+    """A titled table. Rows after the sixtieth are only counted. In HTML, times and UUIDs are shortened.
 
-    Cells are shown by their `str()`, cut to `limit` characters; by default to fewer as text than as HTML.
+    Cells show their `str()`, cut to `limit` characters; the default limit is lower for text than for HTML.
     """
 
     title: str
@@ -76,7 +76,7 @@ class Table:
 
     @property
     def hidden(self) -> str:
-        """How many rows are left out, in words; empty for none."""
+        """The number of omitted rows, in words; empty if there are none."""
         return f"… {len(self.rows) - MAX_ROWS:,} more" if len(self.rows) > MAX_ROWS else ""
 
     def html(self) -> Markup:
@@ -99,7 +99,7 @@ class Table:
 
 
 def esc_cell(cell: object, limit: int) -> Markup:
-    """Return a cell of an HTML table, cut; a time or a UUID in short, with the whole of it as its title."""
+    """Return a cell of an HTML table, cut; a time or a UUID is shortened, with its full text as title."""
     if isinstance(cell, Markup):
         return cell
     if isinstance(cell, str) and (short := shorten(cell)) is not None:
@@ -116,8 +116,7 @@ def esc_line(cell: object, limit: int = _TEXT_CELL_LIMIT) -> str:
 class Page:
     """The content of one object's display: its name, its state, short facts for the first line, tables and a picture.
 
-    `look` is the key of the state table that gives the state its colour and sign, or `unanswered`. Empty tables are
-    left out.
+    `look` is the key in the table of states that defines colour and sign, or `unanswered`. Empty tables are omitted.
     """
 
     title: str
@@ -138,7 +137,7 @@ class Page:
         page = element(
             "div",
             element("style", Markup(read_static("views.css"))),
-            element("p", Markup(" ".join(head)), class_="ab_head"),  # spaces: some pages remove styles
+            element("p", Markup(" ".join(head)), class_="ab_head"),  # spaces, because some pages remove styles
             self.picture,
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",
@@ -146,7 +145,7 @@ class Page:
         return str(page)
 
     def _sign(self) -> Markup | None:
-        """The state's sign as a shape: many fonts lack it as a character."""
+        """The state's sign as a shape, because many fonts lack the character."""
         icon = _EXCLAMATION if self.look == "unanswered" else STATES[self.look].icon
         if not icon:
             return None
@@ -160,5 +159,5 @@ class Page:
         return "\n".join([*lines, *(line for table in self.tables if table.rows for line in table.lines())])
 
     def bundle(self) -> dict[str, str]:
-        """Both forms by media type."""
+        """The page by media type."""
         return {"text/plain": self.text(), "text/html": self.html()}

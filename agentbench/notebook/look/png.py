@@ -1,4 +1,4 @@
-"""Pictures as PNG, which JupyterLab shows also in notebooks that are not trusted, and pages that take no SVG."""
+"""Pictures as PNG, for untrusted notebooks in JupyterLab and for pages that do not support SVG."""
 
 import functools
 import html
@@ -12,7 +12,7 @@ from agentbench.notebook.runtime import settings
 
 __all__ = ["small_png", "svg_to_png"]
 
-# A notebook holds the picture twice then, and its cell waits for it: about 50 ms and 60 KB at most.
+# Limits the cost of storing the picture twice to about 50 ms and 60 KB.
 _MOST_PIXELS = 400_000
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -24,22 +24,22 @@ _USE = re.compile(r"var\(--([\w-]+)(?:,([^()]*))?\)")
 
 
 def small_png(svg: str) -> bytes | None:
-    """Return a small picture as PNG, to be saved beside its SVG; None for a large one, or by `static_png=False`."""
+    """Return a small picture as PNG, to save it with its SVG; None if it is large or `static_png=False`."""
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     pixels = float(size[1]) * float(size[2]) if size else 0
     if not settings.current().static_png or not 0 < pixels <= _MOST_PIXELS:
         return None
     try:
-        return svg_to_png(svg, 1)  # pages show it as large as it is, pixel by pixel
+        return svg_to_png(svg, 1)  # pages display it pixel by pixel
     except (MissingExtraError, ValueError):
-        return None  # the SVG is there
+        return None  # the SVG is sufficient
 
 
-@functools.lru_cache(maxsize=32)  # the same picture is shown in many cells
+@functools.lru_cache(maxsize=32)  # many cells show the same picture
 def svg_to_png(svg: str, scale: float) -> bytes:
-    """Return one of our pictures as PNG, in the colours of its own theme; `ValueError` for an impossible scale."""
+    """Convert one of our pictures to PNG, in the colours of its theme; `ValueError` for an invalid scale."""
     resvg = require("resvg_py", extra="notebook", purpose="write a PNG")
-    matplotlib = importlib.util.find_spec("matplotlib")  # brings a font, so that pictures are the same everywhere
+    matplotlib = importlib.util.find_spec("matplotlib")  # provides a font, so that pictures are the same everywhere
     fonts = Path(str(matplotlib.origin)).parent / "mpl-data" / "fonts" / "ttf" if matplotlib else None
     files = [str(fonts / f"DejaVuSans{weight}.ttf") for weight in ("", "-Bold")] if fonts else []
     family = dict.fromkeys(("font_family", "sans_serif_family"), "DejaVu Sans") if files else {}
@@ -48,7 +48,7 @@ def svg_to_png(svg: str, scale: float) -> bytes:
 
 
 def _resolve(css: str) -> str:
-    """Return a style sheet without variables and without attributes as selectors, which resvg does not know."""
+    """Return a style sheet without variables and attribute selectors, which resvg does not support."""
     css = _DARK_BLOCK.sub("", css)
     own = {name: dict(_COLOUR.findall(colours)) for name, colours in _STATE.findall(css)}
     common = dict(_COLOUR.findall(_STATE.sub("", css)))

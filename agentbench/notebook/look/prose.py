@@ -1,7 +1,7 @@
-"""Text of a model or a person for display: as it is, or with the part of Markdown that can do no harm.
+"""Displays the text of a model or a person, as plain text or with a safe subset of Markdown.
 
-Paragraphs, headings, lists, emphasis and code, as mistune reads them, become elements whose text is escaped. There is
-no raw HTML, no picture and no remote load; a link is its text with the address beside it.
+Paragraphs, headings, lists, emphasis and code, parsed by mistune, become elements with escaped text. There is
+no raw HTML, no picture and no remote load; a link is its text followed by the address.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
 
     Args:
         text: The text of a model or a person; not trusted.
-        render: `plain` shows it as it is, line ends included. `markdown` reads paragraphs, headings, lists,
-            emphasis and code, and nothing else.
-        limit: Most characters that are displayed; a cut says how many are left out.
+        render: `plain` shows the text unchanged, including line breaks. `markdown` renders paragraphs, headings,
+            lists, emphasis and code, and nothing else.
+        limit: Maximum number of displayed characters; the number of omitted ones is shown.
 
     Raises:
-        TypeError: `text` is no text.
-        ValueError: `render` is something else, or `limit` is below 1.
+        TypeError: `text` is not a str.
+        ValueError: `render` is none of these, or `limit` is below 1.
 
     Example:
         prose(result.outputs[-1], render="markdown")
     """
     value: object = text
     if not isinstance(value, str):
-        msg = f"text is a {type(value).__name__}; expected a str. For other values: prose(str(value))."
+        msg = f"text is a {type(value).__name__}; expected a str. For other values, use prose(str(value))."
         raise TypeError(msg)
     require_rendering(render, limit)
     return Prose(text, render, limit)
 
 
 def require_rendering(render: object, limit: int) -> None:
-    """Raise `ValueError` for arguments that `prose` and `transcript` do not take."""
+    """Raise `ValueError` for invalid arguments of `prose` and `transcript`."""
     require_limit("limit", limit, least=1)
     if render not in get_args(Render):
         msg = f"render={render!r}: expected one of {', '.join(get_args(Render))}."
@@ -74,12 +74,12 @@ class Prose(Displayable):
 
     @property
     def text(self) -> str:
-        """The form without HTML: the text as it was written."""
+        """The plain text, unchanged."""
         return esc(self.source, into="text", limit=self.limit)
 
     @property
     def html(self) -> str:
-        """The form for notebooks."""
+        """The text as HTML."""
         style = Markup(f"<style>{read_static('views.css')}</style>")
         return element("div", style, prose_blocks(self.source, self.render, self.limit), class_="ab_view ab_prose")
 
@@ -94,7 +94,7 @@ class Prose(Displayable):
 
 
 def _escape_cut(text: str) -> Markup:
-    """Escape a text that was cut already."""
+    """Escape a text that is already cut."""
     return Markup(esc(text, limit=None))
 
 
@@ -108,7 +108,7 @@ def prose_blocks(text: str, render: Render, limit: int) -> Markup:
 
 @cache
 def _parser() -> Any:
-    """Return a reader of the part of Markdown that is displayed; everything else stays text."""
+    """Return a parser of the supported part of Markdown; everything else stays text."""
     markdown = require("mistune", extra="notebook", purpose="read Markdown").create_markdown(renderer=None)
     markdown.block.rules = markdown.block.list_rules = ["fenced_code", "atx_heading", "list", "blank_line"]
     markdown.inline.rules = ["escape", "codespan", "emphasis", "link", "link_close"]
@@ -125,7 +125,7 @@ def _element(token: Mapping[str, Any]) -> Markup:
     match token["type"]:
         case "block_code":
             return element("pre", element("code", _escape_cut(token["raw"].removesuffix("\n"))))
-        case "heading":  # the page has headings of its own, above these
+        case "heading":  # the page's own headings rank above these
             return element(f"h{min(attributes['level'] + 2, 6)}", inside)
         case "list" if attributes["ordered"]:
             return element("ol", inside, start=attributes.get("start"))
@@ -136,7 +136,7 @@ def _element(token: Mapping[str, Any]) -> Markup:
 
 
 def _link(words: Markup, address: str, title: str | None) -> Markup:
-    """A reader sees where it leads; only addresses of the web can be followed."""
+    """Return a link with its visible address; only web addresses are clickable."""
     beside: str = _escape_cut(address)
     if _WEB.fullmatch(address):
         beside = element("a", beside, href=beside, rel="noopener noreferrer", target="_blank")

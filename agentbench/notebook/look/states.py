@@ -1,4 +1,4 @@
-"""The states of an element of a graph, and how each looks: a colour and always a second sign."""
+"""The states of graph elements and their appearance: a colour and always a sign."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ Scheme = Literal["light", "dark"]
 
 @dataclass(frozen=True)
 class StateStyle:
-    """The look of one state: its key, words for screen readers, and fills in light and dark themes, if it has any.
+    """The appearance of one state: its key, words for screen readers, and fills in light and dark themes, if any.
 
-    Beside the colour there is always the `sign` in text, the same as `icon`, a stroked SVG path around the origin, 8
-    units wide (fonts lack some of the signs), and the `border`, here in words.
+    In addition to the colour there is always the `sign` in text, the same sign as `icon` (a stroked SVG path around the
+    origin, 8 units wide, because fonts lack some signs), and the `border`, described in words.
     """
 
     name: str
@@ -46,7 +46,7 @@ STATES: dict[str, StateStyle] = {
 # Text colour on the filled states.
 INK: dict[Scheme, str] = {"light": "#111111", "dark": "#FFFFFF"}
 
-# Which state a folded group shows when its members differ: the one that asks for attention first.
+# The state of a folded group whose members differ: the most urgent one.
 PRECEDENCE = ("failed", "waiting", "running", "queued", "done", "ran", "skipped", "idle")
 
 
@@ -58,6 +58,6 @@ def strongest(states: Iterable[str]) -> str:
 def line_colour(style: StateStyle, scheme: Scheme) -> str:
     """Return the colour of thin lines in a state that has a fill: the fill of the other scheme.
 
-    Fills are chosen for the text on them; on the bare ground a line of the same colour would be too faint.
+    Fills are chosen for the text on them; a line of the same colour on the background would be too faint.
     """
     return str(style.dark if scheme == "light" else style.light)

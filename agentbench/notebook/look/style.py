@@ -25,7 +25,7 @@ PALETTE: dict[Scheme, dict[str, str]] = {
     "dark": {name: dark for name, (_, dark) in _COLOURS.items()},
 }
 
-# What a page says about its own colours, JupyterLab before VS Code; ours where it says nothing.
+# Colour variables of the page, JupyterLab's before VS Code's; ours are the fallback.
 _PAGE = {
     "ground": ("--jp-layout-color0", "--vscode-editor-background"),
     "rim": ("--jp-border-color2", "--vscode-panel-border"),
@@ -35,9 +35,9 @@ _PAGE = {
 
 
 def static_style(theme: str, *, states: bool = True) -> str:
-    """Return the style of a standalone picture, where no style of the page reaches.
+    """Return the style of a standalone picture, which page styles do not affect.
 
-    `auto` is light, and dark where the reader's browser prefers it. Without states the style is half as long.
+    `auto` follows the reader's browser. Without states the style is half as long.
     """
     first: Scheme = "dark" if theme == "dark" else "light"
     parts = [f".ab_{theme}{{{_variables(first)}}}"]
@@ -60,13 +60,13 @@ def live_style() -> str:
 
 @functools.cache
 def read_static(name: str) -> str:
-    """Return one of this layer's own style sheets without comments and needless blanks."""
+    """Return one of this layer's style sheets without comments and unnecessary whitespace."""
     text = re.sub(r"/\*.*?\*/", "", read_script(name), flags=re.DOTALL)
     return re.sub(r"\s*([{};,>])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def read_script(*names: str) -> str:
-    """Return some of this layer's own files as they are, one after the other: scripts are one module for a page."""
+    """Return some of this layer's files, concatenated: all scripts form one module of a page."""
     return "\n".join((Path(__file__).parent / "static" / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -86,11 +86,11 @@ def _lines(scheme: Scheme) -> dict[str, str]:
 
 
 def _variables(scheme: Scheme) -> str:
-    """Return the colours of graphs as variables that begin with `ab`."""
+    """Return the colours of graphs as variables with the prefix `ab`."""
     return css_variables(scheme, _lines(scheme)).replace("--", "--ab-")
 
 
 def _fills() -> str:
-    """Each state's colours as `--ab-now` and `--ab-far`, which the rules of `graph_states.css` use."""
+    """Return each state's colours as `--ab-now` and `--ab-far`, used by the rules of `graph_states.css`."""
     filled = [name for name, state in STATES.items() if state.light is not None]
     return "".join(f".ab_s_{name}{{--ab-now:var(--ab-{name});--ab-far:var(--ab-{name}-line)}}" for name in filled)

@@ -1,6 +1,6 @@
-"""The common parts of the SVG plots: the frame, the colours, small signs.
+"""Common parts of the SVG plots: the frame, colours, small signs.
 
-Signs are drawn, not written: many systems have no font with a pause sign.
+Signs are drawn as shapes, because many systems have no font with a pause sign.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ __all__ = [
 FONT_SIZE = 13.0
 SMALL = 12.0
 
-# Words that are gone and words that are new: the hues of failed and done, readable as text.
+# Removed and added words: the hues of failed and done, readable as text.
 _WORDS: dict[Scheme, dict[str, str]] = {
     "light": {"gone": "#A63D00", "new": "#00614A"},
     "dark": {"gone": "#FF9D5C", "new": "#4FD1A5"},
@@ -29,9 +29,9 @@ _WORDS: dict[Scheme, dict[str, str]] = {
 def picture(
     parts: Iterable[str], *, width: float, height: float, title: str, description: str, rules: Sequence[str] = ()
 ) -> str:
-    """Return a standalone SVG of escaped elements, light or dark as its reader prefers, or by `configure(theme=...)`.
+    """Return a standalone SVG of escaped elements, light or dark by the reader's preference or `configure(theme=...)`.
 
-    `rules` are CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
+    `rules` are additional CSS rules; colours are variables such as `var(--text)` and `var(--done)`.
     """
     theme = settings.current().theme
     first: Scheme = "dark" if theme == "dark" else "light"
@@ -56,7 +56,7 @@ def picture(
 
 
 def text(x: float, y: float, content: object, *, anchor: str = "start", classes: str = "") -> str:
-    """A line of text, escaped; `y` is its middle."""
+    """Return a line of text, escaped; `y` is its middle."""
     at = f'x="{number(x)}" y="{number(y + 4.5)}"'
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
     kind = f' class="{classes}"' if classes else ""
@@ -64,7 +64,7 @@ def text(x: float, y: float, content: object, *, anchor: str = "start", classes:
 
 
 def rect(classes: str, x: float, y: float, width: float, height: float, *, title: str = "") -> str:
-    """A rectangle with a tooltip; nothing where it has no size."""
+    """Return a rectangle with a tooltip; empty if it has no size."""
     if width <= 0 or height <= 0:
         return ""
     inside = f"><title>{esc(title, into='svg', limit=400)}</title></rect>" if title else "/>"
@@ -76,34 +76,34 @@ def _place(x: float, y: float, width: float, height: float) -> str:
 
 
 def hatch_pattern(name: str, size: float) -> str:
-    """Lines that `hatch` fills rectangles with; their class is that name too."""
+    """Return the pattern that `hatch` fills rectangles with; its class has the same name."""
     line = f'<line class="{name}" x1="0" y1="0" x2="0" y2="{number(size)}"/>'
     box = f'width="{number(size)}" height="{number(size)}" patternUnits="userSpaceOnUse"'
     return f'<defs><pattern id="{name}" {box} patternTransform="rotate(45)">{line}</pattern></defs>'
 
 
 def hatch(name: str, x: float, y: float, width: float, height: float) -> str:
-    """Hatch a rectangle that is drawn already."""
+    """Hatch an already drawn rectangle."""
     return f'<rect {_place(x, y, width, height)} fill="url(#{name})" pointer-events="none"/>'
 
 
 def pause_sign(x: float, y: float, size: float) -> str:
-    """Two bars on a filled square, centred at (x, y)."""
+    """Return two bars on a filled square, centred at (x, y)."""
     half, bar = size / 2, size * 0.16
     bars = [rect("ab_ink", x + side * size * 0.17 - bar / 2, y - size / 4, bar, half) for side in (-1, 1)]
     return f'<rect {_place(x - half, y - half, size, size)} rx="3" class="ab_wait"/>{"".join(bars)}'
 
 
 def legend(x: float, y: float, signs: Mapping[str, Callable[[float, float], str]]) -> Iterator[str]:
-    """Signs with their names, from left to right; each is drawn from its upper left corner on, 18 points by 12."""
+    """Yield signs with their names, from left to right; each is 18 by 12 points, drawn from its upper left corner."""
     for name, sign in signs.items():
         yield sign(x, y - 6) + text(x + 24, y, name, classes="ab_soft ab_small")
         x += 24 + room_for(name, SMALL) + 16
 
 
 def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
-    """The beginning of a text that fits, with `…` where it was cut."""
-    # No letter is narrower than this; the rest of a huge text need not be measured.
+    """Return the part of a text that fits, with `…` if it was cut."""
+    # No letter is narrower than this, so the rest of a long text need not be measured.
     most = max(1, int(room / (0.25 * size)))
     if len(content) <= most and room_for(content, size) <= room:
         return content
@@ -112,7 +112,7 @@ def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
 
 
 def round_up(value: float) -> int:
-    """The next larger of 1, 2, 5, 10, 20, 50 …, for axes."""
+    """Return the next larger of 1, 2, 5, 10, 20, 50 …, for axes."""
     power = 1
     while 5 * power < value:
         power *= 10
@@ -120,12 +120,12 @@ def round_up(value: float) -> int:
 
 
 def number(value: float) -> str:
-    """A coordinate with at most one digit behind the point."""
+    """Return a coordinate with at most one decimal place."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def room_for(text: str, size: float) -> float:
-    """The room that a line of text needs in the widest of the usual fonts (DejaVu Sans), in points."""
+    """Return the width of a line of text in the widest common font (DejaVu Sans), in points."""
     return 1.13 * text_width(text, size)
 
 

@@ -1,4 +1,4 @@
-"""`runs()`: the past runs in a storage as a table, which opens them in a stepper or for reading."""
+"""`runs()`: a table of the past runs in a storage, which opens them in a stepper or for reading."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def runs(storage: Any, workflow: Workflow | CompiledGraph[Any] | None = None) ->
     """Return a table of the runs in a storage, the latest first. A click opens a run; nothing is executed.
 
     Args:
-        storage: Where the checkpoints of the runs are.
-        workflow: The workflow or compiled graph whose runs open in a stepper, which can go on with them. Runs of other
-            graphs, and all runs without it, open for reading.
+        storage: The storage with the checkpoints of the runs.
+        workflow: The workflow or compiled graph whose runs open in a stepper, which can continue them. Runs of other
+            graphs open for reading; without `workflow`, all runs do.
 
     Raises:
-        TypeError: `storage` is no storage, or `workflow` no workflow.
+        TypeError: `storage` is not a storage, or `workflow` is not a workflow.
 
     Example:
         past = runs(FileCheckpointStorage("runs"), workflow)
@@ -50,15 +50,15 @@ def runs(storage: Any, workflow: Workflow | CompiledGraph[Any] | None = None) ->
 
 @dataclass(frozen=True)
 class PastRun:
-    """One run in a storage, as its checkpoints tell.
+    """One run in a storage, described by its checkpoints.
 
     Attributes:
-        run_id: Its id.
-        chain: The chain of its checkpoints: the name of a workflow, or of a graph's thread.
-        started: When its first checkpoint was saved: ISO 8601, UTC.
-        supersteps: How many supersteps have a checkpoint.
-        status: Its state in words. A run with messages that wait is `unfinished`: at work, failed or broken off.
-        open_questions: How many questions wait for an answer in its last checkpoint.
+        run_id: The id of the run.
+        chain: The chain of its checkpoints: the name of a workflow or of a graph's thread.
+        started: Time of its first checkpoint: ISO 8601, UTC.
+        supersteps: Number of supersteps with a checkpoint.
+        status: Its state in words. A run with queued messages is `unfinished`: running, failed or interrupted.
+        open_questions: Number of open requests in its last checkpoint.
         last: The last checkpoint.
     """
 
@@ -72,7 +72,7 @@ class PastRun:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row as texts."""
+        """The cells of the row."""
         started = f"{self.started[:10]} {self.started[11:16]}"
         asked = str(self.open_questions) if self.open_questions else ""
         return self.chain, run_name(self.run_id).removeprefix("run "), started, str(self.supersteps), self.status, asked
@@ -105,10 +105,10 @@ class RunList:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again, and show them."""
+        """Read the runs again and update the table."""
         written: dict[str, list[CheckpointInfo]] = {}
         for info in read_infos(self.storage, Chosen()).rows:
-            if info.run_id is not None and info.forked_from is None:  # a fork copies what runs wrote before it
+            if info.run_id is not None and info.forked_from is None:  # a fork copies earlier checkpoints
                 written.setdefault(info.run_id, []).append(info)
         found = [_past_run(run_id, infos) for run_id, infos in written.items()]
         self.rows = sorted(found, key=lambda each: each.started, reverse=True)
@@ -116,10 +116,10 @@ class RunList:
             self._panel.send(self._table())
 
     def open(self, run_id: str) -> Stepper | WorkflowCheckpoint:
-        """Return a stepper at the end of a run if its graph is that of `workflow`, else its last checkpoint to read."""
+        """Return a stepper at the end of a run if `workflow` has its graph, otherwise its last checkpoint."""
         row = next((each for each in self.rows if each.run_id == run_id), None)
         if row is None:
-            msg = f"No run {run_id!r} here. There are: {', '.join(each.run_id for each in self.rows[:20]) or 'none'}."
+            msg = f"There is no run {run_id!r}. Runs: {', '.join(each.run_id for each in self.rows[:20]) or 'none'}."
             raise KeyError(msg)
         if self._matches(row):
             return stepper(self.workflow, storage=self.storage, checkpoint=row.last)
@@ -132,7 +132,7 @@ class RunList:
 
     @property
     def text(self) -> str:
-        """The table in words."""
+        """The table as plain text."""
         return self._card.text()
 
     @property
@@ -142,7 +142,7 @@ class RunList:
 
     @property
     def widget(self) -> Any:
-        """The table as an ipywidget; always the same one.
+        """The table as an ipywidget, created once.
 
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
@@ -153,7 +153,7 @@ class RunList:
 
                 from agentbench.notebook.run_list.page import RunListPanel
             except ModuleNotFoundError as error:
-                instead = "print(runs.text) and runs.open(...) need none"
+                instead = "print(runs.text) and runs.open(...) work without widgets"
                 raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
             self._panel = RunListPanel(self._on_message, name="Runs")
             self._box = ipywidgets.VBox([self._panel])
@@ -180,7 +180,7 @@ class RunList:
             self._show(message["id"])
 
     def _show(self, run_id: str) -> None:
-        """Show a run below the table, in place of the one before."""
+        """Show a run below the table, replacing the previous one."""
         self._close_opened()
         shown = {"kind": "view", "id": run_id, "html": "", "problem": ""}
         try:
@@ -202,7 +202,7 @@ class RunList:
             opened.close()
 
     def close(self) -> None:
-        """Free the panel and what it has opened. May be called twice."""
+        """Free the panel and the opened stepper. May be called twice."""
         from agentbench.notebook.runtime.widgets import close_all
 
         if self._box is None:

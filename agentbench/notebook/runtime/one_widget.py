@@ -53,17 +53,17 @@ class _OneWidget(MessageWidget):
     def __init__(self, root: Any, *, name: str) -> None:
         self._root = root
         self._parts: dict[str, Any] = {}
-        super().__init__(self._hear, name=name)
+        super().__init__(self._on_message, name=name)
         root.observe(lambda _: self.close(), "comm")  # which it has until it is closed
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         if message["kind"] == "ready":
             self.send({"kind": "tree", "view": message.get("view"), "root": self._tree(self._root)})
             return
         part = self._parts.get(str(message.get("part")))
         if part is None:
             return
-        if message["kind"] == "tell":
+        if message["kind"] == "message":
             part._handle_custom_msg(message.get("content"), message["buffers"])  # noqa: SLF001 - as its own comm does
         elif message["kind"] == "set" and isinstance(state := message.get("state"), dict):
             try:
@@ -95,7 +95,7 @@ class _OneWidget(MessageWidget):
 
         def send_here_too(content: Message, buffers: Any = None) -> None:
             send(content, buffers)
-            self.send({"kind": "told", "part": key, "content": content}, buffers)
+            self.send({"kind": "message", "part": key, "content": content}, buffers)
 
         part.send = send_here_too
         part.observe(

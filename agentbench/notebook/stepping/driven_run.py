@@ -1,4 +1,4 @@
-"""One run as a stepper drives it, by coroutines on the loop of the run."""
+"""One run driven by a stepper. Its coroutines run on the run's loop."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, fin
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["DrivenRun", "line_to"]
+__all__ = ["DrivenRun", "ancestors_of"]
 
 
 class DrivenRun:
-    """A run's handle, and what its stepper knows besides; `base`: the superstep that the run resumes after."""
+    """A run's handle and the stepper's own facts about it; `base` is the superstep after which the run resumes."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class DrivenRun:
         self._base = base
         self._breakpoints = breakpoints
         self._on_event = on_event
-        self._is_new = True  # no superstep has run since the start or the last restore
-        self._answered: dict[str, str] = {}  # request id -> when
+        self._is_new = True  # no superstep was executed since the start or the last restore
+        self._answered: dict[str, str] = {}  # request id -> time of the answer
         self._unsaved_answers: dict[str, Any] = {}
-        self._begun: list[WorkflowEvent[Any]] = []  # of the superstep in flight, while it waits inside a sub-workflow
+        self._begun: list[WorkflowEvent[Any]] = []  # of the superstep in flight, paused in a sub-workflow
         handle.listen(lambda events: [on_event(event) for event in events])
 
     async def facts(self, *, planned: Sequence[PlannedDelivery] | None = None) -> RunFacts:
-        """Return the current facts of the run; `planned` are the deliveries of the next superstep, if known already."""
+        """Return the current facts of the run; pass `planned`, the deliveries of the next superstep, if known."""
         handle, base = self.handle, self._base
         status = "STARTED" if self._is_new else str(handle.status)
         if status in ("FAILED", "CANCELLED"):
@@ -54,7 +54,7 @@ class DrivenRun:
                 planned = await handle.plan()
             except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
                 planned = ()
-        # Of a branch whose first superstep failed, the handle names no superstep of its checkpoints.
+        # If the first superstep of a branch failed, the handle does not know the superstep of its checkpoints.
         is_before = self._is_new or (base is not None and handle.superstep < base)
         return RunFacts(
             run_id=handle.run_id,
@@ -79,33 +79,33 @@ class DrivenRun:
         return find_hits(breakpoints, at)
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Send a response; raises what `Stepper.respond` raises."""
+        """Send a response; raises the errors of `Stepper.respond`."""
         open_ids = {request.request_id for request in self.handle.pending_requests}
         if request_id in self._answered and request_id not in open_ids:
             raise RequestAlreadyAnswered(request_id, self._answered[request_id])
         if not open_ids:
-            msg = f"There is no request {request_id!r}: none is open. Requests are in `pending` once the run asks."
+            msg = f"There is no request {request_id!r}: no request is open. `pending` lists the open requests."
             raise ValueError(msg)
         await self.handle.respond(request_id, value)
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value
 
     async def step(self, until: Callable[[StepReport], object] | None, *, inside: bool) -> StepEnded | RunFacts:
-        """Run a superstep; `until` is the caller's own condition for an end, called with the report.
+        """Run a superstep; `until` is the caller's own end condition, called with the report.
 
-        With `inside` it may stop after one of a sub-workflow; then only the facts of the run are returned.
-        An exception is one that was raised beside the run, which has not failed.
+        With `inside` it may stop after a superstep of a sub-workflow; then only the facts of the run are returned.
+        A raised exception comes from the engine, not from an executor; the run has not failed.
         """
         before, error = self.handle.last_report, await self._step(inside)
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             raise error
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
-            # An executor that raises SystemExit cancels its run, which for the person at the stepper is a failure.
+            # An executor that raises SystemExit cancels its run, which the stepper displays as a failure.
             facts = replace(facts, status="FAILED", error=error)
         self._unsaved_answers.clear()
         report = self.handle.last_report
-        if report is None or report is before:  # it was stopped before the superstep began
+        if report is None or report is before:  # the run was stopped before the superstep began
             report = StepReport(self.handle.superstep, [], self.handle.status)
         if error is None and facts.pause_reason is not None and facts.pause_reason.kind == "inside":
             self._begun += report.events
@@ -134,12 +134,12 @@ class DrivenRun:
         return asyncio.CancelledError() if task.cancelled() else task.exception()
 
     async def cancel(self) -> RunFacts:
-        """Cancel the run, with the superstep that is in flight."""
+        """Cancel the run and the superstep in flight."""
         await self.handle.cancel()
         return replace(await self.facts(planned=()), status="CANCELLED", requests=(), pause_reason=None)
 
     async def restore(self, info: CheckpointInfo | None) -> RunFacts:
-        """Restore the same run to a checkpoint, `None` for its input."""
+        """Restore the same run to a checkpoint; `None` restores it to its input."""
         self._begun = []
         if info is None:
             await self.handle.retry()
@@ -150,26 +150,26 @@ class DrivenRun:
         return await self.facts()
 
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
-        """Start a new run from a checkpoint; neither this run nor anything stored is changed."""
+        """Start a new run from a checkpoint; this run and its stored checkpoints do not change."""
         updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
         return await self.handle.fork(info, state_updates=updates.state or None, messages=updates.messages, **more)
 
     async def branch(self, info: CheckpointInfo, edits: Sequence[Edit]) -> DrivenRun:
-        """Fork on the same workflow instance, with the responses sent since; this run can only be read afterwards."""
+        """Fork on the same workflow instanceand send the later responses again; afterwards this run is read-only."""
         answers = dict(self._unsaved_answers) if info == self.handle.last_checkpoint else {}
         handle = await self.fork(info, edits)
         if self._begun:
             await self.handle.cancel()
         branch = DrivenRun(handle, self._storage, info.iteration, self._breakpoints, self._on_event)
-        await handle.plan()  # restores the checkpoint, and with it the requests
+        await handle.plan()  # restores the checkpoint and its requests
         for request in list(handle.pending_requests):
             if request.request_id in answers:
                 await branch.answer(request.request_id, answers[request.request_id])
         return branch
 
 
-async def line_to(storage: CheckpointStorage, checkpoint_id: str) -> list[CheckpointInfo]:
-    """Return the checkpoints that lead to one, oldest first, itself included; as far back as the storage has them."""
+async def ancestors_of(storage: CheckpointStorage, checkpoint_id: str) -> list[CheckpointInfo]:
+    """Return a checkpoint and its ancestors, oldest first, as far back as the storage has them."""
     last = CheckpointInfo.of(await storage.load(checkpoint_id))
     if not isinstance(storage, SupportsCheckpointInfos):
         return [last]

@@ -11,12 +11,12 @@ __all__ = ["take_over"]
 
 _OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
 
-#: By their names, and by the ids of their workflow instances; for as long as somebody refers to them.
+#: By name and by the id of the workflow instance; weak references, so that unused steppers disappear.
 _open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()
 
 
 def take_over(stepper: Any, name: str | None) -> None:
-    """Close the stepper of the same name, and one that still holds this workflow: its cell was run again."""
+    """Close a stepper of the same name or workflow: its cell was run again."""
     holder, same_name = _open.get(id(stepper.workflow)), None if name is None else _open.get(name)
     if same_name is not None:
         same_name.close()

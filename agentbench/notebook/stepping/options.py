@@ -18,7 +18,7 @@ Loop = Literal["engine", "kernel"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a stepper that do not depend on the workflow; `stepper` documents them."""
+    """The options of a stepper that do not depend on the workflow; `stepper` documents them."""
 
     name: str | None
     layout: Layout
@@ -29,7 +29,7 @@ class Options:
     shows_itself: bool = True  # not for forks: a loop over many of them would fill the cell with panels
 
     def __post_init__(self) -> None:
-        """Check the values that a caller may mistype."""
+        """Validate the options."""
         check_count(self.limit, "max_supersteps")
         if self.layout not in get_args(Layout):
             msg = f"layout={self.layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
@@ -37,7 +37,7 @@ class Options:
 
 
 def kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:
-    """Return the loop that the runs are bound to, `None` for the engine thread's."""
+    """Return the event loop of the runs, `None` for the engine thread's loop."""
     if wanted is None:
         wanted = "kernel" if settings.current().loop == "kernel" else "engine"
     if wanted not in get_args(Loop):

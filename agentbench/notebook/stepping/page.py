@@ -1,11 +1,11 @@
-"""A stepper on a page: what people press and type there changes the model, and what has changed is drawn there.
+"""A stepper on a page: clicks and typed values change the model, and changes of the model are drawn.
 
-A click comes in by `StepperPage._hear` and becomes a call of the session; the model then says that it has changed, and
-`StepperPage.draw` sends that out. Content travels as messages, never as traits: a tool that saves the state of all
+A click arrives in `StepperPage._on_message` and becomes a call of the session; the model reports its change, and
+`StepperPage.draw` sends it to the pages. Content is sent in messages, not traits: a tool that saves the state of all
 widgets (nbconvert does) saves script and style, and nothing of a run.
 
-Each message of a page has a `kind`, which names a method, the fields that `_FIELDS` names, and `view`, the id of the
-view that sends it; `stamp` is that of the content in this view. The answers are `level`, `full`, `draft` and `edited`
+Each message from a page has a `kind`, which names a method, the fields listed in `_FIELDS`, and `view`, the id of the
+sending view; `stamp` identifies the content of the view. The replies are `level`, `full`, `draft` and `edited`
 to the side, `offers`, `problem` and `file` to the top.
 """
 
@@ -49,7 +49,7 @@ __all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
-#: The parts. One module, as a page without a bundler wants it; in several files, as a reader does.
+#: The parts as one module, because a page has no bundler.
 SCRIPT = "\n".join(
     [read_script("dom.js", "display.js"), *((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)]
 )
@@ -68,17 +68,17 @@ class StepperPart(MessageWidget):
     height = traitlets.Int(420).tag(sync=True)
 
 
-Draft = tuple[Message, Any]  # the message with what was typed, and the value that it is to replace
+Draft = tuple[Message, Any]  # the message with the typed text, and the value that it replaces
 
 _FIELDS: dict[str, dict[str, type]] = {
     "ready": {},
-    "press": {"name": str},  # and `value`: what was typed
+    "press": {"name": str},  # and `value`: the typed value
     "goto": {"id": str},
     "tab": {"name": str},
     "level": {"stamp": int, "path": list, "start": int},
     "full": {"stamp": int, "path": list},
     "draft": {"stamp": int, "path": list},
-    "typed": {"stamp": int, "path": list},  # and `key`, and `text` or none when it is given up
+    "typed": {"stamp": int, "path": list},  # and `key`, and `text`, which is missing when the edit is cancelled
     "edit": {"stamp": int, "path": list, "text": str, "key": str},
     "discard": {"stamp": int, "path": str},
     "offers": {},
@@ -90,10 +90,10 @@ _OPENS_TAB = {"edit": "state", "see_edits": "diff", "see_output": "output"}
 
 
 class StepperPage:
-    """The widgets of a panel; `widget` is the whole, to be displayed.
+    """The widgets of a panel; display `widget`, which contains the others.
 
-    What is not possible now changes nothing: the page is drawn again. `state` returns what is to be displayed, `redraw`
-    calls `draw` soon, `saved_page` returns the run as a page of its own.
+    A command that is not possible now only redraws the page. `state` returns the screen to display, `redraw` schedules
+    `draw`, and `saved_page` returns the run as a standalone page.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class StepperPage:
         self._saved_page = saved_page
         self._message_types = message_types(getattr(workflow, "executors", {}))
         self.drafts: dict[EditPlace, Draft] = {}  # typed and not staged yet
-        self._focus_view: str | None = None  # the view in which a person has let the run move last
+        self._focus_view: str | None = None  # the view in which a person last started a step or a run
         name = f"Stepper {session.model.name}"
         self._parts = {
-            part: StepperPart(self._hear, part=part, name=name, height=options.height)
+            part: StepperPart(self._on_message, part=part, name=name, height=options.height)
             for part in _PARTS.get(options.layout, ("top", "side", "log"))
         }
         self._requests = RequestForms(session.answer)
@@ -127,7 +127,7 @@ class StepperPage:
             self.panel.on_select(self._select)
             self.panel.on_breakpoints(self._take_marks)
             self.panel.expect_page()
-        # What was sent to the pages already.
+        # What the pages have already received.
         self._stops: tuple[tuple[str, str], ...] = ()
         self._log_total = 0
         self._stamp = 0
@@ -139,7 +139,7 @@ class StepperPage:
             rows.append(self._requests.box)
         else:
             self.panel.add_class("abs-graph")
-            # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
+            # Shows the whole picture if there is room; the values are beside it or, on narrow pages, below.
             found = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
             width = int(found.group(1)) if found else 0
             self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 60%)"
@@ -147,7 +147,7 @@ class StepperPage:
             rows.append(_box([self.panel, _box(side, "abs-side-box")], "abs-main"))
         if "log" in self._parts:
             rows.append(self._parts["log"])
-        # The frame measures the page. The body keeps its height, except for the forms of questions: they come in whole.
+        # The frame measures the page. The body has a fixed height, except that forms are shown in full.
         return _box([_box(rows, "abs-body")], "abs-frame", f"abs-{layout}")
 
     # ---- to the pages, on the loop of the runs -----------------------------------------------------------------------
@@ -157,11 +157,11 @@ class StepperPage:
         self._tabs.update()
         screen = self._state()
         with TRAIT_LOCK:
-            if not self._parts:  # it was closed meanwhile
+            if not self._parts:  # closed in the meantime
                 return
             self._send_top(screen)
             if self.panel is not None:
-                points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
+                points = [each for each in self._session.model.breakpoints.all if each.kind in ("before", "after")]
                 marks = {str(each.where) for each in points}
                 if marks != set(self.panel.breakpoint_ids):
                     self.panel.set_breakpoints(marks)
@@ -179,7 +179,7 @@ class StepperPage:
                 self._send("top", {"kind": "focusRequest", "view": self._focus_view})
 
     def _send_top(self, screen: ScreenState) -> None:
-        """Send header, controls and news to all views."""
+        """Send header, controls and banner to all views."""
         with TRAIT_LOCK:
             self._send("top", view_message(screen, _common(self._stops, screen.stops)))
             self._stops = screen.stops
@@ -189,7 +189,7 @@ class StepperPage:
             self._parts[part].send(message)
 
     def close(self) -> None:
-        """Take everything off the page."""
+        """Close all widgets."""
         with TRAIT_LOCK:  # another thread may be drawing
             self._parts = {}
             self._requests.close()
@@ -199,8 +199,8 @@ class StepperPage:
 
     # ---- from the pages ----------------------------------------------------------------------------------------------
 
-    def _hear(self, message: Message) -> None:
-        """Do what a page says; nothing for what no page of ours would say."""
+    def _on_message(self, message: Message) -> None:
+        """Carry out a message from a page; ignore malformed messages."""
         fields = {"view": str, **_FIELDS.get(message["kind"], {"kind": None})}
         if any(type(message.get(name)) is not sort for name, sort in fields.items()):
             return
@@ -210,7 +210,7 @@ class StepperPage:
             self._redraw()
 
     def _ready(self, message: Message) -> None:
-        """Send everything to a view that has nothing yet."""
+        """Send everything to a new view."""
 
         def send() -> None:
             self._tabs.update()
@@ -218,7 +218,7 @@ class StepperPage:
                 for part, each in messages_of(self._state()).items():
                     self._send(part, {**each, "view": message["view"]})
 
-        self._session.soon(send)
+        self._session.call_on_loop(send)
 
     def _press(self, message: Message) -> None:
         name = message["name"]
@@ -227,17 +227,17 @@ class StepperPage:
             self._open_tab(_OPENS_TAB[name])
         elif name == "break":
             if (node := self._tabs.selected) is not None:
-                points = [(each.kind, each.where) for each in self._session.model.board.all]
+                points = [(each.kind, each.where) for each in self._session.model.breakpoints.all]
                 self._break_at(node, "before", on=("before", node) not in points)
         elif name == "save":
             self._save(message)
         elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
             self._begin(name, lambda model: act(model, message.get("value")))
-        if name in ("pause", "stop"):  # seen at once, even while an executor keeps the loop of the runs busy
+        if name in ("pause", "stop"):  # shown at once, even while an executor blocks the loop of the runs
             self._send_top(self._state())
 
     def _save(self, message: Message) -> None:
-        """Send the page of the run to the view that asks for it, which hands it to the browser as a download."""
+        """Send the page of the run to the requesting view, which offers it as a download."""
         try:
             page = self._saved_page()
         except Exception as error:  # noqa: BLE001 - of storages and of values that display themselves, which are user code
@@ -247,11 +247,12 @@ class StepperPage:
         self._answer(message, {"kind": "file", "name": f"{name}.html", "text": page}, "top")
 
     def _begin(self, command: str, change: Change) -> None:
-        """Carry out a command; one that goes on from here takes what was typed here along, if that can be used."""
+        """Carry out a command; if it continues from here, stage the values typed here first."""
         drafts: dict[EditPlace, Draft] = {}
         with self._session.reading() as model:
             if command.startswith(("step", "run", "fork")) and "edit" in model.allowed:
-                drafts = {where: draft for where, draft in self.drafts.items() if where[0] == model.line.displayed_id}
+                displayed = model.checkpoints.displayed_id
+                drafts = {where: draft for where, draft in self.drafts.items() if where[0] == displayed}
 
         async def stage_and_begin() -> None:
             if all([await self._stage(where, draft) for where, draft in drafts.items()]):
@@ -280,7 +281,7 @@ class StepperPage:
         self._open_tab(self._tabs.open if executor_id is None else "node")
 
     def _place(self, message: Message) -> tuple[Content, list[int]]:
-        """The content and the path that a message names; `LookupError` if they are not on any page."""
+        """Return the content and the path in a message; `LookupError` if no page displays them."""
         content, path = self._tabs.content_at(message["stamp"]), message["path"]
         if not all(type(each) is int for each in path):
             raise LookupError(path)
@@ -296,7 +297,7 @@ class StepperPage:
         self._answer(message, {"kind": "full", "path": path, "text": content.tree.full_text(path)})
 
     def _editable(self, message: Message) -> tuple[Entry, EditPlace]:
-        """The value that a page wants to edit, and its place; `LookupError` if it may not."""
+        """Return the value to edit and its place; `LookupError` if it cannot be edited."""
         content, path = self._place(message)
         entry, where = content.tree.at(path), content.tree.edit_path(path)
         if where is None:
@@ -315,7 +316,7 @@ class StepperPage:
         self._answer(message, answer)
 
     def _typed(self, message: Message) -> None:
-        """Store the text being typed, so that it survives a page that is closed or reloaded."""
+        """Store the text being typed, so that it survives closing or reloading the page."""
         (entry, where), text = self._editable(message), message.get("text")
         before = len(self.drafts)
         if isinstance(text, str) and len(text) <= LONGEST:
@@ -330,7 +331,7 @@ class StepperPage:
         self._session.start(self._stage(where, (message, entry.value)))
 
     async def _stage(self, where: EditPlace, draft: Draft) -> bool:
-        """Stage what was typed, and answer its field why that is not possible."""
+        """Stage a typed value; if it is invalid, send the reason to its field."""
         message, value = draft
         checkpoint_id, path = where
         self.drafts.pop(where, None)
@@ -352,7 +353,7 @@ class StepperPage:
 
     @property
     def _choices(self) -> tuple[Offer, ...]:
-        """The breakpoints that a person may choose from. On the loop of the runs."""
+        """Return the breakpoints to choose from; call on the loop of the runs."""
         handle = self._session.handle
         keys = () if handle is None else handle.state
         return offers_of(self._session.model.activity.nodes, self._message_types, keys)
@@ -362,7 +363,7 @@ class StepperPage:
             offers = [(each.sort, each.label, each.options, each.asks) for each in self._choices]
             self._answer(message, {"kind": "offers", "offers": offers}, "top")
 
-        self._session.soon(send)
+        self._session.call_on_loop(send)
 
     def _break(self, message: Message) -> None:
         def set_it() -> None:
@@ -374,7 +375,7 @@ class StepperPage:
                 problem = esc(error.args[0] if error.args else error, into="line", limit=400)
                 self._answer(message, {"kind": "problem", "text": problem}, "top")
 
-        self._session.soon(set_it)
+        self._session.call_on_loop(set_it)
 
     def _break_node(self, message: Message) -> None:
         breaks = self._tabs.content_at(message["stamp"]).breaks
@@ -382,7 +383,7 @@ class StepperPage:
             self._break_at(breaks["executor"], message["when"], on=message["on"])
 
     def _unbreak(self, message: Message) -> None:
-        if any(each.id == message["id"] for each in self._session.model.board.all):
+        if any(each.id == message["id"] for each in self._session.model.breakpoints.all):
             self._session.dispatch(lambda model: model.clear(message["id"]))
 
     def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
@@ -391,8 +392,8 @@ class StepperPage:
         self._session.dispatch(lambda model: model.break_at(where) if on else model.clear(where))
 
     def _take_marks(self, executor_ids: tuple[str, ...]) -> None:
-        """A person has set or removed breakpoints in the picture."""
-        points = [each for each in self._session.model.board.all if each.kind in ("before", "after")]
+        """Apply the breakpoints that a person set or removed in the picture."""
+        points = [each for each in self._session.model.breakpoints.all if each.kind in ("before", "after")]
         try:
             for each in points:
                 if each.where not in executor_ids:
@@ -404,7 +405,7 @@ class StepperPage:
 
 
 def _common(before: Sequence[object], after: Sequence[object]) -> int:
-    """How many items both begin with; a line that only grew is compared at once."""
+    """Return the length of the common prefix; fast for a line that only grew."""
     if after[: len(before)] == before:
         return len(before)
     return next(i for i, item in enumerate(before) if i >= len(after) or item != after[i])

@@ -1,4 +1,4 @@
-"""A run replayed: what a stepper's page shows after each superstep, as plain data that holds equal parts once."""
+"""A recorded run: the stepper page after each superstep, as plain data without duplicate parts."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from agentbench.workflows.run.report import PlannedDelivery, StepReport
 __all__ = ["Course", "record", "report_of_checkpoint", "reports_of"]
 
 _FULL_LIMIT = 20_000  # characters of a text
-_ABOVE_LIMIT = 200  # characters beside a value whose parts are below it
-_ROWS = 2000  # of a tab, about
-_LEAST_ROWS = 20  # of a level
+_ABOVE_LIMIT = 200  # characters next to a value whose parts follow below
+_ROWS = 2000  # maximum of a tab, approximately
+_LEAST_ROWS = 20  # minimum of a level
 _OF_VIEW = ("header", "status", "announcement", "banner")
 _OF_SIDE = ("title", "facts", "changes", "displays")
 _NOT_KNOWN = Content("The state is not known: this run saved no checkpoints", ValueTree())
@@ -44,19 +44,19 @@ _NOT_KNOWN = Content("The state is not known: this run saved no checkpoints", Va
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """The supersteps that led to the current state of a run, and the run as it is now."""
+    """The supersteps that led to the current state of a run, and the run itself."""
 
-    name: str  # of the workflow
+    name: str  # name of the workflow
     shape: GraphShape
     reports: Sequence[StepReport]
-    line: Sequence[CheckpointInfo]  # that led to the first of them
+    ancestors: Sequence[CheckpointInfo]  # checkpoints that led to the first superstep
     facts: RunFacts
-    checkpoints: Mapping[str, WorkflowCheckpoint]  # by id; one that cannot be loaded is missing
-    times: bool  # whether durations are shown
+    checkpoints: Mapping[str, WorkflowCheckpoint]  # by id, without those that cannot be loaded
+    times: bool  # whether to show durations
 
 
 def reports_of(history: RunHistory) -> list[StepReport]:
-    """Return the supersteps of a run in the order in which it took them, those that it took again too."""
+    """Return the supersteps of a run in order of execution, including repeated ones."""
     found: list[list[int]] = [[]]
     has_begun = False
     for place, event in enumerate(history.events):
@@ -72,7 +72,7 @@ def reports_of(history: RunHistory) -> list[StepReport]:
 def report_of_checkpoint(
     checkpoint: WorkflowCheckpoint, before: WorkflowCheckpoint | None, edges: Collection[tuple[str, str]]
 ) -> StepReport:
-    """Return what a checkpoint and the one before it tell of a superstep whose events are not known any more."""
+    """Reconstruct the report of a superstep without events from its checkpoint and the previous one."""
     info = CheckpointInfo.of(checkpoint)
     waiting = [] if before is None else [each for sent in before.messages.values() for each in sent]
     asked_before = {} if before is None else before.pending_request_info_events
@@ -99,13 +99,13 @@ def report_of_checkpoint(
 
 
 def _replay(course: Course) -> Iterator[StepperModel]:
-    """Yield the model of a stepper that takes these supersteps: at the start, and after each of them."""
+    """Yield the model of a stepper at the start and after each of these supersteps."""
     edges = [(edge.source, edge.target) for edge in course.shape.edges]
     model = StepperModel(course.name, Activity([node.id for node in course.shape.nodes], edges))
     reports, now = course.reports, course.facts
-    at = course.line[-1].iteration if course.line else None
+    at = course.ancestors[-1].iteration if course.ancestors else None
     planned = _planned(reports[0], (), edges) if reports else now.planned
-    model.start(RunFacts(run_id=now.run_id, superstep=at, planned=planned), course.line)
+    model.start(RunFacts(run_id=now.run_id, superstep=at, planned=planned), course.ancestors)
     yield model
     still_open = {request.request_id for request in now.requests}
     waiting: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _replay(course: Course) -> Iterator[StepperModel]:
         model.step()
         for event in report.events:
             model.see(event)
-        for executor in report.invoked:  # one that asked and is called gets its answer
+        for executor in report.invoked:  # an executor that waits for an answer and is called receives it
             mine = (key for key, request in waiting.items() if request.source_executor_id == executor)
             waiting.pop(next((key for key in mine if key not in still_open), ""), None)
         waiting |= {request.request_id: request for request in report.requests}
@@ -136,7 +136,7 @@ def _replay(course: Course) -> Iterator[StepperModel]:
 def _planned(
     report: StepReport, before: Sequence[WorkflowEvent[Any]], edges: Sequence[tuple[str, str]]
 ) -> Sequence[PlannedDelivery]:
-    """The deliveries of a superstep, by its own events; the senders are those that the events before it leave."""
+    """Return the deliveries of a superstep from its events, and the senders from the previous events."""
     sent = {event.source_id for event in before if event.type == "executor_completed" and event.data}
     found = []
     for order, (target, message) in enumerate(report.delivered):
@@ -145,11 +145,11 @@ def _planned(
     return found
 
 
-# --- what is shown of it ----------------------------------------------------------------------------------------------
+# --- the displayed parts ----------------------------------------------------------------------------------------------
 
 
 class _Parts:
-    """Plain data, each different part once."""
+    """Plain data without duplicate parts."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self.secrets = secrets
@@ -157,16 +157,16 @@ class _Parts:
         self._places: dict[str, int] = {}
 
     def place(self, part: Any) -> int:
-        """Return the place of a part among all."""
+        """Return the index of a part; add it if it is new."""
         place = self._places.setdefault(json.dumps(part), len(self.all))
         if place == len(self.all):
             self.all.append(part)
         return place
 
     def place_of_level(self, tree: ValueTree, path: tuple[int, ...] = (), room: int = _ROWS) -> int:
-        """Return the place of a level of values: the places of its rows, each with that of the level below it.
+        """Return the index of a level of values: the indexes of its rows, each with that of the level below it.
 
-        `room` is divided among the rows that open, so that what is large or contains itself comes to an end.
+        `room` is divided among the rows that open, so that large and self-referencing values are cut off.
         """
         level = tree.level(path)
         rows = level.rows[: max(room, _LEAST_ROWS)]
@@ -184,7 +184,7 @@ class _Parts:
         return self.place(places)
 
     def place_of_tab(self, screen: ScreenState, content: Content) -> int:
-        """Return the place of the content of a tab."""
+        """Return the index of the content of a tab."""
         side = side_message(replace(screen, content=content))
         side["displays"] = [self.place(self.hide(each)) for each in content.displays]
         shown = {name: self.hide(side[name]) for name in _OF_SIDE}
@@ -196,7 +196,7 @@ class _Parts:
 
 
 def record(course: Course) -> dict[str, Any]:
-    """Return what the page of a saved run shows: graph, log, and a frame for each superstep that names `parts`."""
+    """Return the data of a saved run's page: graph, log, parts, and a frame per superstep that refers to parts."""
     told: list[object] = [event.data for report in course.reports for event in report.events]
     told += [request.data for request in course.facts.requests]
     told += [part for each in course.checkpoints.values() for part in (each.state, each.messages)]
@@ -234,7 +234,7 @@ def record(course: Course) -> dict[str, Any]:
             tabs["state"] = _NOT_KNOWN
         was_busy, busy = busy, {event.source_id for event in sources.events}
         busy.update(planned.target for planned in model.facts.planned)
-        for element, node in nodes_drawn.items():  # only what is new: a run may be long
+        for element, node in nodes_drawn.items():  # only new states, because a run may be long
             is_new = node.id in busy or node.id in was_busy or states.get(node.id) != before.get(node.id)
             if is_new or not frames:
                 content = content_of("node", model, replace(sources, selected=node.id))
@@ -261,7 +261,7 @@ def record(course: Course) -> dict[str, Any]:
 
 
 def _graph(picture: GraphView) -> dict[str, Any]:
-    """The traits of the graph's panel that stay as they are."""
+    """Return the constant traits of the graph's panel."""
     name = esc(picture.shape.name, into="line", limit=80)
     return {
         "svg": picture.live_svg,
@@ -272,7 +272,7 @@ def _graph(picture: GraphView) -> dict[str, Any]:
 
 
 def _screen(model: StepperModel, course: Course) -> ScreenState:
-    """What the page shows of a model, on which nobody can act any more."""
+    """Return the screen of a model without controls, because the run cannot be continued."""
     screen = screen_of(model, times=course.times)
     if model.status is StepperStatus.WAITING:
         asked = [
@@ -288,7 +288,7 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
         return replace(screen, banner=replace(screen.banner, text=text))
     if model.status is StepperStatus.CANCELLED:
         return replace(screen, banner=replace(screen.banner, text="The run was stopped."))
-    if model.status is StepperStatus.PAUSED and len(model.reports) < len(course.reports):  # nobody paused it
+    if model.status is StepperStatus.PAUSED and len(model.reports) < len(course.reports):  # not paused by a person
         header = replace(screen.header, sign=SIGNS[StepperStatus.RUNNING], status="in progress")
         words = f"{header.superstep}, {header.status}"
         return replace(screen, header=header, status=StepperStatus.RUNNING, announcement=words)
@@ -296,7 +296,7 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
 
 
 def _requests(model: StepperModel) -> Content:
-    """The questions that are open, each as its payload displays itself."""
+    """Return the open requests, each with the display of its payload."""
     requests = model.facts.requests
     asked = [(f"{esc(each.source_executor_id, into='line', limit=60)} asks", asked_of(each.data)) for each in requests]
     displays, entries = displayed(asked)
@@ -304,14 +304,14 @@ def _requests(model: StepperModel) -> Content:
 
 
 def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The shared state in the displayed checkpoint; without one, as the events of the run say it."""
-    checkpoint = course.checkpoints.get(model.line.displayed_id or "")
+    """Return the shared state of the displayed checkpoint; without one, that of the events."""
+    checkpoint = course.checkpoints.get(model.checkpoints.displayed_id or "")
     if checkpoint is not None:
         return checkpoint.state
     return folded.get(model.reports[-1].superstep, {}) if model.reports else {}
 
 
 def _difference(model: StepperModel, course: Course) -> CheckpointDiff | None:
-    """How the displayed checkpoint differs from the one before."""
-    pair = [course.checkpoints[each] for each in model.line.compared_ids if each in course.checkpoints]
+    """Return the difference between the displayed checkpoint and the previous one."""
+    pair = [course.checkpoints[each] for each in model.checkpoints.compared_ids if each in course.checkpoints]
     return diff_checkpoints(*pair) if len(pair) == 2 else None

@@ -1,4 +1,4 @@
-"""A run as one file to hand around: the page of a stepper without its kernel, to step back and forth in."""
+"""A run saved as one file: a stepper page without a kernel, to step back and forth in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agentbench.notebook.history.sources import read_runs, run_on_engine
 from agentbench.notebook.look.html import shorten
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.driven_run import line_to
+from agentbench.notebook.stepping.driven_run import ancestors_of
 from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
@@ -40,7 +40,7 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
     """Write the page of a run; `WorkflowRun.save` documents it."""
     infos = run.checkpoints
     if run.started_from is not None and run.storage is not None:
-        infos = [*run_on_engine(line_to(run.storage, run.started_from), run.storage), *infos]
+        infos = [*run_on_engine(ancestors_of(run.storage, run.started_from), run.storage), *infos]
     facts = RunFacts(
         run_id=run.run_id,
         status=str(run.status),
@@ -59,14 +59,15 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
 
 
 def save_stepper(session: StepperSession, workflow: Any, path: str | Path) -> Path:
-    """Write the page of the runs that a stepper drove, as far as they led to now."""
+    """Write the page of a stepper, with the supersteps that led to its current state."""
     return _write(stepper_page(session, workflow), path)
 
 
 def stepper_page(session: StepperSession, workflow: Any) -> str:
-    """Return the page that `save_stepper` writes."""
+    """Return the content of the page that `save_stepper` writes."""
     with session.reading() as model:
-        reports, facts, infos = [*session.earlier, *model.reports], model.facts, [past.info for past in model.line.past]
+        reports, facts = [*session.earlier, *model.reports], model.facts
+        infos = [past.info for past in model.checkpoints.past]
     return _page(_course(workflow, reports, facts, infos, session.storage))
 
 
@@ -83,16 +84,16 @@ def _course(
     infos: Sequence[CheckpointInfo],
     storage: CheckpointStorage | None,
 ) -> Course:
-    """Return the supersteps that led to now; `infos` are the checkpoints that did, oldest first."""
-    reports = _on_line(reports, infos)
+    """Return the supersteps that led to the current state; `infos` are its checkpoints, oldest first."""
+    reports = _without_undone(reports, infos)
     own = [report.checkpoint for report in reports if report.checkpoint is not None]
-    line = list(takewhile(lambda info: info not in own, infos))
-    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*line, *own]), storage)
+    ancestors = list(takewhile(lambda info: info not in own, infos))
+    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*ancestors, *own]), storage)
     shape = read_shape(workflow)
     edges = {(edge.source, edge.target) for edge in shape.edges}
-    # Without its events a superstep is read from its checkpoints; the first is where the stored chain begins.
-    begins = 1 if line and line[0].previous_checkpoint_id is not None else 0
-    loaded = [checkpoints.get(info.checkpoint_id) for info in line]
+    # A superstep without events is read from its checkpoints; the first one is where the stored chain begins.
+    begins = 1 if ancestors and ancestors[0].previous_checkpoint_id is not None else 0
+    loaded = [checkpoints.get(info.checkpoint_id) for info in ancestors]
     earlier = [
         report_of_checkpoint(each, before, edges)
         for each, before in zip(loaded[begins:], [None, *loaded][begins:], strict=False)
@@ -102,15 +103,15 @@ def _course(
         name=workflow_name(workflow),
         shape=shape,
         reports=[*earlier, *reports],
-        line=line[:begins] if earlier else line,
+        ancestors=ancestors[:begins] if earlier else ancestors,
         facts=facts,
         checkpoints=checkpoints,
         times=not settings.current().deterministic,
     )
 
 
-def _on_line(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> list[StepReport]:
-    """Leave out the supersteps after which the run went back to an earlier checkpoint; one that failed saved none."""
+def _without_undone(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> list[StepReport]:
+    """Omit supersteps that were undone by going back to an earlier checkpoint; a failed one has no checkpoint."""
     kept: list[StepReport] = []
     before: StepReport | None = None
     for report in reports:
@@ -124,7 +125,7 @@ def _on_line(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> 
 async def _load(storage: CheckpointStorage, infos: Sequence[CheckpointInfo]) -> dict[str, WorkflowCheckpoint]:
     found = {}
     for info in infos:
-        with contextlib.suppress(WorkflowCheckpointException):  # its state is not shown then
+        with contextlib.suppress(WorkflowCheckpointException):  # then its state is not displayed
             found[info.checkpoint_id] = await load_checkpoint(storage, info)
     return found
 

@@ -1,4 +1,4 @@
-"""The screen of a stepper: what it displays is read from the model, and its pages are drawn when that has changed."""
+"""The screen of a stepper: reads the model and redraws the pages after a change."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 __all__ = ["StepperScreen"]
 
-_INSTEAD = "a picture and a text stand in for the panel"
-_LISTED = 20  # requests in the text
-_SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as finished: nothing flickers
+_INSTEAD = "the run is displayed as a picture and text instead"
+_LISTED = 20  # maximum number of requests in the text
+_SHORT_STEP_S = 0.03  # a superstep shorter than this is only drawn as finished, to avoid flicker
 
 
 class StepperScreen:
-    """What a stepper displays, in a panel, as a picture and as text."""
+    """The display of a stepper: a panel, a picture and a text."""
 
     def __init__(self, session: StepperSession, workflow: Any, options: Options, stand_in: StandIn) -> None:
         self._session = session
         self._stand_in = stand_in
         self._workflow = workflow
         self._options = options
-        self.page: StepperPage | None = None  # once the panel was displayed
+        self.page: StepperPage | None = None  # set when the panel is first displayed
         self._display: Any = None
         self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
         self._tabs = StepperTabs(session, read_shape(workflow, expand=True), self.touch)
-        self._pacer = Pacer(partial(session.soon, self._draw), later=session.call_later)
+        self._pacer = Pacer(partial(session.call_on_loop, self._draw), later=session.call_later)
 
     @property
     def state(self) -> ScreenState:
-        """What is displayed now."""
+        """The current content of the screen."""
         storage = self._session.storage
         with self._session.reading() as model:
             return screen_of(
@@ -67,7 +67,7 @@ class StepperScreen:
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The screen as plain text."""
         screen = self.state
         states = {element: state for element, state in screen.states.items() if isinstance(element, str)}
         lines = [screen.header.line, shape_text(self._shape, states)]
@@ -92,7 +92,7 @@ class StepperScreen:
             return draw(self._workflow, run=model.states)
 
     def snapshot(self) -> GraphView:
-        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
+        """Return a static picture of the run as displayed; in a notebook it replaces the previous one."""
         picture = self.picture
         if not in_kernel():
             return picture
@@ -104,14 +104,14 @@ class StepperScreen:
 
     @property
     def widget(self) -> Any:
-        """The panel. The same one at each reading.
+        """The panel, created once.
 
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is not installed, or live panels are off.
         """
         if self.page is None:
             if not settings.current().live_graph:
-                raise WidgetsUnavailable(_INSTEAD, problem="Live panels are off, by configure(live_graph=False)")
+                raise WidgetsUnavailable(_INSTEAD, problem="Live panels are disabled by configure(live_graph=False)")
             try:
                 from agentbench.notebook.stepping.page import StepperPage
                 from agentbench.notebook.stepping.saved_run import stepper_page
@@ -130,19 +130,19 @@ class StepperScreen:
         return self.page.widget
 
     def touch(self) -> None:
-        """Draw again soon, since something has changed. From any thread; returns at once."""
+        """Schedule a redraw after a change. Callable from any thread; returns immediately."""
         if self.page is not None:
             self._pacer.touch(_SHORT_STEP_S if self._session.model.status in IN_FLIGHT else 0.0)
 
     def _draw(self) -> None:
-        """Draw on the loop of the runs, where reading a run races with nothing."""
+        """Draw on the loop of the runs, so that reading the run is free of races."""
         if self.page is not None:
             self.page.draw()
             if self._session.model.status not in IN_FLIGHT:
                 self._stand_in.touch()
 
     def close(self) -> None:
-        """Take everything off the page. May be called twice."""
+        """Close the panel. May be called twice."""
         page, self.page = self.page, None
         self._pacer.close()
         self._stand_in.close()

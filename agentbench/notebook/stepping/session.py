@@ -1,4 +1,4 @@
-"""The engine's side of a stepper: carries out the model's instructions one at a time and reports the outcome to it.
+"""The engine's side of a stepper: it carries out the model's instructions one at a time and reports the results.
 
 Everything that touches the run's handle is a coroutine on one loop, the engine thread's unless the stepper was bound to
 the kernel's. `dispatch` may be called from any thread.
@@ -22,7 +22,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import InvalidEdit, StateValidationError
 from agentbench.notebook.history.log import LogLine
-from agentbench.notebook.stepping.driven_run import DrivenRun, line_to
+from agentbench.notebook.stepping.driven_run import DrivenRun, ancestors_of
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     CancelRun,
@@ -45,17 +45,17 @@ __all__ = ["Change", "Start", "StepperSession"]
 
 T = TypeVar("T")
 
-#: Makes the handle of a run; gets a function that writes a line into the log.
+#: Makes the handle of a run; receives a function that adds a line to the log.
 Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]
 
-#: A request of a person or a report of the engine: calls a method of the model, and returns what that returns.
+#: A command of a person or a report of the engine: calls a method of the model and returns its result.
 Change = Callable[[StepperModel], Instruction | None]
 
 
 class StepperSession:
-    """Drives one `WorkflowRun` after the other as a model decides, on `loop`, `None` for the engine thread's.
+    """Drives one `WorkflowRun` after another as a model decides, on `loop`; `None` is the engine thread's loop.
 
-    `on_change` is called from any thread and must return at once; `on_event` on the loop of the runs.
+    `on_change` is called from any thread and must return immediately; `on_event` on the loop of the runs.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class StepperSession:
         self.model = model
         self.storage = storage
         self.loop = loop
-        self.earlier: Sequence[StepReport] = ()  # of the steppers that this one was forked from
-        #: What a fork, a restore or a plan raised, for the waiting caller; the run itself has not failed.
+        self.earlier: Sequence[StepReport] = ()  # supersteps of the steppers that this one was forked from
+        #: An error of a fork, a restore or a plan, for the waiting caller; the run itself has not failed.
         self.error: BaseException | None = None
         self._run: DrivenRun | None = None
         self._on_change = on_change
@@ -80,12 +80,12 @@ class StepperSession:
         self._turn = asyncio.Lock()
         self._wait_over = asyncio.Event()
         self._moved = asyncio.Event()
-        self._settling = False  # some work waits for answers: it carries out what follows from one
+        self._settling = False  # a task waits for answers and carries out the instructions that follow
         self._handed_over: Instruction | None = None
 
     @property
     def handle(self) -> WorkflowRun | None:
-        """The present run, `None` until it is open."""
+        """The current run, `None` until it is open."""
         return None if self._run is None else self._run.handle
 
     @property
@@ -94,44 +94,44 @@ class StepperSession:
 
     @property
     def on_own_loop(self) -> bool:
-        """Whether the caller runs on the loop of the runs, where waiting for it would never end."""
+        """Whether the caller runs on the loop of the runs, where waiting would block forever."""
         try:
             return asyncio.get_running_loop() is self._loop_of_runs
         except RuntimeError:
             return False
 
-    def soon(self, call: Callable[[], object]) -> None:
-        """Call a function on the loop of the runs, where reading a run races with nothing."""
-        with contextlib.suppress(RuntimeError):  # the loop was closed: the process ends
+    def call_on_loop(self, call: Callable[[], object]) -> None:
+        """Call a function on the loop of the runs, where reading a run is free of races."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed because the process ends
             self._loop_of_runs.call_soon_threadsafe(call)
 
     def call_later(self, delay_s: float, call: Callable[[], object]) -> None:
-        """Call a function on the loop of the runs after some seconds."""
-        self.soon(lambda: self._loop_of_runs.call_later(delay_s, call))
+        """Call a function on the loop of the runs after a delay."""
+        self.call_on_loop(lambda: self._loop_of_runs.call_later(delay_s, call))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[StepperModel]:
-        """Hold the model still while it is read."""
+        """Lock the model for reading."""
         with self._lock:
             yield self.model
 
     def dispatch(self, change: Callable[[StepperModel], T]) -> T:
-        """Change the model, from any thread; returns and raises what its method does."""
+        """Change the model; returns the result and raises the errors of its method. Callable from any thread."""
         with self._lock:
             before, played = self.model.status, self.model.playing
             result = change(self.model)
             self.model.revision += 1
             if self.model.status is not before:
-                self.soon(partial(self._on_event, "status", self.model.status))
+                self.call_on_loop(partial(self._on_event, "status", self.model.status))
         if played and not self.model.playing:
             self.end_wait()
         self._on_change()
         return result
 
     def begin(self, change: Change, *, through: bool = False) -> EngineFuture[None]:
-        """Change the model and start carrying out the instruction that follows; raises what the model's method raises.
+        """Change the model and start the resulting instruction; raises the errors of the model's method.
 
-        With `through`, the work ends only when the run does not wait for a person any more.
+        With `through`, the future ends only when the run no longer waits for a person.
         """
         instruction = self.dispatch(change)
         self.end_wait()
@@ -150,7 +150,7 @@ class StepperSession:
         return future
 
     def note_down(self, text: str) -> None:
-        """Log an error that happened beside the run. From any thread."""
+        """Log an error outside the run. Callable from any thread."""
         self.dispatch(lambda model: model.note_down([LogLine("error", esc(text, into="line", limit=400))]))
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
@@ -158,29 +158,29 @@ class StepperSession:
         return submit(work, loop=self.loop)
 
     def end_wait(self) -> None:
-        """End a wait between two supersteps, so that the latest request is carried out at once."""
+        """End a wait between two supersteps, so that the latest command is carried out immediately."""
         if self._run is not None:
-            self.soon(self._wait_over.set)
-            self.soon(self._moved.set)
+            self.call_on_loop(self._wait_over.set)
+            self.call_on_loop(self._moved.set)
 
     async def open(self, start: Start) -> None:
-        """Start a run; raises what `stepper` raises for its checkpoint."""
+        """Start a run; raises the errors of `stepper` for its checkpoint."""
         handle = await start(self.note_down)
         try:
-            line = [] if handle.started_from is None else await line_to(self.storage, handle.started_from)
+            line = [] if handle.started_from is None else await ancestors_of(self.storage, handle.started_from)
             base = line[-1].iteration if line else None
-            run = DrivenRun(handle, self.storage, base, lambda: self.model.board.all, self._emit_event)
+            run = DrivenRun(handle, self.storage, base, lambda: self.model.breakpoints.all, self._emit_event)
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
-            await handle.cancel()  # the workflow is free again
+            await handle.cancel()  # frees the workflow
             raise
         self._run = run
         self.dispatch(lambda model: model.start(facts, line))
-        if self.model.status is StepperStatus.CLOSED:  # before there was a run to release
+        if self.model.status is StepperStatus.CLOSED:  # closed before there was a run to cancel
             await handle.cancel()
 
     async def carry_out(self, instruction: Instruction | None, *, through: bool = False) -> None:
-        """Carry out instructions until none follows; with `through`, wait for people in between."""
+        """Carry out instructions until none follows; `through` waits for answers in between."""
         try:
             while True:
                 while instruction is not None:
@@ -194,7 +194,7 @@ class StepperSession:
         except asyncio.CancelledError:
             run = self._require_run()
             if self.model.status in IN_FLIGHT and str(run.handle.status) == "CANCELLED":
-                facts = await run.restore(run.handle.last_checkpoint)  # back to where the superstep began
+                facts = await run.restore(run.handle.last_checkpoint)  # the state before the superstep
             else:
                 facts = await run.facts()
             self.dispatch(lambda model: model.take_interrupt(facts))
@@ -204,7 +204,7 @@ class StepperSession:
             self._moved.set()
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
-        """Send an answer to the run, and go on if that was requested; the future ends when the run has taken it."""
+        """Send an answer to the run and continue if requested; the future ends when the run has accepted it."""
         with self._lock:
             self.model.require_open()
         return self.start(self._answer(request_id, value))
@@ -223,17 +223,17 @@ class StepperSession:
         self._moved.set()
 
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
-        """Check an edit of a checkpoint, `None` for the displayed one, and stage it; raises as `Stepper.edit`."""
+        """Check and stage an edit of a checkpoint, `None` for the displayed one; raises like `Stepper.edit`."""
         with self._lock:
             self.model.require("edit")
-            checkpoint_id = checkpoint_id or self.model.line.displayed_id or ""
-            staged = self.model.desk.of(checkpoint_id)
+            checkpoint_id = checkpoint_id or self.model.checkpoints.displayed_id or ""
+            staged = self.model.staged_edits.of(checkpoint_id)
         edit = self._checked(await self.storage.load(checkpoint_id), path, value, staged)
         self.dispatch(lambda model: model.stage_edit(checkpoint_id, edit))
         return edit
 
     def _checked(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
-        """Make an edit that fits the present value and, in a state graph, its field."""
+        """Make an edit that fits the current value and, in a state graph, its field."""
         hook: Any = self._require_run().handle.workflow.boundary_hook
         edit = checked_edit(content, path, value, staged, getattr(hook, "field_names", ()))
         try:
@@ -251,9 +251,9 @@ class StepperSession:
         """Start a new run from a checkpoint, on another instance; `Stepper.fork` documents the arguments."""
         with self._lock:
             self.model.require("fork")
-            wanted = id_of(checkpoint or self.model.line.displayed_id or "")
-            info = self.model.line.past[self.model.line.index_of(wanted)].info
-            staged = self.model.desk.of(wanted)
+            wanted = id_of(checkpoint or self.model.checkpoints.displayed_id or "")
+            info = self.model.checkpoints.past[self.model.checkpoints.index_of(wanted)].info
+            staged = self.model.staged_edits.of(wanted)
         if edits is not None:
             content, staged = await self.storage.load(wanted), ()
             for path, value in edits.items():
@@ -272,7 +272,7 @@ class StepperSession:
 
     def _require_run(self) -> DrivenRun:
         if self._run is None:
-            msg = "The session was not opened."
+            msg = "The session has no run yet. Call open() first."
             raise RuntimeError(msg)
         return self._run
 
@@ -302,7 +302,7 @@ class StepperSession:
                 try:
                     return await asyncio.shield(going)
                 except asyncio.CancelledError:
-                    await asyncio.wait((going,))  # half a fork would leave two runs on one instance
+                    await asyncio.wait((going,))  # an interrupted fork would leave two runs on one instance
                     raise
             except Exception as error:  # noqa: BLE001 - of storages and of executors' restore hooks, which are user code
                 self.error = error
@@ -312,7 +312,7 @@ class StepperSession:
 
     async def _wait(self, instruction: Wait) -> Instruction | None:
         self._wait_over.clear()
-        if self.model.still_waits(instruction.number):  # else another request came before this began
+        if self.model.still_waits(instruction.number):  # otherwise another command came first
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wait_over.wait(), instruction.delay_s)
         return self.dispatch(lambda model: model.end_wait(instruction.number))
@@ -340,6 +340,6 @@ class StepperSession:
 
     async def _stop(self) -> None:
         self._require_run().handle.stop()
-        async with self._turn:  # the superstep in flight is over and was reported
+        async with self._turn:  # the superstep in flight has ended and was reported
             facts = await self._require_run().cancel()
         self.dispatch(lambda model: model.rest(facts))

@@ -1,4 +1,4 @@
-"""`stepper()`: a workflow, an input or a checkpoint, and options become a `Stepper`."""
+"""`stepper()` makes a `Stepper` from a workflow, an input or a checkpoint, and options."""
 
 from __future__ import annotations
 
@@ -46,39 +46,39 @@ def stepper(  # noqa: PLR0913 - published signature
     Args:
         workflow: The workflow, or a compiled state graph. A stepper that already drives this instance is closed: an
             instance runs once at a time.
-        input: Message for the start executors; of a state graph what `invoke` takes.
-        config: Of a state graph what `invoke` takes: the thread, by its `thread_id`, and other settings of the run.
-        storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
-            A state graph keeps its own.
-        checkpoint: Go on from this checkpoint instead of starting afresh.
-        breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
-        layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
-            has header and controls only.
-        height: Of graph and tabs, in pixels.
-        loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing moves then
-            while a cell runs. By default the setting `configure(loop=)`.
-        name: Text of the header. A new stepper of the same name closes the old one.
-        max_supersteps: After so many a run pauses.
-        autosave: Whether `arun` ends with a new picture for the notebook, which is read without a kernel too.
-        force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
-            this graph has no place for is left out, with a line in the log. The original stays as it is.
-        clock: Source of times of this run.
-        ids: Source of ids of this run.
-        options: Further options of the run, in place of `clock` and `ids`.
+        input: Message for the start executors; for a state graph, the argument of `invoke`.
+        config: For a state graph, the config of `invoke`: `thread_id` and other settings of the run.
+        storage: Checkpoint storage; by default the workflow's own, otherwise one in memory, so that Back works.
+            A state graph always uses its own.
+        checkpoint: Resume from this checkpoint instead of starting with `input`.
+        breakpoints: Where the run pauses: one place or several, each a `where` of `Stepper.break_at`.
+        layout: `auto` stacks the parts on narrow pages, `wide` never does, `stacked` always does; `graph` omits the
+            tabs, `minimal` has only header and controls.
+        height: Height of graph and tabs in pixels.
+        loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; then the run
+            waits while a cell runs. By default the setting `configure(loop=)`.
+        name: Name in the header. A new stepper of the same name closes the old one.
+        max_supersteps: A run pauses after this number of supersteps.
+        autosave: Whether `arun` ends with a new picture, so that the saved notebook is readable without a kernel.
+        force: Accept a checkpoint of another graph. A copy is adapted to this graph and saved: values without a place
+            in this graph are dropped, with a line in the log. The original does not change.
+        clock: Source of the run's times.
+        ids: Source of the run's ids.
+        options: Further options of the run, instead of `clock` and `ids`.
 
     Raises:
         ValueError: Neither `input` nor `checkpoint` is passed, a breakpoint names no executor, or `layout`, `loop` or
             `max_supersteps` is not one of the possible values.
         GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
         WorkflowCheckpointException: The checkpoint cannot be loaded.
-        TypeError: `workflow` is no workflow.
+        TypeError: `workflow` is neither a workflow nor a compiled state graph.
 
     Example:
         panel = stepper(workflow, "hello", breakpoints=["review"])
         panel.run()
     """
     if input is None and checkpoint is None and not isinstance(workflow, CompiledGraph):
-        msg = "stepper() needs input=, or checkpoint= with the id of a checkpoint in the storage. Pass one of them."
+        msg = "stepper() needs an input or a checkpoint. Pass input=, or checkpoint= with a checkpoint's id."
         raise ValueError(msg)
     chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
     found = bare_storage(storage, "storage")

@@ -1,4 +1,4 @@
-"""The stepper: a run in a notebook, one superstep at a time, forward, back and sideways, by buttons and by code."""
+"""The stepper: executes a run in a notebook superstep by superstep, goes back and forks, by buttons and by code."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ T = TypeVar("T")
 
 
 class Stepper:
-    """A run that a person steps, in a panel and by code alike; made by `stepper`, which documents the arguments.
+    """A run executed step by step, in a panel or by code; made by `stepper`, which documents the arguments.
 
-    The last expression of a cell displays the panel. `step` and `run` have twins that are awaited, `astep` and `arun`;
-    with `loop="kernel"` every other call that waits is `await asyncio.to_thread(panel.fork)`. Calls raise
-    `StepperStateError` when the run's `status` does not allow them (`allowed` lists those that it does), and
+    The last expression of a cell displays the panel. `astep` and `arun` are the async versions of `step` and `run`;
+    with `loop="kernel"`, make other blocking calls in a thread: `await asyncio.to_thread(panel.fork)`. Calls raise
+    `StepperStateError` when the run's `status` does not allow them (`allowed` lists the allowed calls), and
     `StepperClosed` after `close`.
 
     Attributes:
-        name: Text of the header.
+        name: Name in the header.
         workflow: The workflow being stepped.
 
     Example:
@@ -69,10 +69,10 @@ class Stepper:
                 await ctx.yield_output("published" if answer else "rejected")
 
         panel = stepper(WorkflowBuilder(Publish(id="publish")).build(), "a draft")
-        panel.run()  # to the end, a breakpoint or a question
+        panel.run()  # to the end, a breakpoint or a request
         panel.respond(panel.pending[0], Approval(True))
         panel.step()  # one superstep
-        panel.back()  # display the checkpoint before; step() goes on from there as a new run
+        panel.back()  # display the previous checkpoint; step() continues from there in a new run
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class Stepper:
         take_over(self, options.name)
         self._settle(self._session.start(self._session.open(start)))
 
-    # ---- what can be read --------------------------------------------------------------------------------------------
+    # ---- properties --------------------------------------------------------------------------------------------------
 
     @property
     def handle(self) -> WorkflowRun:
-        """The run being driven. Its coroutines belong on the loop of the stepper: `run_sync(stepper.handle.plan())`."""
+        """The run being driven. Call its coroutines on the loop of the stepper: `run_sync(stepper.handle.plan())`."""
         if self._session.handle is None:
             msg = "The run is not open yet. With loop='kernel' it opens at the first await: await stepper.astep()."
             raise RuntimeError(msg)
@@ -122,13 +122,13 @@ class Stepper:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The calls that are possible now, in the order of the buttons; any other raises `StepperStateError`."""
+        """The calls that are allowed now, in the order of the buttons; any other raises `StepperStateError`."""
         with self._session.reading() as model:
             return model.allowed
 
     @property
     def max_supersteps(self) -> int:
-        """The most supersteps of one `run()`; the run pauses after them."""
+        """The maximum number of supersteps of one `run()`; the run pauses after them."""
         return self._options.limit
 
     @property
@@ -138,25 +138,25 @@ class Stepper:
 
     @property
     def run_id(self) -> str:
-        """Id of the run; another one after a fork."""
+        """Id of the run; a fork changes it."""
         return self._session.model.facts.run_id
 
     @property
     def checkpoint_id(self) -> str | None:
         """Id of the displayed checkpoint: the last one, or an earlier one after `back()`."""
         with self._session.reading() as model:
-            return model.line.displayed_id
+            return model.checkpoints.displayed_id
 
     @property
     def checkpoints(self) -> list[CheckpointInfo]:
-        """The checkpoints that lead to now, oldest first, those of earlier runs before a fork included."""
+        """The checkpoints that lead to the current state, oldest first, including those of runs before a fork."""
         with self._session.reading() as model:
-            return [past.info for past in model.line.past]
+            return [past.info for past in model.checkpoints.past]
 
     @property
     def state(self) -> dict[str, Any]:
         """The displayed shared state: the current one, or that of the checkpoint being viewed."""
-        viewed = self._session.model.line.viewed
+        viewed = self._session.model.checkpoints.viewed
         if viewed is None:
             return self.handle.state
         load = self._session.storage.load
@@ -165,46 +165,46 @@ class Stepper:
 
     @property
     def pending(self) -> list[WorkflowEvent[Any]]:
-        """The requests that wait for an answer, oldest first; `respond` answers them."""
+        """The open requests, oldest first; `respond` answers them."""
         return list(self._session.model.facts.requests)
 
     @property
     def breakpoints(self) -> list[Breakpoint]:
         """The breakpoints, in the order in which they were set."""
-        return list(self._session.model.board.all)
+        return list(self._session.model.breakpoints.all)
 
     @property
     def hit(self) -> Breakpoint | None:
-        """The breakpoint that paused the run, `None` while it moves and after other pauses."""
-        return self._session.model.board.hit
+        """The breakpoint that paused the run, `None` while it runs and after other pauses."""
+        return self._session.model.breakpoints.hit
 
     @property
     def reports(self) -> list[StepReport]:
-        """The reports of all supersteps taken here, those before a fork included."""
+        """The reports of all supersteps executed here, including those before a fork."""
         return list(self._session.model.reports)
 
     @property
     def result(self) -> WorkflowRunResult | None:
-        """The result of the run once it is done; `None` before."""
+        """The result of the run once it is done, otherwise `None`."""
         return self.handle.result_so_far() if self.status is StepperStatus.DONE else None
 
     @property
     def error(self) -> BaseException | None:
-        """The exception that made the run fail, `None` if it did not."""
+        """The exception that made the run fail, otherwise `None`."""
         return self._session.model.facts.error
 
     @property
     def text(self) -> str:
-        """The panel in words: one header line, the graph with its states, and the pending requests."""
+        """The panel as plain text: one header line, the graph with its states, and the open requests."""
         return self._screen.text
 
     @property
     def widget(self) -> Any:
-        """The panel as an ipywidget, to put into boxes; `WidgetsUnavailable` where there are none."""
+        """The panel as an ipywidget; raises `WidgetsUnavailable` where widgets are not available."""
         return self._screen.widget
 
     def frames(self) -> Frames:
-        """The run as tables: checkpoints, messages, state, events and so on."""
+        """The run as tables: checkpoints, messages, state, events and more."""
         from agentbench.notebook.frames.frames import Frames
 
         return Frames(self.handle)
@@ -212,11 +212,11 @@ class Stepper:
     # ---- stepping and running ----------------------------------------------------------------------------------------
 
     def step(self, n: int = 1, *, inside: bool = False) -> StepReport:
-        """Take one superstep, with all of its executors; or `n`, or fewer if the run ends before.
+        """Execute one superstep with all of its executors, or `n`; fewer if the run ends before.
 
-        With `inside` it also stops after a superstep of a sub-workflow; the next step goes on from there. While an
-        earlier checkpoint is displayed, a new run goes on from it; the old one stays stored. After a failure the
-        superstep is taken again from the last checkpoint.
+        With `inside` it also stops after a superstep of a sub-workflow; the next step continues there. While an earlier
+        checkpoint is displayed, a new run starts from it; the old run stays stored. After a failure the superstep is
+        executed again from the last checkpoint.
 
         Returns:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
@@ -226,27 +226,26 @@ class Stepper:
         return self._last_report(taken)
 
     async def astep(self, n: int = 1, *, inside: bool = False) -> StepReport:
-        """As `step`, for cells that await."""
+        """Like `step`, awaited."""
         taken = len(self._session.model.reports)
         await wait(self._begin_steps(n, inside))
         return self._last_report(taken)
 
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
-        """Take supersteps until the run is over, waits for a person, or pauses.
+        """Execute supersteps until the run ends, waits for a person, or pauses.
 
-        It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting`, and the
-        cell ends with the panel and its form, except for a fork whose panel is not displayed; `arun` waits.
+        It never waits for a person, because a blocked kernel receives no clicks. It returns with status `waiting`, and
+        the cell then displays the panel with its form (except for a fork whose panel is not displayed); `arun` waits.
 
         Args:
-            until: When to stop before the end: the number of the superstep after which; `request`, when a person has
-                to answer; `breakpoint`, at the next one; or a predicate on a report. Breakpoints pause the run with
-                any `until`.
-            speed: Supersteps a second, for demonstrations; as fast as possible by default.
+            until: Where to stop before the end: after the superstep of this number; at a `request` to a person; at the
+                next `breakpoint`; or when a predicate on a report is true. Breakpoints pause the run with any `until`.
+            speed: Supersteps per second, for demonstrations; as fast as possible by default.
         """
         self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
         self._stand_in.update()
         if self._options.shows_itself and in_kernel():
-            at_end_of_cell(self._show_question)  # the cell may end with the panel, or answer by itself
+            at_end_of_cell(self._show_question)  # the cell may display the panel or answer by code
         return self.status
 
     def _show_question(self) -> None:
@@ -254,26 +253,26 @@ class Stepper:
             self.show()
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
-        """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
+        """Like `run`, but wait for the answer to each request and continue. The stop button interrupts it."""
         await wait(self._begin_run(until, speed, through=True))
         if self._options.autosave and self._screen.page is not None and not self._stand_in.update():
             self.snapshot()
         return self.status
 
     def pause(self) -> None:
-        """Stop after the superstep in flight; `run` and `step` go on."""
+        """Pause after the superstep in flight; `run` and `step` resume."""
         self._session.dispatch(StepperModel.pause)
         self._session.end_wait()
 
     def stop(self) -> None:
-        """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""
+        """End the run. Its checkpoints are kept: `branch()` resumes from the last one in a new run."""
         self._settle(self._session.begin(StepperModel.stop))
 
     def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
-        """Answer a request, named by its event or its id; the run takes it up in its next superstep.
+        """Answer a request, named by its event or its id; the run processes the answer in its next superstep.
 
         Raises:
-            ValueError: There is no such request, or the answer is not of its type; it stays open.
+            ValueError: The request is not open, or the answer has the wrong type; the request stays open.
             RequestAlreadyAnswered: The request was answered before.
         """
         self._wait("respond", lambda: self._session.answer(id_of_request(request), value))
@@ -284,12 +283,12 @@ class Stepper:
         """Show the checkpoint `n` before the displayed one. Nothing is executed or deleted.
 
         Raises:
-            ValueError: `n` is no whole number above 0.
+            ValueError: `n` is not a whole number above 0.
         """
         self._session.dispatch(lambda model: model.go_back(n))
 
     def forward(self, n: int = 1) -> None:
-        """Show the checkpoint `n` after the displayed one; the last one is the present. Raises what `back` raises."""
+        """Show the checkpoint `n` after the displayed one; the last one is the current state. Raises like `back`."""
         self._session.dispatch(lambda model: model.go_forward(n))
 
     def goto(self, checkpoint: CheckpointInfo | str) -> None:
@@ -301,10 +300,10 @@ class Stepper:
         self._session.dispatch(lambda model: model.go_to(id_of(checkpoint)))
 
     def show_again(self, *, speed: float = 2.0) -> None:
-        """Show the stored checkpoints one after the other, `speed` a second, from the displayed one to the present.
+        """Show the stored checkpoints one after another, `speed` per second, up to the current state.
 
-        Nothing is executed. In the present it begins with the first checkpoint. `pause()` ends it where it is, and so
-        does any other call. To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
+        Nothing is executed. It starts with the displayed checkpoint, or with the first one. `pause()` and any other
+        call end it. To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
         """
         self._wait("show_again", lambda: self._session.begin(lambda model: model.show_again(speed)))
 
@@ -318,15 +317,15 @@ class Stepper:
         input: Any = None,  # noqa: A002 - as in stepper()
         workflow: Any = None,
     ) -> Stepper:
-        """Make a stepper for a new run from a checkpoint; this one goes on displaying its run, which stays as it is.
+        """Make a stepper for a new run from a checkpoint; this stepper and its run do not change.
 
         Args:
-            checkpoint: Where the new run begins, its info or its id, `None` for the displayed checkpoint.
-            edits: New values by path, as `edit` takes them; by default the staged edits of that checkpoint.
-            input: Further input for the start executors.
-            workflow: Instance for the new run. By default a copy of this one, with executors of its own where they
-                can be copied; executors that hold locks, files and the like are shared. This stepper's own instance
-                serves the new run alone: this stepper is closed then.
+            checkpoint: Start of the new run, its info or its id; `None` for the displayed checkpoint.
+            edits: New values by path, as for `edit`; by default the staged edits of that checkpoint.
+            input: Additional input for the start executors.
+            workflow: Instance for the new run. By default a copy of this workflow. Executors are copied where possible;
+                those that hold locks, files and the like are shared. Pass this stepper's own instance to use it for the
+                new run alone: this stepper is then closed.
 
         Raises:
             LookupError: The checkpoint is not among `checkpoints`.
@@ -344,14 +343,14 @@ class Stepper:
         made = Stepper(handle.workflow, start, options, storage=self._session.storage)
         made.name = made._session.model.name = self.name
         made._session.earlier = [*self._session.earlier, *self.reports]
-        made._session.dispatch(lambda model: model.board.inherit(self.breakpoints))
+        made._session.dispatch(lambda model: model.breakpoints.inherit(self.breakpoints))
         return made
 
     def branch(self, checkpoint: CheckpointInfo | str | None = None) -> None:
-        """Go on here as a new run, with the staged edits; nothing is executed yet, the old run stays stored.
+        """Continue in a new run with the staged edits; nothing is executed yet, the old run stays stored.
 
         Args:
-            checkpoint: Where the new run begins, its info or its id, `None` for the displayed checkpoint.
+            checkpoint: Start of the new run, its info or its id; `None` for the displayed checkpoint.
 
         Raises:
             LookupError: The checkpoint is not among `checkpoints`.
@@ -363,18 +362,18 @@ class Stepper:
     # ---- edits -------------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, value: Any) -> Edit:
-        """Change a value of the displayed checkpoint, in a new run: staged now, applied by Step, Run or a fork.
+        """Stage a changed value of the displayed checkpoint; Step, Run or a fork applies it in a new run.
 
-        The checkpoint itself stays as it is. The value must fit the type that its dataclass or model declares, else
-        that of the present value, and it must be serializable.
+        The checkpoint itself does not change. The value must fit the declared type of its dataclass or model field,
+        otherwise the type of the current value, and it must be serializable.
 
         Args:
-            path: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` among the
-                messages that wait, or `pending_messages[0]` where the state has a key `messages`.
+            path: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` in queued
+                messages, or `pending_messages[0]` if the state has a key `messages`.
             value: The new value.
 
         Raises:
-            InvalidEdit: The path leads nowhere, or the value does not fit; nothing is staged then.
+            InvalidEdit: The path does not exist, or the value does not fit. Nothing is staged.
         """
         return self._wait("edit", lambda: self._session.start(self._session.stage(path, value)))
 
@@ -390,63 +389,63 @@ class Stepper:
     # ---- breakpoints and listeners -----------------------------------------------------------------------------------
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        """Pause `run()` and `step(n)` at a place, always between two supersteps; `step()` takes its one all the same.
+        """Pause `run()` and `step(n)` at a place, always between two supersteps; `step()` ignores it.
 
         Args:
-            where: An executor id, or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
+            where: An executor id or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
                 A number: before that superstep. A class: before a message of that type is delivered. A function of
-                the shared state: wherever it returns true. `failure`: an executor has raised. `request`: a person has
-                to answer.
+                the shared state: where it returns true. `failure`: after an executor has raised. `request`: when a
+                person has to answer.
             when: A further condition: a function of the shared state.
-            once: Whether it is gone after it was reached.
+            once: Whether to remove it after it was reached.
 
         Returns:
-            The breakpoint; if the same one is set already, that one. A function that raises pauses the run too, and
+            The breakpoint; an identical one is returned if it exists. A function that raises also pauses the run, and
             the panel displays its error.
 
         Raises:
-            ValueError: There is no such executor, or the number is negative.
-            TypeError: A run cannot pause at `where`.
+            ValueError: The executor does not exist, or the number is negative.
+            TypeError: `where` is none of these.
         """
         return self._session.dispatch(lambda model: model.break_at(where, when=when, once=once))
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Remove breakpoints: one, those at a place, the one with an id, or all; `ValueError`: there is no such one."""
+        """Remove one breakpoint, those at a place, the one with an id, or all; `ValueError` if there is none."""
         self._session.dispatch(lambda model: model.clear(where))
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn` at each event of a kind; returns a function that ends it.
+        """Call `fn` at each event of a kind; returns a function that removes it.
 
         Args:
             kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `edit` (an
                 `Edit` that a new run begins with), `event` (every `WorkflowEvent`), or the type of an event, such as
                 `output` or `request_info`.
-            fn: Called with the object, on the loop of the run, so it must be quick and must not wait. An exception
-                that it raises becomes a line of the log.
+            fn: Called with the object on the loop of the run, so it must be fast and must not block. An exception
+                that it raises is logged.
         """
         return self._listeners.add(kind, fn)
 
     # ---- the panel ---------------------------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Show the panel here; all panels of one stepper stay in step. Without widgets: print it as text."""
+        """Show the panel here; all panels of one stepper stay in sync. Without widgets, print it as text."""
         if in_kernel():
             show_in_cell(self)
         else:
             print(self.text)  # noqa: T201 - what it is for
 
     def snapshot(self) -> GraphView:
-        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
+        """Return a static picture of the run as displayed; in a notebook it replaces the previous one."""
         return self._screen.snapshot()
 
     def save(self, path: str | Path) -> Path:
-        """Write the supersteps that led to now, also those before a fork, into one page, as `WorkflowRun.save` does."""
+        """Save the supersteps that led to the current state, including those before a fork, like `WorkflowRun.save`."""
         from agentbench.notebook.stepping.saved_run import save_stepper
 
         return save_stepper(self._session, self.workflow, path)
 
     def close(self) -> None:
-        """Take the panel off the page and release the workflow; its last picture stays. May be called twice."""
+        """Close the panel and release the workflow; the last picture stays. May be called twice."""
         self._stand_in.update()
         future = self._session.begin(StepperModel.close)
         self._screen.close()
@@ -454,14 +453,14 @@ class Stepper:
 
     def __repr__(self) -> str:
         with self._session.reading() as model:
-            viewing = "" if model.line.viewed is None else f", viewing {model.line.place}"
+            viewing = "" if model.checkpoints.viewed is None else f", viewing {model.checkpoints.place}"
             return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
 
     def _display_(self) -> Any:  # marimo calls it
         return shown_as_one(self, lambda: self._screen.picture)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
-        """The panel, and a line of text; a saved notebook has the picture, and nothing else that the panel displays."""
+        """Return the panel and its text; a saved notebook contains only the picture."""
         if self.status is StepperStatus.CLOSED:
             return {"text/plain": repr(self)}
         try:
@@ -469,10 +468,10 @@ class Stepper:
         except WidgetsUnavailable as error:
             return {**self._screen.picture._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
 
-    # ---- how calls are carried out -----------------------------------------------------------------------------------
+    # ---- execution of calls ------------------------------------------------------------------------------------------
 
     def _wait(self, call: str, begin: Callable[[], EngineFuture[T]], *, twin: str = "asyncio.to_thread") -> T:
-        """Wait for the work that `begin` starts, unless that would never end; an interrupt ends both."""
+        """Wait for the work that `begin` starts; raise if that would deadlock. An interrupt ends both."""
         __tracebackhide__ = True  # of IPython
         if self._session.on_own_loop:
             raise NestedLoopError(twin, f"stepper.{call} waits for the loop of this very thread")
@@ -481,7 +480,7 @@ class Stepper:
             return _bridge.wait_sync(begin())
 
     def _settle(self, future: EngineFuture[Any]) -> None:
-        """Wait for work, unless this is the loop that does it."""
+        """Wait for work, unless this thread's own loop does it."""
         if not self._session.on_own_loop:
             _bridge.wait_sync(future)
 
@@ -498,12 +497,12 @@ class Stepper:
         return self._session.begin(change, through=through)
 
     def _last_report(self, taken: int) -> StepReport:
-        """The report of the superstep just taken; `taken` is the number of reports before it."""
+        """Return the report of the last superstep; `taken` is the number of reports before it."""
         self._raise_error()
         reports, report = self._session.model.reports, self.handle.last_report
         if self._session.model.is_inside and report is not None:
             return report
-        if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
+        if len(reports) <= taken:  # continued from a checkpoint at which the run waits for a person
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")
         return reports[-1]

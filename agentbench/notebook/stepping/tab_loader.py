@@ -1,4 +1,4 @@
-"""The content of a stepper's open tab: made when something has changed, from checkpoints that are loaded on demand."""
+"""The content of a stepper's open tab: updated after changes, from checkpoints that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from agentbench.notebook.text.escape import esc
 
 __all__ = ["StepperTabs"]
 
-_MOST_LOADED = 4  # loaded checkpoints
-_MOST_CONTENTS = 8  # a message of a page may cross with the next contents sent to it
+_MOST_LOADED = 4  # maximum number of loaded checkpoints
+_MOST_CONTENTS = 8  # a message from a page may refer to content that was just replaced
 
 
 class StepperTabs:
-    """The tabs beside the graph; `on_loaded` is called when a checkpoint was loaded, from any thread."""
+    """The tabs beside the graph; `on_loaded` is called from any thread after a checkpoint was loaded."""
 
     def __init__(self, session: StepperSession, shape: GraphShape, on_loaded: Callable[[], object]) -> None:
         self._session = session
@@ -41,17 +41,17 @@ class StepperTabs:
         return self._contents[-1]
 
     def content_at(self, stamp: int) -> Content:
-        """Return the content with a stamp; `LookupError` if it is no longer stored."""
+        """Return the content with this stamp; raise `LookupError` if it is no longer stored."""
         for content in self._contents:
             if content.stamp == stamp:
                 return content
         raise LookupError(stamp)
 
     def update(self) -> None:
-        """Make the content of the open tab again, if something has changed. On the loop of the runs."""
+        """Update the content of the open tab after a change; call on the loop of the runs."""
         with self._session.reading() as model:
-            compared = model.line.compared_ids if self.open == "diff" else []
-            viewed = [] if model.line.viewed is None else [model.line.viewed.checkpoint_id]
+            compared = model.checkpoints.compared_ids if self.open == "diff" else []
+            viewed = [] if model.checkpoints.viewed is None else [model.checkpoints.viewed.checkpoint_id]
             found = {each: self._load(each) for each in (*compared, *viewed)}
             problem = next((each for each in found.values() if isinstance(each, str)), "")
             events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
@@ -62,7 +62,7 @@ class StepperTabs:
                 self._contents = (*self._contents, replace(content, stamp=self.content.stamp + 1))[-_MOST_CONTENTS:]
 
     def _load(self, checkpoint_id: str) -> Any:
-        """Return a checkpoint, or the words to show while or since it cannot be had."""
+        """Return a checkpoint, or the text to show while it is loading or if it cannot be loaded."""
         if checkpoint_id not in self._loads:
             self._loads = dict([*self._loads.items()][1 - _MOST_LOADED :])
             self._loads[checkpoint_id] = self._session.start(self._session.storage.load(checkpoint_id))

@@ -74,9 +74,9 @@ def test_tools_say_what_they_do_and_what_is_special() -> None:
     hosted = {"type": "web_search"}
     declared = {"type": "function", "function": {"name": "shop", "description": "Buys."}}
     for said in both(Agent(Client(), tools=[send, Server(), hosted, declared])):
-        for word in ("send", "Send a mail.", "asks for approval", "files", "server, not connected yet"):
+        for word in ("send", "Send a mail.", "needs approval", "files", "server, not connected yet"):
             assert word in said
-        for word in ("web_search", "run by the service", "shop", "Buys."):
+        for word in ("web_search", "executed by the service", "shop", "Buys."):
             assert word in said
 
 
@@ -95,12 +95,12 @@ def test_providers_and_middleware_are_listed_in_their_order() -> None:
         "Watch",
         "the run",
         "cache",
-        "each call of the model",
+        "each model call",
         "guard",
     ]
     positions = [text.index(part) for part in parts]
     assert positions == sorted(positions)
-    assert "each call of a tool" in text
+    assert "each tool call" in text
 
 
 def test_secrets_among_the_options_are_masked() -> None:

@@ -283,7 +283,7 @@ def test_a_response_displays_model_tokens_and_pending_answers() -> None:
     )
     agent: AgentResponse[Any] = AgentResponse(messages=[Message("assistant", [request])])
     assert response_bundle(chat)["text/plain"].endswith("model m · 1,200 tokens in, 30 out · ended: length")
-    assert response_bundle(agent)["text/plain"].endswith("waits for 1 answer, transcript(response) has the buttons")
+    assert response_bundle(agent)["text/plain"].endswith("waits for 1 answer, see the buttons of transcript(response)")
 
 
 def test_only_the_latest_turns_are_displayed_and_the_others_counted() -> None:

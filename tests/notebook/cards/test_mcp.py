@@ -28,5 +28,5 @@ async def test_a_connected_one_shows_its_functions_and_nothing_becomes_markup():
         approval_mode="always_require",
     ) as server:
         assert lines(server)[0].startswith("raw: connected, MCPStdioTool, ")
-        assert lines(server)[1:] == ["functions", "  t  <b>x</b>  asks for approval"]
+        assert lines(server)[1:] == ["functions", "  t  <b>x</b>  needs approval"]
         assert "<b>x" not in server._repr_mimebundle_()["text/html"]

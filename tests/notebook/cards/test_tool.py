@@ -52,7 +52,7 @@ def test_everything_that_a_model_may_fill_in_is_listed() -> None:
 
 
 def test_the_badge_tells_whether_a_person_has_to_answer() -> None:
-    assert lines(FunctionTool(book, approval_mode="always_require"))[0] == "book: asks for approval, not called yet"
+    assert lines(FunctionTool(book, approval_mode="always_require"))[0] == "book: needs approval, not called yet"
     assert "ab_is_waiting" in tool(FunctionTool(book, approval_mode="always_require"))["text/html"]
     assert lines(FunctionTool(name="ask", kind="handoff")) == ["ask: declared only, handoff, not called yet"]
 

@@ -57,7 +57,7 @@ def leaves(tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_a_view_that_is_ready_gets_boxes_and_parts_with_their_modules(panel: Any, sent: list[dict[str, Any]]) -> None:
     one = as_anywidget(panel)
     assert one is as_anywidget(panel)
-    one._hear({"kind": "ready", "view": "v", "buffers": []})
+    one._on_message({"kind": "ready", "view": "v", "buffers": []})
     [tree] = [each for each in sent if each["kind"] == "tree"]
     parts = leaves(tree["root"])
     assert (tree["view"], sorted(parts)) == ("v", ["GraphPanel", "log", "side", "top"])
@@ -68,7 +68,7 @@ def test_a_view_that_is_ready_gets_boxes_and_parts_with_their_modules(panel: Any
 
 def test_presses_reach_their_part_and_questions_reach_the_page(panel: Any, sent: list[dict[str, Any]]) -> None:
     one = as_anywidget(panel)
-    one._hear({"kind": "ready", "view": "v", "buffers": []})
+    one._on_message({"kind": "ready", "view": "v", "buffers": []})
     parts = leaves(sent[-1]["root"])
     panel.run()
     panel._screen.page.draw()
@@ -77,13 +77,15 @@ def test_presses_reach_their_part_and_questions_reach_the_page(panel: Any, sent:
     graph = [each for each in sent if each["kind"] == "state" and each["part"] == parts["GraphPanel"]["id"]]
     assert any("patch" in each["state"] for each in graph)
     said = {"kind": "tell", "part": parts["top"]["id"], "buffers": []}
-    one._hear({**said, "content": {"kind": "press", "view": "v", "name": "back"}})
-    one._hear({**said, "content": "nonsense"})
-    one._hear({**said, "part": "unheard-of"})
-    one._hear({"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"breakpoints": ["n0"]}, "buffers": []})
+    one._on_message({**said, "content": {"kind": "press", "view": "v", "name": "back"}})
+    one._on_message({**said, "content": "nonsense"})
+    one._on_message({**said, "part": "unheard-of"})
+    one._on_message({"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"breakpoints": ["n0"]}, "buffers": []})
     assert [str(each.where) for each in panel.breakpoints] == ["ask"]
-    one._hear({"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"height": "tall", "svg": 3}, "buffers": []})
-    one._hear({"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"_esm": "alert(1)"}, "buffers": []})
+    one._on_message(
+        {"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"height": "tall", "svg": 3}, "buffers": []}
+    )
+    one._on_message({"kind": "set", "part": parts["GraphPanel"]["id"], "state": {"_esm": "alert(1)"}, "buffers": []})
     assert "alert" not in panel._screen.page.panel._esm
 
 

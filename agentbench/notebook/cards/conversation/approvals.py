@@ -1,4 +1,4 @@
-"""Approvals of an agent's tool calls: a form for each, and the message that takes the answers to the next run."""
+"""Approvals of an agent's tool calls: a form for each, and the message with the answers for the next run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Approvals", "CallRequest"]
 
-# The conversation above the forms is what a saved notebook shows; no picture of theirs beside it.
+# A saved notebook shows the conversation above the forms, so the forms need no picture.
 _WIDGET = ("application/vnd.jupyter.widget-view+json", "text/plain")
 
 
 @dataclass(eq=False)
 class CallRequest:
-    """The request to approve a call, as a form reads it."""
+    """The request to approve a call, in the format of forms."""
 
     request_id: str
     source_executor_id: str
@@ -50,10 +50,10 @@ class Approvals:
 
     @property
     def answer(self) -> Message:
-        """The message with all answers; raises `ValueError` while one is missing."""
+        """The message with all answers; raises `ValueError` if one is missing."""
         if not self._answers or len(self._answers) < len(self._requests):
             answered = f"{len(self._answers)} of {count_text(len(self._requests), 'call')} waiting for approval"
-            msg = f"{answered} were answered. Press Approve or Reject, or call answer(True) or answer(False) of a form."
+            msg = f"{answered} were answered. Press Approve or Reject, or call answer(True) or answer(False) on a form."
             raise ValueError(msg)
         contents = [
             answer if isinstance(answer, Content) else self._requests[request_id].to_function_approval_response(answer)
@@ -62,7 +62,7 @@ class Approvals:
         return Message("user", contents)
 
     def display(self, outputs: Sequence[Any] = ()) -> None:
-        """Display the conversation with the forms below it, in these outputs as far as they go."""
+        """Display the conversation and the forms below it; reuses these outputs."""
         self._outputs = list(outputs)
         views = [self._transcript._repr_mimebundle_(), *self.forms]
         for view, output in zip_longest(views, outputs):

@@ -20,9 +20,9 @@ _CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "n
 
 
 def conversation_html(turns: Sequence[Turn], *, above: str = "", facts: str = "", render: Render = "plain") -> Markup:
-    """Return a conversation as one block of HTML with its own style: a row for each turn between two lines.
+    """Return a conversation as one block of HTML with its own style: a row for each turn.
 
-    `render` is for the texts of models; those of users are plain.
+    `render` applies to texts of models; texts of users are plain.
     """
     return element(
         "div",

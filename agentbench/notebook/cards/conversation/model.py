@@ -1,4 +1,4 @@
-"""Pure: what a conversation displays: messages become turns, a call and its result become one part."""
+"""Pure: converts messages to displayed turns; a call and its result become one part."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
 _DETAIL_LIMIT: Final = 4_000
 
-#: Where the loop notes the class of the error that a tool raised; its text is `exception`.
+#: Key under which the loop stores the class of a tool's error; its text is `exception`.
 _EXCEPTION_TYPE: Final = "_exception_type"
 _UNKNOWN_TOOL: Final = "Error: Requested function "
 
-#: Pictures that a page may display from their own bytes. SVG is a document, and is not among them.
+#: Pictures that a page may display from their own bytes. SVG can contain scripts and is excluded.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PICTURE_LIMIT: Final = 2_000_000
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -33,11 +33,11 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One content for display: a text, or one line with what is folded below it, by label.
+    """One content for display: a text, or one line with labelled, folded details.
 
-    A call is one part with its result: `text` is the call, then come `sign` and `outcome`, empty without a result.
-    `ask` is an approval request to a person, `answer` the response to one, `note` everything else. `picture` is the
-    `data:` address of one that may be displayed.
+    A call and its result are one part: `text` is the call; `sign` and `outcome` are empty without a result. `ask` is an
+    approval request to a person, `answer` its response, `note` everything else. `picture` is the `data:` address of a
+    picture that may be displayed.
     """
 
     kind: Literal["text", "thinking", "call", "ask", "answer", "note"]
@@ -62,8 +62,8 @@ class Turn:
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
     """Return the turns of a conversation.
 
-    A result is a part of its call's turn; the rest of a message of results, if any, is a turn of its own. A call that
-    waits for approval appears as the approval request; once it has a result, as the call.
+    A result belongs to its call's turn; other contents of a result message form a separate turn. A call that
+    waits for approval appears as the approval request, and with a result as the call.
     """
     contents = [content for message in messages for content in message.contents]
     results = {content.call_id: content for content in contents if _is_result(content) and content.call_id}
@@ -110,7 +110,7 @@ def pending_requests(messages: Sequence[Message]) -> list[tuple[Content, str]]:
 
 
 def _asked_call(question: Content) -> str:
-    """Return the id of the call that waits for an approval: an agent that is a tool asks about calls of its own."""
+    """Return the id of the call to approve; for an agent used as a tool it is an inner call."""
     return question.call_id or (question.function_call and question.function_call.call_id) or ""
 
 
@@ -140,7 +140,7 @@ def _call(call: Content, result: Content | None, approval: Content | None = None
         return Part("call", signature, folded=arguments)
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
-    # The error of a failed call, as far as the text for the model does not contain it.
+    # The error of a failed call, unless the text for the model contains it.
     error = mask_text(result.exception or "")
     if error in text or text.startswith(_UNKNOWN_TOOL):
         error = ""
@@ -159,7 +159,7 @@ def _call(call: Content, result: Content | None, approval: Content | None = None
 
 
 def _table_rows(text: str) -> list[tuple[str, ...]]:
-    """Return head and rows of a DataFrame, which a model reads as JSON by columns; nothing for other results."""
+    """Return head and rows of a DataFrame that was sent as JSON by columns; empty for other results."""
     try:
         data: Any = json.loads(text) if text.startswith('{"') else None
     except (ValueError, RecursionError):
@@ -172,7 +172,7 @@ def _table_rows(text: str) -> list[tuple[str, ...]]:
 
 
 def _signature(call: Content, edited: Any = None) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return a call in one line, and its arguments in full, if it has any, with their label; `edited` replace them."""
+    """Return a call in one line and its full arguments with a label; `edited` replaces the arguments."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
     commands = call.commands or call.inputs
     given = call.parse_arguments() if edited is None else edited
@@ -214,7 +214,7 @@ def _media(content: Content) -> Part:
     data = uri.partition(";base64,")[2]
     count = len(data) * 3 // 4
     size = f"{count / 1_000_000:,.1f} MB" if count >= 1_000_000 else f"{count / 1_000:,.0f} kB"
-    # Put together of what was checked, so that it can load nothing from elsewhere.
+    # Built only from validated parts, so that it cannot load anything.
     is_picture = kind in _PICTURES and len(data) <= _PICTURE_LIMIT and _BASE64.fullmatch(data)
     text = f"{kind or 'data'}, {f'{count} bytes' if count < 1_000 else size}"
     return Part("note", text, picture=f"data:{kind};base64,{data}" if is_picture else None)

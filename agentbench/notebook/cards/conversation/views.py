@@ -38,21 +38,21 @@ def transcript(
 ) -> Transcript:
     """Return a view of a conversation for a cell: the text of each speaker, with tool calls and reasoning folded.
 
-    Calls that wait for approval get the buttons Approve and Reject below it.
+    Calls that wait for approval have the buttons Approve and Reject below the conversation.
 
     Args:
         conversation: Messages, or an object with `messages` (a response), or a session whose history is stored in its
-            state; or a run of a workflow, its result or its stepper: who said what, in order.
-        render: How the texts of models are rendered: `plain`, or `markdown` with a small, safe subset of Markdown.
-            Texts of users are always plain.
-        limit: At most so many turns, the latest ones.
+            state; or a run of a workflow, its result or its stepper.
+        render: Rendering of texts of models: `plain`, or `markdown` with a small, safe subset of Markdown. Texts of
+            users are always plain.
+        limit: Maximum number of turns, the latest ones.
         respond: Called with the message of all approvals after the last button, such as
-            `lambda answer: agent.run(answer, session=session)`; what it returns goes on below. Without it, pass
+            `lambda answer: agent.run(answer, session=session)`; its result is displayed below. Without it, pass
             `Transcript.answer` to the next run.
 
     Raises:
         TypeError: `conversation` has no messages.
-        ValueError: `render` is something else, or `limit` is below 1.
+        ValueError: `render` is none of these, or `limit` is below 1.
 
     Example:
         session = agent.create_session()
@@ -68,15 +68,15 @@ class Transcript(Displayable):
     """A conversation that a cell displays as HTML and `print` as text; made by `transcript`.
 
     Attributes:
-        messages: All messages, also those before the displayed turns.
-        render: How texts of models are rendered.
-        limit: Most turns that are displayed.
-        facts: Facts in one line below the turns.
+        messages: All messages, including those before the displayed turns.
+        render: Rendering of texts of models.
+        limit: Maximum number of displayed turns.
+        facts: Facts, in one line below the turns.
         respond: Called with the message of all approvals.
 
     Example:
-        asked = transcript(session)  # a cell displays it with its buttons
-        await agent.run(asked.answer, session=session)
+        talk = transcript(session)  # a cell displays it with its buttons
+        await agent.run(talk.answer, session=session)
     """
 
     messages: tuple[Message, ...]
@@ -106,7 +106,7 @@ class Transcript(Displayable):
 
     @property
     def answer(self) -> Message:
-        """The approvals as the message for the next run of the agent; `ValueError` while one is missing."""
+        """The approvals as the message for the next run of the agent; `ValueError` if one is missing."""
         return self._approvals.answer
 
     @cached_property
@@ -126,7 +126,7 @@ class Transcript(Displayable):
 
     @property
     def _ipython_display_(self) -> Callable[[], None] | None:
-        """Displays the buttons in outputs of their own: a saved notebook still has the conversation."""
+        """Display the buttons in separate outputs, so that a saved notebook contains the conversation."""
         return self._approvals.display if pending_requests(self.messages) else None
 
     def _latest_turns(self) -> tuple[list[Turn], str]:
@@ -169,7 +169,7 @@ def _response_facts(response: Any) -> Iterator[str]:
     if response.finish_reason and response.finish_reason != "stop":
         yield f"ended: {response.finish_reason}"
     if waiting := len(getattr(response, "user_input_requests", ())):
-        buttons = ", transcript(response) has the buttons" if pending_requests(response.messages) else ""
+        buttons = ", see the buttons of transcript(response)" if pending_requests(response.messages) else ""
         yield f"waits for {count_text(waiting, 'answer')}{buttons}"
 
 

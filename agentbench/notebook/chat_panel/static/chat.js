@@ -1,4 +1,4 @@
-// A conversation with a box to type in. All texts become text nodes.
+// A conversation and a text box. All texts become text nodes.
 function partOf(part) {
   if (part.picture) return node("figure", {}, node("img", { src: part.picture, alt: part.text }), node("figcaption", { class: "ab_muted" }, part.text));
   if (part.kind === "text") return node("div", { class: "abc-text" }, part.text);
@@ -16,7 +16,7 @@ function rowOf(row, fork) {
   const parts = row.parts.length ? row.parts.map(partOf) : [node("div", { class: "ab_muted" }, "(nothing)")];
   const what = node("div", { class: "ab_what" }, ...parts);
   if (row.fork !== null) {
-    const title = `Go on from the end of turn ${row.fork + 1} in a second panel`;
+    const title = `Continue from the end of turn ${row.fork + 1} in a second panel`;
     what.append(node("button", { type: "button", class: "abc-small", title, "aria-label": `Fork turn ${row.fork + 1}`, onclick: () => fork(row.fork) }, "Fork"));
   }
   return node("div", { class: `ab_turn ab_from_${known}` }, node("div", { class: "ab_who", title: row.role }, row.who), what);
@@ -30,9 +30,9 @@ function render({ model, el }) {
   const stop = node("button", { type: "button", class: "abc-small", hidden: true, onclick: () => post("stop") }, "Stop");
   const close = node("button", { type: "button", class: "abc-small", hidden: true, onclick: () => post("close") }, "Close");
   const rows = node("div", { class: "ab_talk" });
-  const empty = node("p", { class: "abc-empty" }, "Nothing was said yet.");
+  const empty = node("p", { class: "abc-empty" }, "No messages yet.");
   const log = node("div", { class: "abc-log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Conversation" }, empty, rows);
-  const box = node("textarea", { class: "abc-box", rows: "2", placeholder: "Enter sends, Shift+Enter begins a new line" });
+  const box = node("textarea", { class: "abc-box", rows: "2", placeholder: "Enter sends, Shift+Enter starts a new line" });
   const send = node("button", { type: "submit", class: "abc-send" }, "Send");
   const form = node("form", { class: "abc-form", hidden: true }, box, send);
   const root = node("div", { class: "abc", role: "group" }, node("div", { class: "abc-head" }, title, status, stop, close), log, form);
@@ -47,7 +47,7 @@ function render({ model, el }) {
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); submit(); });
   root.addEventListener("keydown", (event) => {
-    // The notebook has keys of its own: what is typed here is not for it; its chords (save, find) are.
+    // Typed keys must not reach the notebook; its shortcuts (save, find) must.
     if (!(event.ctrlKey || event.metaKey) || /^(Enter|[aczvxy])$/i.test(event.key)) event.stopPropagation();
     if (event.key !== "Enter" || event.target !== box || event.shiftKey || event.isComposing) return;
     event.preventDefault();

@@ -1,6 +1,6 @@
-// What holds fields: boxes of named places, rows, pairs, and one of several types. Python says which there are.
+// Containers of fields: groups, lists of rows, pairs, and unions of types. Python sends their structure.
 
-// A titled box. `fill(holder, latest)` arranges what is in it; `top` stands between title and content.
+// A titled box. `fill(holder, latest)` arranges its content; `top` is placed between title and content.
 function makeBox(spec, id, host, { top = [], foot = [], fill }) {
   const box = node("div", { class: `abf-box abf-${spec.kind}`, role: "group", "aria-labelledby": `${id}-label`, hidden: spec.hiddenAtFirst });
   const title = node("div", { class: "abf-label abf-box-title", id: `${id}-label`, tabindex: "-1" });
@@ -26,7 +26,7 @@ function makeBox(spec, id, host, { top = [], foot = [], fill }) {
       title.textContent = labelText(latest);
       help.textContent = latest.help;
       if (none) {
-        if (folder && inner.hidden && !latest.none.on) fold(true); // who gives a value wants to see its fields
+        if (folder && inner.hidden && !latest.none.on) fold(true); // show the fields as soon as there is a value
         none.input.checked = inner.hidden = latest.none.on;
         if (folder) folder.hidden = latest.none.on;
       }
@@ -77,7 +77,7 @@ function makeOneOf(spec, id, host) {
 }
 
 function makeRows(spec, id, host) {
-  const ask = (what) => { host.flush(); host.say({ kind: "rows", path: spec.path, ...what }); };
+  const ask = (what) => { host.flush(); host.post({ kind: "rows", path: spec.path, ...what }); };
   const rows = new Map();
   const tool = (sign, name, does, path) => button(sign, () => ask({ do: does, row: path }), { class: "abf-tool", "aria-label": name, title: name });
   const rowOf = (child) => {
@@ -118,9 +118,9 @@ function makeRows(spec, id, host) {
       self.children.forEach((child, at) => {
         const [up, down, off] = rowOf(child).tools.children;
         const name = child.spec.label || latest.label;
-        for (const [tool, says] of [[up, `Move ${name} up`], [down, `Move ${name} down`], [off, `Remove ${name}`]]) {
-          tool.setAttribute("aria-label", says);
-          tool.title = says;
+        for (const [tool, label] of [[up, `Move ${name} up`], [down, `Move ${name} down`], [off, `Remove ${name}`]]) {
+          tool.setAttribute("aria-label", label);
+          tool.title = label;
         }
         up.disabled = at === 0;
         down.disabled = at === self.children.length - 1;

@@ -1,4 +1,4 @@
-// What one value is typed into. A control has `els`, `read()`, `put(raw)`, `focus()`, and `main`, which is described.
+// Controls for a single value. A control has `els`, `read()`, `put(raw)`, `focus()`, and `main`, its labelled element.
 const PICKERS = { date: "date", datetime: "datetime-local", time: "time" };
 
 function chooseControl(spec, id, changed, described) {
@@ -54,7 +54,7 @@ function textControl(spec, id, changed, described) {
     main.placeholder = `Type to search ${spec.options.length} options`;
     els.push(list);
   }
-  let windows = false; // a field of a page knows one line end only
+  let windows = false; // browsers normalise line ends
   main.addEventListener("input", () => changed(false));
   return {
     els,
@@ -129,14 +129,14 @@ const CONTROLS = {
   date: timeControl, datetime: timeControl, time: timeControl, const: constControl,
 };
 
-// One field: `raw()` is what was typed and not yet sent, `write(raw)` puts what is known elsewhere.
+// One field: `raw()` returns typed text that was not sent yet, `write(raw)` sets the text from elsewhere.
 function makeLeaf(spec, id, host) {
   const box = node("div", { class: spec.control === "const" ? "abf-field abf-const" : "abf-field", hidden: spec.hiddenAtFirst });
   const help = node("div", { class: "abf-help", id: `${id}-help` });
   const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
   let pending = false;
   const changed = (settled) => { pending = true; host.changed(settled); };
-  changed.file = (content) => host.say({ kind: "file", path: spec.path }, [content]);
+  changed.file = (content) => host.post({ kind: "file", path: spec.path }, [content]);
   const group = ["radio", "toggle", "const"].includes(spec.control);
   const control = (CONTROLS[spec.control] ?? textControl)(spec, id, changed, { "aria-describedby": `${id}-help ${id}-problem` });
   const label = node(group ? "div" : "label", { class: "abf-label", id: `${id}-label`, for: group ? null : id });
@@ -171,7 +171,7 @@ function makeLeaf(spec, id, host) {
     },
     text: () => control.read()?.text ?? "",
     write: (raw) => {
-      if (pending) return; // what is being typed is newer
+      if (pending) return; // the text being typed is newer
       if (none) none.input.checked = raw.none === true;
       if (!raw.none) control.put(raw);
       mute();

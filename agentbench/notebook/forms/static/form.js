@@ -1,4 +1,4 @@
-// A form on the page. What is typed leaves by message and is kept in no trait.
+// A form on the page. Typed text is sent by message and never stored in a trait.
 const EDITING_CHORD = /^([acvxyz]|Enter|Backspace|Delete|Home|End|Arrow(Left|Right|Up|Down))$/i;
 
 function makeForm({ content, ...first }, post, view) {
@@ -18,7 +18,7 @@ function makeForm({ content, ...first }, post, view) {
   if (content.origin) root.append(origin);
   const scroller = node("div", { class: "abf-scroll" });
   scroller.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
-  const shown = node("div", { class: "abf-displays", role: "group", "aria-label": "What is asked about", tabindex: content.displays.length ? "0" : null });
+  const shown = node("div", { class: "abf-displays", role: "group", "aria-label": "Subject of the request", tabindex: content.displays.length ? "0" : null });
   scroller.append(shown);
   if (content.deadlineText) scroller.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
 
@@ -36,7 +36,7 @@ function makeForm({ content, ...first }, post, view) {
   const host = {
     changed: (settled) => typing.later(settled ? 0 : TYPING_PAUSE_MS),
     flush: typing.now,
-    say: post,
+    post,
     send: (raw) => { typing.stop(); post({ kind: "edit", raw: { ...raws(), ...raw } }); },
     made: (spec) => {
       let field = made.get(spec.path);
@@ -60,12 +60,12 @@ function makeForm({ content, ...first }, post, view) {
   };
   nodes(first.nodes);
 
-  // The whole as one text.
+  // The whole form as one JSON text.
   const whole = node("div", { class: "abf-field", hidden: true });
   const wholeText = node("textarea", { class: "abf-input abf-code", rows: 10, id: `${id}-json`, spellcheck: "false", "aria-describedby": `${id}-json-help ${id}-json-problem` });
   const wholeProblem = node("div", { class: "abf-problem", id: `${id}-json-problem` });
   whole.append(node("label", { class: "abf-label", for: `${id}-json` }, "The whole form as JSON"), wholeText,
-    node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are not in this text; they stay unchanged."), wholeProblem);
+    node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are not in this text; they do not change."), wholeProblem);
   const typingWhole = typingPause(() => post({ kind: "json", text: wholeText.value }));
   wholeText.addEventListener("input", () => typingWhole.later());
   const swap = button("Edit as JSON", () => {
@@ -106,7 +106,7 @@ function makeForm({ content, ...first }, post, view) {
   }
   const sender = content.actions.find((action) => action.name === "submit");
   root.addEventListener("keydown", (event) => {
-    // The notebook has keys of its own: what types, edits or sends is not for it; its chords (save, find) are.
+    // Keys that type, edit or send must not reach the notebook; its shortcuts (save, find) must.
     const chord = (event.ctrlKey || event.metaKey) && !event.altKey;
     if (!chord || EDITING_CHORD.test(event.key)) event.stopPropagation();
     const here = event.target;
@@ -135,7 +135,7 @@ function makeForm({ content, ...first }, post, view) {
     }
     if (!whole.hidden && !errors.json) wholeProblem.textContent = Object.values(errors).map((text) => `⚠ ${text}`).join(" ");
   };
-  // `Address › Street`: what a field is called, and what it stands in.
+  // `Address › Street`: the label of a field after those of its groups.
   const nameOf = (wanted) => {
     const names = (field) => {
       const own = field.box.classList.contains("abf-member") ? "" : field.spec.label;
@@ -158,7 +158,7 @@ function makeForm({ content, ...first }, post, view) {
 
   const form = {
     root,
-    // What a person types here is newer than what comes back of it.
+    // Text typed here is newer than the state that arrives.
     state: (latest, own) => {
       const known = new Set(made.values());
       nodes(latest.nodes);
@@ -166,7 +166,7 @@ function makeForm({ content, ...first }, post, view) {
       if (!own) showWhole(latest.text);
     },
     focus,
-    // Once the form is on the page, whose colours they take.
+    // After the form is on the page, because they use the colours of the page.
     display: () => {
       for (const [name, media, data] of content.displays) {
         const what = displayOf(name || "Context", media, data, root);
@@ -195,7 +195,7 @@ function makeForm({ content, ...first }, post, view) {
       lock(!latest.live);
       if (!over || !left) return;
       left = null;
-      // What had the focus is gone: keys go on from here, not from the top of the page.
+      // The focused element is gone: continue from here, not from the top of the page.
       const at = document.activeElement;
       if (at === document.body || root.contains(at)) root.focus({ preventScroll: true });
     },
@@ -237,7 +237,7 @@ function render({ model, el }) {
     state: (message) => { form.state(message, message.from === view); on.status(message.status); },
     status: (message) => { form.status(message); form.showWaiting(); },
     focus: (message) => {
-      const at = document.activeElement; // who has gone on stays there
+      const at = document.activeElement; // do not take the focus away from elsewhere
       if (message.view === view && (form.root.contains(at) || at.contains(form.root))) form.focus(message.path);
     },
     full: (message) => { if (message.view === view) form.full(message.part, message.text); },

@@ -1,4 +1,4 @@
-// Small things of which a form is made.
+// Building blocks of a form.
 const TYPING_PAUSE_MS = 300;
 
 function button(text, pressed, attributes = {}) {
@@ -7,7 +7,7 @@ function button(text, pressed, attributes = {}) {
   return el;
 }
 
-// Sends once typing has paused, or at once what waits for that.
+// Sends after a pause in typing; `now` sends pending text immediately.
 function typingPause(send) {
   let timer = null;
   const stop = () => {
@@ -20,7 +20,7 @@ function typingPause(send) {
   return { stop, now, waits: () => timer !== null, later: (ms = TYPING_PAUSE_MS) => { stop(); timer = setTimeout(now, ms); } };
 }
 
-// Elements in this order, moving only those that stand elsewhere: who types in one of the others notices nothing.
+// Arranges elements in this order and moves only misplaced ones, so that typing elsewhere is not disturbed.
 function arrange(holder, wanted) {
   wanted.forEach((el, at) => {
     if (holder.children[at] !== el) holder.insertBefore(el, holder.children[at] ?? null);
@@ -28,7 +28,7 @@ function arrange(holder, wanted) {
   while (holder.children.length > wanted.length) holder.lastElementChild.remove();
 }
 
-// Options of which one is on, as controls: `put({})` puts none on.
+// Toggle buttons of which at most one is on; `put({})` turns all off.
 function choices(id, texts, look, chosen, described = {}) {
   const main = node("div", { role: "radiogroup", class: look, "aria-labelledby": `${id}-label`, ...described });
   const inputs = texts.map((text, at) => {
@@ -63,7 +63,7 @@ function dropdown(id, texts, chosen, described = {}, empty = "Choose…") {
   };
 }
 
-// The box to tick for no value at all.
+// The checkbox for "no value".
 function noneBox(spec, ticked) {
   if (!spec.none) return null;
   const line = node("label", { class: "abf-option abf-none" });

@@ -1,4 +1,4 @@
-// An object as it displays itself: in a frame or an image, where no script runs and nothing is fetched.
+// An object's own display, in a frame or an image, where no script runs and nothing is fetched.
 function displayOf(caption, media, data) {
   if (media !== "text/html") {
     const text = media === "image/png" ? `;base64,${data}` : `,${encodeURIComponent(data)}`;
@@ -7,7 +7,7 @@ function displayOf(caption, media, data) {
   const allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
   const rules = `body{margin:4px;font:13px/1.4 system-ui,sans-serif}table{border-collapse:collapse;border:0}
     :is(td,th){padding:2px 8px;text-align:right;border:0}`;
-  // In the colour of the page, and as high as it is; its ground is clear where its scheme is that of the frame.
+  // Uses the text colour of the page and the height of the content; transparent if the colour schemes match.
   const paint = () => { frame.contentDocument.body.style.color = getComputedStyle(frame).color; };
   const fit = ([{ target }]) => requestAnimationFrame(() => { frame.style.height = `${target.offsetHeight + 4}px`; });
   const onload = () => {

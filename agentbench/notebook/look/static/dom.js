@@ -1,4 +1,4 @@
-// Elements for every panel. Strings become text nodes; a function is called at the event of its name, such as `onclick`.
+// Elements for every panel. Strings become text nodes; a function handles the event of its name, such as `onclick`.
 function node(tag, attributes = {}, ...content) {
   const el = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ function node(tag, attributes = {}, ...content) {
   return el;
 }
 
-// The item that an arrow key, Home or End leads to; behind the last comes the first.
+// The target item of an arrow key, Home or End; wraps around.
 function itemAt(key, items, current) {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key];
   if (step) return items[(items.indexOf(current) + step + items.length) % items.length];

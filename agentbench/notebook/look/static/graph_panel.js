@@ -1,4 +1,4 @@
-// A graph that is sent once and painted often.
+// A graph whose picture is sent once and then repainted.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
@@ -11,7 +11,7 @@ function make(parent, tag, attributes) {
   return made;
 }
 
-// JupyterLab's own keys cut and add cells, but not here.
+// Suppresses JupyterLab's shortcuts, which cut and add cells.
 function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "";
   return element;
@@ -51,12 +51,12 @@ class Graph {
     const svg = (this.svg = readSvg(this.get("svg")));
     this.parts = new Map();
     [this.edges, this.states, this.painted, this.first, this.focused] = [[], {}, {}];
-    if (!svg) return (this.port.textContent = "The picture could not be read.");
+    if (!svg) return (this.port.textContent = "The picture cannot be displayed.");
     this.size = ["width", "height"].map((side) => parseFloat(svg.getAttribute(side)) || 1);
     for (const part of svg.querySelectorAll(".ab_node,.ab_frame,.ab_edge")) {
       const { id, dataset } = part;
       this.parts.set((part.key = id), part);
-      part.removeAttribute("id"); // several panels may stand on one page
+      part.removeAttribute("id"); // a page may contain several panels
       if (dataset.from) this.edges.push([dataset.from, dataset.to]);
       if (!dataset.box) continue;
       const [left, top, right, bottom] = (part.box = dataset.box.split(" ").map(Number));
@@ -79,18 +79,18 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    // With the frame: until then more of the page changes, and its layout is computed once.
+    // In an animation frame, so that the layout is computed only once after all changes.
     requestAnimationFrame(() => this.follow(patch));
   }
 
-  // To where things happen, unless a person looks at something; a pointer may come to lie above what moves.
+  // Scrolls to the active nodes, unless the person is looking at another part.
   follow(states, looked = ":hover,:focus-within") {
     const last = (wanted) => Object.keys(states).findLast((id) => wanted.test(states[id]) && this.parts.get(id)?.at);
     const busy = this.parts.get(last(/running|waiting|failed/) ?? last(/done/));
     if (busy && !this.port.matches(looked)) this.reveal(busy);
   }
 
-  // Paints what has changed.
+  // Paints all changes.
   sync() {
     const [badges, stops, selected] = ["badges", "breakpoints", "selected"].map((name) => this.get(name));
     for (const [id, part] of this.parts) {
@@ -112,7 +112,7 @@ class Graph {
     const inset = part.querySelector("path.ab_shape,rect.ab_shape") ? 0 : (right - left) * 0.12;
     const rings = [state === "waiting" && ["ab_halo", 2.5], stop && ["ab_ring", 4.5], selected && ["ab_pick", 5]];
     let width = 1.5;
-    // Wider copies of any shape, each below the one before.
+    // Wider copies of a shape, each below the previous one.
     for (const [name, wide] of rings.filter(Boolean).flatMap((ring) => [["ab_gap", 2.5], ring])) {
       const copy = part.querySelector(".ab_outer").cloneNode();
       copy.setAttribute("class", `ab_extra ${name}`);
@@ -143,7 +143,7 @@ class Graph {
     if (part) this.reveal(part);
   }
 
-  // Screen readers move it, too.
+  // Screen readers also move the focus.
   focusin({ target }) {
     this.parts.get(this.focused).tabIndex = -1;
     target.tabIndex = 0;
@@ -188,7 +188,7 @@ class Graph {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { key } = event;
     const id = this.focused;
-    if (key === "Escape") return this.el.querySelector("button").focus(); // out of the graph
+    if (key === "Escape") return this.el.querySelector("button").focus(); // leave the graph
     if (ARROWS[key]) this.focus(this.next(id, ARROWS[key]));
     else if (key === "Home") this.focus(this.first);
     else if ((key === "Enter" || key === " ") && this.idOf(event.target)) this.pick(id);
@@ -208,13 +208,13 @@ class Graph {
     this.pick(id);
   }
 
-  // A selected group opens or folds.
+  // Opens or folds a selected group.
   pick(id) {
     if (id && this.get("selected") === id) this.model.send({ kind: "open", element: id });
     this.set("selected", id);
   }
 
-  // Drags the ground.
+  // Drags the background.
   pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
     const { port } = this;
     this.dragged = false;
@@ -238,7 +238,7 @@ class Graph {
     this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
   }
 
-  // All of the graph, or of its shorter side where all would be a sliver.
+  // Fits the whole graph, or its shorter side if the whole would be too narrow.
   onview(key) {
     const [less, more] = [this.fit, Math.min(1, (this.get("height") - 16) / this.size[1])].sort();
     this.zoom({ 0: (less < 0.15 ? more : less) / this.scale, "-": 0.8 }[key] ?? 1.25);
@@ -267,7 +267,7 @@ class Graph {
     this.model.send({ kind: "view", view: { zoom: this.scale, x, y } });
   }
 
-  // Text is legible; until a person zooms.
+  // Keeps text legible until the person zooms.
   showView({ zoom, x = 0, y = 0 }) {
     if (!this.svg) return;
     this.chosen = zoom;

@@ -1,5 +1,5 @@
-// A picture with a switch between its forms, and with rows that can be chosen.
-// It stands in a shadow root, so that its style stays its own.
+// A picture with a switch between its forms and with selectable rows.
+// It is in a shadow root, so that its style does not affect the page.
 
 const OWN = `:host{display:block;overflow:auto}
 .bar{display:flex;gap:0;margin:0 0 6px}.bar:empty{display:none}
@@ -13,7 +13,7 @@ button:focus-visible,[data-item]:focus-visible{outline:2px solid var(--jp-brand-
 [data-item][aria-selected=true] .ab_row{fill-opacity:.16;stroke:currentColor}
 svg{max-width:100%;height:auto}`;
 
-// A picture follows the browser's preference; in a page that says its theme, it follows that.
+// A picture follows the theme of the page if it is known, otherwise the browser's preference.
 function themed(svg) {
   const light = document.body.dataset.jpThemeLight;
   if (light === undefined) return;
@@ -25,15 +25,15 @@ function themed(svg) {
 
 function render({ model, el }) {
   const shadow = el.shadowRoot ?? el.attachShadow({ mode: "open" });
-  const say = (name, value) => {
+  const save = (name, value) => {
     model.set(name, value);
     model.save_changes();
   };
   const rows = () => [...port.querySelectorAll("[data-item]")];
-  const choose = (button) => say("choice", [...bar.children].indexOf(button));
-  const select = (row) => say("selected", Number(row.dataset.item));
+  const choose = (button) => save("choice", [...bar.children].indexOf(button));
+  const select = (row) => save("selected", Number(row.dataset.item));
 
-  // One stop of the Tab key for all rows, one for all forms; arrows lead on from there.
+  // One Tab stop for all rows and one for all forms; arrow keys move between them.
   const bar = node("div", { class: "bar", role: "radiogroup", "aria-label": model.get("label"), onkeydown: (event) => {
     const next = itemAt(event.key, [...bar.children], event.target);
     if (!next) return;
@@ -55,7 +55,7 @@ function render({ model, el }) {
       event.preventDefault();
     },
   });
-  for (const part of [bar, port]) part.dataset.lmSuppressShortcuts = ""; // JupyterLab's own keys
+  for (const part of [bar, port]) part.dataset.lmSuppressShortcuts = ""; // suppress JupyterLab's shortcuts
   shadow.replaceChildren(node("style", {}, OWN), bar, port);
 
   const layout = () => {
@@ -89,12 +89,12 @@ function render({ model, el }) {
     press();
   };
 
-  const told = { "change:svg": layout, "change:selected": mark, "change:choice": press, "change:choices": offer };
-  for (const [name, take] of Object.entries(told)) model.on(name, take);
+  const listeners = { "change:svg": layout, "change:selected": mark, "change:choice": press, "change:choices": offer };
+  for (const [name, take] of Object.entries(listeners)) model.on(name, take);
   offer();
   layout();
   return () => {
-    for (const [name, take] of Object.entries(told)) model.off(name, take);
+    for (const [name, take] of Object.entries(listeners)) model.off(name, take);
   };
 }
 

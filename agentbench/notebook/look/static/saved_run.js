@@ -1,5 +1,5 @@
-// The file of a saved run: stands in for the kernel, and answers the parts of the stepper from what was recorded.
-// `stepper` and `graph` are the modules of the live panel, before this in one script.
+// The script of a saved run: replaces the kernel and answers the parts of the stepper from recorded data.
+// `stepper` and `graph` are the modules of the live panel and precede this file in one script.
 
 const saved = JSON.parse(document.getElementById("run").textContent);
 const last = saved.frames.length - 1;
@@ -9,10 +9,10 @@ let { tab } = saved;
 let stamp = 0;
 let rows = []; // of the open tab: [name, kind, text, note, opens, cut, editable, rows below, full text]
 
-// The side of an anywidget that its script sees.
+// The model interface that an anywidget script uses.
 class Model {
-  constructor(values, hear) {
-    [this.values, this.send, this.listeners] = [values, hear, {}];
+  constructor(values, onMessage) {
+    [this.values, this.send, this.listeners] = [values, onMessage, {}];
   }
 
   get(name) {
@@ -20,9 +20,9 @@ class Model {
   }
 
   set(name, value) {
-    if (name === "breakpoints" || this.values[name] === value) return; // there is nothing to pause
+    if (name === "breakpoints" || this.values[name] === value) return; // a saved run cannot pause
     this.values[name] = value;
-    this.tell(`change:${name}`);
+    this.emit(`change:${name}`);
   }
 
   save_changes() {}
@@ -31,27 +31,27 @@ class Model {
     (this.listeners[name] ??= []).push(listener);
   }
 
-  tell(name, message) {
+  emit(name, message) {
     for (const listener of this.listeners[name] ?? []) listener(message);
   }
 }
 
-const HEAR = {
+const HANDLERS = {
   press: ({ name }) => {
     if (name === "see_output") open("output");
     else goTo(at + ({ back: -1, forward: 1, step: 1 }[name] ?? 0));
   },
   goto: ({ id }) => goTo(Number(id)),
   tab: ({ name }) => open(name),
-  level: ({ path }) => tellSide({ kind: "level", path, level: levelOf(rowsAt(path)) }),
-  full: ({ path }) => tellSide({ kind: "full", path, text: part(part(rowsAt(path.slice(0, -1))[path.at(-1)])[8]) }),
+  level: ({ path }) => sendSide({ kind: "level", path, level: levelOf(rowsAt(path)) }),
+  full: ({ path }) => sendSide({ kind: "full", path, text: part(part(rowsAt(path.slice(0, -1))[path.at(-1)])[8]) }),
 };
-const hear = (message) => HEAR[message.kind]?.(message);
-const tellSide = (message) => models.side.tell("msg:custom", { ...message, stamp });
+const onMessage = (message) => HANDLERS[message.kind]?.(message);
+const sendSide = (message) => models.side.emit("msg:custom", { ...message, stamp });
 const rowsAt = (path) => path.reduce((level, place) => part(part(level[place])[7]), rows);
 const levelOf = (level) => ({ rows: level.map(part), start: 0, more: 0 });
 
-const models = Object.fromEntries(["top", "side", "log"].map((name) => [name, new Model({ part: name, name: "", height: 420 }, hear)]));
+const models = Object.fromEntries(["top", "side", "log"].map((name) => [name, new Model({ part: name, name: "", height: 420 }, onMessage)]));
 models.graph = new Model({ ...saved.graph, patch: {}, badges: {}, breakpoints: [], selected: "", height: 420 }, () => {});
 models.graph.on("change:selected", () => {
   if (models.graph.get("selected")) tab = "node";
@@ -72,13 +72,13 @@ function open(name) {
 
 function showTop() {
   const isLast = at === last;
-  models.top.tell("msg:custom", {
+  models.top.emit("msg:custom", {
     kind: "view",
     ...part(saved.frames[at].view),
     buttons: [
       ["step", "Step", "", !isLast, "s"],
-      ["back", "Back", "Show the superstep before", at > 0, "ArrowLeft"],
-      ["forward", "Forward", "Show the superstep after", !isLast, "ArrowRight"],
+      ["back", "Back", "Show the previous superstep", at > 0, "ArrowLeft"],
+      ["forward", "Forward", "Show the next superstep", !isLast, "ArrowRight"],
     ],
     runMenu: [],
     moreMenu: [],
@@ -95,7 +95,7 @@ function showLog() {
   const { total } = saved.frames[at];
   const lines = saved.log.slice(Math.max(0, total - 200), total);
   const headline = lines.findLast(([kind]) => kind !== "text") ?? null;
-  models.log.tell("msg:custom", { kind: "log", lines, headline, total, limit: 200 });
+  models.log.emit("msg:custom", { kind: "log", lines, headline, total, limit: 200 });
 }
 
 function showSide() {
@@ -103,7 +103,7 @@ function showSide() {
   const content = part((tab === "node" && frame.nodes[models.graph.get("selected")]) || frame.tabs[tab]);
   rows = part(content.rows);
   stamp += 1;
-  tellSide({ ...content, kind: "side", tabs: saved.tabs, tab, displays: content.displays.map(part), level: levelOf(rows) });
+  sendSide({ ...content, kind: "side", tabs: saved.tabs, tab, displays: content.displays.map(part), level: levelOf(rows) });
 }
 
 function showGraph() {
@@ -111,7 +111,7 @@ function showGraph() {
   const idle = Object.fromEntries(Object.keys(models.graph.get("patch")).map((element) => [element, "idle"]));
   models.graph.set("badges", badges);
   models.graph.set("patch", { ...idle, ...states });
-  models.graph.tell("change:stamp");
+  models.graph.emit("change:stamp");
 }
 
 function show() {
@@ -122,7 +122,7 @@ for (const [name, model] of Object.entries(models)) {
   (name === "graph" ? graph : stepper).render({ model, el: document.getElementById(name) });
 }
 const width = document.querySelector("#graph svg").getAttribute("width");
-document.getElementById("graph").style.minWidth = `min(${parseFloat(width) + 18}px, 60%)`; // as beside a kernel
+document.getElementById("graph").style.minWidth = `min(${parseFloat(width) + 18}px, 60%)`; // as in the live panel
 show();
-requestAnimationFrame(showGraph); // once the graph has its size: scrolled to where something happened
-document.querySelector(".abs-log button").click(); // there is room for all lines
+requestAnimationFrame(showGraph); // after layout, so that the graph scrolls to the active nodes
+document.querySelector(".abs-log button").click(); // unfold the log, because there is room

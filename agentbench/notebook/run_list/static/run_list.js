@@ -1,4 +1,4 @@
-// A table of runs; the name of each is a button that opens it below.
+// A table of runs; each name is a button that opens the run below.
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2);
   const post = (kind, id) => model.send({ kind, id, view });
@@ -28,7 +28,7 @@ function render({ model, el }) {
       head.replaceChildren(...message.head.map((name) => node("th", { scope: "col" }, name)));
       body.replaceChildren(...message.rows.map(rowOf));
       const all = message.rows.length + message.hidden;
-      count.textContent = `${all} ${all === 1 ? "run" : "runs"}${message.hidden ? `, the latest ${message.rows.length} of them here` : ""}`;
+      count.textContent = `${all} ${all === 1 ? "run" : "runs"}${message.hidden ? `, the latest ${message.rows.length} shown` : ""}`;
       mark();
       if (at !== undefined) [...body.children].find((row) => row.dataset.id === at)?.querySelector("button").focus({ preventScroll: true });
     },
@@ -40,7 +40,7 @@ function render({ model, el }) {
       if (message.problem) shown.append(node("p", { class: "abr-problem", role: "alert" }, `Not opened: ${message.problem}`));
       if (message.html) {
         const frame = displayOf("Last checkpoint of the run", "text/html", message.html);
-        shown.append(node("p", { class: "abr-note" }, "For reading: the last checkpoint of this run. Pass its workflow to runs() to step it."), frame);
+        shown.append(node("p", { class: "abr-note" }, "The last checkpoint of this run, read-only. To step the run, pass its workflow to runs()."), frame);
       }
     },
   };

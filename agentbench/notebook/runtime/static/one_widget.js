@@ -1,8 +1,8 @@
 // A tree of boxes and parts in one view. The parts are anywidgets; their messages and traits travel by the host's model.
 
 class Part {
-  constructor(id, state, say) {
-    [this.id, this.state, this.say, this.changed, this.listeners] = [id, state, say, {}, new Map()];
+  constructor(id, state, post) {
+    [this.id, this.state, this.post, this.changed, this.listeners] = [id, state, post, {}, new Map()];
   }
 
   get(name) {
@@ -14,12 +14,12 @@ class Part {
   }
 
   save_changes() {
-    this.say({ kind: "set", part: this.id, state: this.changed });
+    this.post({ kind: "set", part: this.id, state: this.changed });
     this.changed = {};
   }
 
   send(content, callbacks, buffers) {
-    this.say({ kind: "tell", part: this.id, content }, buffers);
+    this.post({ kind: "message", part: this.id, content }, buffers);
   }
 
   on(name, listener) {
@@ -30,15 +30,15 @@ class Part {
     this.listeners.set(name, (this.listeners.get(name) ?? []).filter((each) => each !== listener));
   }
 
-  tell(name, ...told) {
-    for (const listener of this.listeners.get(name) ?? []) listener(...told);
+  emit(name, ...values) {
+    for (const listener of this.listeners.get(name) ?? []) listener(...values);
   }
 
   // Whether the values are new.
   take(values) {
     const fresh = Object.entries(values).filter(([name, value]) => JSON.stringify(this.state[name]) !== JSON.stringify(value));
     Object.assign(this.state, values);
-    for (const [name] of fresh) this.tell(`change:${name}`);
+    for (const [name] of fresh) this.emit(`change:${name}`);
     return fresh.length > 0;
   }
 }
@@ -55,7 +55,7 @@ function load(name, script) {
 
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2);
-  const say = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
+  const post = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
   const shown = new Map(); // by id: element, part, what ends it
   const sheets = new Set();
 
@@ -80,7 +80,7 @@ function render({ model, el }) {
     if (!same) made.el.replaceChildren(...elements); // what is typed stays in place
   };
   const start = (made, { id, module, script, sheet, state }) => {
-    made.part = new Part(id, state, say);
+    made.part = new Part(id, state, post);
     if (!sheets.has(module)) {
       sheets.add(module);
       el.append(Object.assign(document.createElement("style"), { textContent: sheet }));
@@ -89,19 +89,19 @@ function render({ model, el }) {
       if (shown.get(id) === made) made.end = found.default.render({ model: made.part, el: made.el }) ?? made.end;
     });
   };
-  const HEAR = {
+  const HANDLERS = {
     tree: ({ root }) => { const made = build(root); if (!made.isConnected) el.append(made); },
     children: ({ box, children }) => shown.has(box) && fill(shown.get(box), children),
-    told: ({ part, content }, buffers) => shown.get(part)?.part?.tell("msg:custom", content, buffers),
+    message: ({ part, content }, buffers) => shown.get(part)?.part?.emit("msg:custom", content, buffers),
     state: ({ part, state }) => shown.get(part)?.part?.take(state),
   };
-  const hear = (message, buffers) => {
-    if (!message.view || message.view === view) HEAR[message.kind]?.(message, buffers);
+  const onMessage = (message, buffers) => {
+    if (!message.view || message.view === view) HANDLERS[message.kind]?.(message, buffers);
   };
-  model.on("msg:custom", hear);
-  say({ kind: "ready" });
+  model.on("msg:custom", onMessage);
+  post({ kind: "ready" });
   return () => {
-    model.off("msg:custom", hear);
+    model.off("msg:custom", onMessage);
     for (const { end } of shown.values()) end();
   };
 }

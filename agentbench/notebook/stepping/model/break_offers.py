@@ -1,4 +1,4 @@
-"""Pure: the breakpoints that a person may choose from, by the executors, message types and state keys of a run."""
+"""Pure: the breakpoints offered to a person, from the executors, message types and state keys of a run."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _UNIONS: tuple[object, ...] = (Union, type(int | str))
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One sort of breakpoint, with the executors, types of messages or keys of the state that it may be for."""
+    """One sort of breakpoint and its possible places: executors, message types or state keys."""
 
     sort: str
     label: str
     places: tuple[Any, ...] = ()
-    asks: Literal["", "number", "text"] = ""  # what is typed besides
+    asks: Literal["", "number", "text"] = ""  # the kind of value to type
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The labels of the places."""
+        """Labels of the places."""
         return tuple(esc(getattr(each, "__qualname__", each), into="line", limit=80) for each in self.places)
 
 
 def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
-    """Return the sorts of breakpoints that a graph has: by executor ids, types of messages and keys of the state."""
+    """Return the sorts of breakpoints for these executor ids, message types and state keys."""
     ids, known = tuple(executors), tuple(keys)
     offers = [
         Offer("before", "before an executor", ids),
@@ -42,21 +42,21 @@ def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[st
         Offer("message", "before a message of type", tuple(types)),
         *(Offer(sort, f"when a value {words}", known, "text") for sort, (words, _, _) in _TESTS.items()),
         Offer("failure", "at a failure"),
-        Offer("request", "when a person is asked"),
+        Offer("request", "at a request to a person"),
     ]
     return tuple(each for each in offers if each.places or each.sort in ("superstep", "failure", "request"))
 
 
 def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
-    """Return the place of the `choice`-th option of a sort, with what was typed, as `Stepper.break_at` takes it.
+    """Convert an option of a sort and the typed value to the `where` argument of `Stepper.break_at`.
 
     Raises:
-        LookupError: There is no such sort or option.
-        ValueError: What was typed cannot be read; the text says what is expected.
+        LookupError: The sort or the option does not exist.
+        ValueError: The typed value cannot be read; the message says what is expected.
     """
     offer = next((each for each in offers if each.sort == sort), None)
     if offer is None or not 0 <= choice < max(1, len(offer.places)):
-        msg = f"There is no choice {choice} of {sort!r}."
+        msg = f"Unknown breakpoint: option {choice} of {sort!r} does not exist."
         raise LookupError(msg)
     if sort == "superstep":
         if type(value) is not int or value < 0:
@@ -78,7 +78,7 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
 
 
 def message_types(executors: Mapping[str, Any]) -> list[type]:
-    """Return the classes of messages that executors take: the members of unions, the origins of generics, each once."""
+    """Return the message classes that executors accept, each once: unions by member, generics by origin."""
     found: dict[type, None] = {}
     for executor in executors.values():
         for declared in getattr(executor, "input_types", ()):
@@ -93,7 +93,7 @@ def _classes(declared: Any) -> list[type]:
     return [origin] if isinstance(origin, type) and origin is not type(None) else []
 
 
-# A comparison's words, sign and function. Values that do not compare raise an error, which pauses the run.
+# Words, sign and function of each comparison. Values that cannot be compared raise an error, which pauses the run.
 _TESTS: dict[str, tuple[str, str, Callable[[Any, Any], object]]] = {
     "equals": ("equals", "==", operator.eq),
     "above": ("is above", ">", operator.gt),
@@ -102,7 +102,7 @@ _TESTS: dict[str, tuple[str, str, Callable[[Any, Any], object]]] = {
 
 
 class _StateTest:
-    """A condition on one value of the state; false while the key is missing."""
+    """A condition on one value of the state; false if the key is missing."""
 
     def __init__(self, key: str, sort: str, value: Any) -> None:
         self._key, self._sort, self._value = key, sort, value

@@ -1,4 +1,4 @@
-"""Pure: the checkpoints that lead to the current state of a run, oldest first, and which of them is displayed."""
+"""Pure: the checkpoints that lead to the current state of a run, oldest first, and which one is displayed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CheckpointLine", "Past"]
 
 @dataclass(slots=True)
 class Past:
-    """A checkpoint of the line, with the states of the graph when it was saved: also of those that ran before."""
+    """A checkpoint of the line and the states of all graph elements when it was saved."""
 
     info: CheckpointInfo
     states: ElementStates
@@ -21,14 +21,14 @@ class Past:
     stop: tuple[str, str] = field(init=False)  # label and id, for the page
 
     def __post_init__(self) -> None:
-        """Set the label once: the page reads the line of checkpoints at each update."""
+        """Set the label once, because the page reads all labels at each update."""
         origin = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
         self.label = f"superstep {self.info.iteration}{origin}"
         self.stop = (self.label, self.info.checkpoint_id)
 
 
 class CheckpointLine:
-    """The line of checkpoints of one stepper; a fork cuts it, so that it always ends at the current state."""
+    """The checkpoints that lead to a stepper's current state; a fork drops those after its origin."""
 
     def __init__(self) -> None:
         self.past: list[Past] = []  # oldest first
@@ -36,14 +36,14 @@ class CheckpointLine:
         self._inherited = 0  # checkpoints of earlier runs that the current run descends from
 
     def begin(self, infos: Sequence[CheckpointInfo]) -> None:
-        """Start the line of a run that resumes from the last of these checkpoints."""
+        """Start with the checkpoints of a run that resumes from the last one."""
         self.past = []
         for info in infos:
             self._add(info, dict.fromkeys(info.writers, "done"))
         self._inherited = len(self.past)
 
     def branch(self, origin: CheckpointInfo, copy: CheckpointInfo | None) -> None:
-        """Cut the line after a checkpoint, for a run that starts from it or from its (edited) copy."""
+        """Drop the checkpoints after `origin`, for a run that starts from it or from its (edited) copy."""
         del self.past[self.index_of(origin.checkpoint_id) + 1 :]
         if copy is not None:
             self.past.append(Past(copy, self.past[-1].states))
@@ -51,14 +51,14 @@ class CheckpointLine:
         self.look_at(None)
 
     def learn(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:
-        """Add those that the line lacks of all checkpoints of the current run.
+        """Add the checkpoints that are missing here; `saved` holds all checkpoints of the current run.
 
-        The states of the graph at the newest one are those of `now`; a superstep that takes up an answer saves twice,
-        and its first checkpoint holds what was `before` it.
+        The newest one gets the graph states `now`. A superstep that processes an answer saves twice; its first
+        checkpoint gets the states `before` it.
         """
-        # A run that was restored to its start lists that checkpoint among its own.
+        # A run that was restored to its start also lists that checkpoint as its own.
         begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
-        first = self._inherited - begun  # place of what it saved first
+        first = self._inherited - begun  # index of the first one that it saved
         known = len(self.past) - first
         if len(self.past) > self._inherited and self.past[-1].info not in saved[known - 1 : known]:
             del self.past[self._inherited :]  # the run was restored to an earlier checkpoint
@@ -70,7 +70,7 @@ class CheckpointLine:
 
     @property
     def viewed(self) -> CheckpointInfo | None:
-        """The earlier checkpoint that is displayed, `None` in the present."""
+        """The earlier checkpoint that is displayed, `None` for the current state."""
         return None if self.viewing is None else self.past[self.viewing].info
 
     @property
@@ -92,12 +92,12 @@ class CheckpointLine:
 
     @property
     def compared_ids(self) -> list[str]:
-        """The ids of the checkpoint before the displayed one and of that one; none while there are not two."""
+        """Ids of the previous and the displayed checkpoint; empty if there are fewer than two."""
         at = self.displayed
         return [past.info.checkpoint_id for past in self.past[at - 1 : at + 1]] if at else []
 
     def look_at(self, index: int | None) -> None:
-        """Display a checkpoint; the last one is the current state."""
+        """Display a checkpoint; the last index displays the current state."""
         self.viewing = None if index is None or index >= len(self.past) - 1 else index
 
     def index_of(self, checkpoint_id: str) -> int:

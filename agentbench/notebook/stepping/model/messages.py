@@ -1,4 +1,4 @@
-"""The values that a stepper's model works with: what it knows of the run, and the instructions that it gives."""
+"""The inputs and outputs of a stepper's model: facts about the run, and instructions to the session."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = [
     "check_until",
 ]
 
-#: When a run ends early: number of the superstep after which, `request` (a person has to answer), `breakpoint`, or a
-#: predicate on a report.
+#: Where a run ends early: after the superstep of this number, at a `request` to a person, at a `breakpoint`, or when a
+#: predicate on a report is true.
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 
 
 class StepperStatus(str, Enum):
-    """What a stepper is doing: the value of `Stepper.status`, equal to its plain text.
+    """The value of `Stepper.status`, equal to its plain text.
 
     `ready` (nothing executed yet), `stepping` and `running` (a superstep is in flight), `paused`, `waiting` (for a
     person's answer), `done`, `failed`, `cancelled` and `closed`.
@@ -68,21 +68,21 @@ class StepperStatus(str, Enum):
 
 
 def check_count(count: Any, name: str) -> int:
-    """Return the count `name` as an `int`; `TypeError` or `ValueError` if it is not a whole number above 0."""
+    """Return the count `name` as an `int`; raise `TypeError` or `ValueError` if it is not a whole number above 0."""
     require_limit(name, count, least=1)
     return int(count)
 
 
 def check_speed(speed: float, what: str) -> float:
-    """Return a speed; `ValueError` if it is not above 0."""
+    """Return a speed; raise `ValueError` if it is not above 0."""
     if not speed > 0:
-        msg = f"speed={speed!r} is not possible. Expected {what} a second, above 0."
+        msg = f"speed={speed!r} is not possible. Expected {what} per second, above 0."
         raise ValueError(msg)
     return speed
 
 
 def check_until(until: Any) -> Any:
-    """Return the `Until` of a run; `ValueError` if `Stepper.run` does not take it."""
+    """Return the `until` argument of a run; raise `ValueError` if `Stepper.run` does not accept it."""
     is_number = type(until) is int and until >= 0
     if until is None or is_number or until in ("request", "breakpoint") or callable(until):
         return until
@@ -98,34 +98,34 @@ IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})
 
 @dataclass(slots=True)
 class Goal:
-    """A step or a run that a person has requested, and what is left of it."""
+    """A requested step or run, and the remainder of it."""
 
-    left: int = 1  # supersteps that may still be taken
-    inside: bool = False  # each superstep of a sub-workflow is a stop, too
-    runs: bool = False  # to its end, and not a counted number of steps
+    left: int = 1  # remaining supersteps
+    inside: bool = False  # also stop after each superstep of a sub-workflow
+    runs: bool = False  # run to the end instead of a number of steps
     until: Until | None = None
-    speed: float | None = None  # supersteps a second, `None` for as fast as possible
-    through: bool = False  # goes on by itself when a person has answered
+    speed: float | None = None  # supersteps per second, `None` for as fast as possible
+    through: bool = False  # continues automatically after an answer
     pausing: bool = False  # a pause was requested while a superstep is in flight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A run between two supersteps, read from its handle."""
+    """The facts about a run between two supersteps, read from its handle."""
 
     run_id: str
-    status: str = "STARTED"  # value of its `WorkflowRunState`; `STARTED` until something was executed
+    status: str = "STARTED"  # value of its `WorkflowRunState`; `STARTED` before the first execution
     superstep: int | None = None  # the last finished one
-    checkpoints: Sequence[CheckpointInfo] = ()  # that the run saved, in order
+    checkpoints: Sequence[CheckpointInfo] = ()  # checkpoints that the run saved, in order
     requests: Sequence[WorkflowEvent[Any]] = ()
-    planned: Sequence[PlannedDelivery] = ()  # for the next superstep
+    planned: Sequence[PlannedDelivery] = ()  # deliveries of the next superstep
     error: BaseException | None = None
     pause_reason: PauseReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A superstep is over. `reached`: whether the caller's own `until` was true, or the error that it raised."""
+    """The result of a superstep. `reached`: whether the caller's own `until` was true, or the error that it raised."""
 
     report: StepReport
     facts: RunFacts
@@ -138,9 +138,9 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Take one superstep; `until` is the caller's own condition for an end, called with the report.
+    """Execute one superstep; `until` is the caller's own end condition, called with the report.
 
-    With `inside` stop after a superstep of a sub-workflow, too.
+    With `inside`, also stop after a superstep of a sub-workflow.
     """
 
     until: Callable[[StepReport], object] | None = None
@@ -156,7 +156,7 @@ class CheckBreakpoints:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for so long, or until the next request; then call `StepperModel.end_wait` with this number."""
+    """Wait for this time, or until the next command; then call `StepperModel.end_wait` with this number."""
 
     delay_s: float
     number: int = field(default=0, compare=False)
@@ -172,14 +172,14 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Put the same run back to this checkpoint, `None` for its input."""
+    """Restore the same run to this checkpoint; `None` restores it to its input."""
 
     checkpoint: CheckpointInfo | None
 
 
 @dataclass(frozen=True, slots=True)
 class CancelRun:
-    """End the run after the superstep in flight; with `at_once` break that off, as the stepper is closed."""
+    """End the run after the superstep in flight; `at_once` cancels that superstep, because the stepper is closed."""
 
     at_once: bool = False
 

@@ -1,7 +1,7 @@
-"""Pure: what a stepper knows and decides. Requests of people and reports of the engine are its methods.
+"""Pure: the state and the decisions of a stepper. Commands of people and reports of the engine are its methods.
 
 No widget, no loop, no clock: a method changes the state and returns the instruction that follows, `None` for none.
-The session carries it out. A request that is not allowed now raises `StepperStateError` and changes nothing.
+The session carries it out. A command that is not allowed now raises `StepperStateError` and changes nothing.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from agentbench.notebook.stepping.model.messages import (
     check_speed,
     check_until,
 )
+from agentbench.notebook.text.phrases import count_text
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import (
     Breakpoint,
@@ -60,9 +61,12 @@ _ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 
 
 class StepperModel:
-    """One stepper. `activity`: the graph whose elements are watched; `limit`: most supersteps of a run.
+    """The model of one stepper.
 
-    `nests` tells whether the workflow has sub-workflows.
+    Attributes:
+        activity: States of the elements of the graph.
+        limit: Maximum number of supersteps of one run.
+        nests: Whether the workflow has sub-workflows.
     """
 
     def __init__(self, name: str, activity: Activity, limit: int = 1000, *, nests: bool = False) -> None:
@@ -70,8 +74,8 @@ class StepperModel:
         self.activity = activity
         self.limit = limit
         self.nests = nests
-        self.is_inside = False  # the superstep in flight waits, after one of a sub-workflow
-        self.revision = 0  # grows with every change but those by single events
+        self.is_inside = False  # the superstep in flight waits after a superstep of a sub-workflow
+        self.revision = 0  # grows with every change except those by single events
         self.status = _S.READY
         self.facts = RunFacts(run_id="")
         self.reports: list[StepReport] = []
@@ -83,37 +87,37 @@ class StepperModel:
         self.confirming: Goal | None = None  # a step or a run that would fork
         self.note: str | None = None
         self.stop_wanted = False
-        self.line = CheckpointLine()
-        self.board = BreakpointBoard()
-        self.desk = EditDesk()
+        self.checkpoints = CheckpointLine()
+        self.breakpoints = BreakpointBoard()
+        self.staged_edits = EditDesk()
         self._goal: Goal | None = None
         self._waits = 0
-        self.playing: float | None = None  # checkpoints a second of a replay, which executes nothing
+        self.playing: float | None = None  # checkpoints per second of a replay, which executes nothing
         self._last_rest: ElementStates = {}
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The requests that are allowed now, in the order of the buttons."""
+        """The commands that are allowed now, in the order of the buttons."""
         names = {name for name in _CALLS if self.status in (COMMANDS[name].statuses or ())}
         if self.status is _S.WAITING and self.facts.planned:
             names |= {"step", "run"}
-        if self.line.viewing is not None:
+        if self.checkpoints.viewing is not None:
             names |= {"step", "run", "forward", "edit"}
         if self.playing:
             names.add("pause")
-        needed = {"back": 2, "show_again": 2, "fork": 1, "edit": 1}  # checkpoints
-        there = {**dict.fromkeys(needed, len(self.line.past)), "back": (self.line.displayed or 0) + 1}
+        needed = {"back": 2, "show_again": 2, "fork": 1, "edit": 1}  # minimum number of checkpoints
+        there = {**dict.fromkeys(needed, len(self.checkpoints.past)), "back": (self.checkpoints.displayed or 0) + 1}
         return tuple(name for name in _CALLS if name in names and there.get(name, 0) >= needed.get(name, 0))
 
     @property
     def goes_on_after_answer(self) -> bool:
-        """Whether the run waits for a person now and goes on by itself afterwards."""
+        """Whether the run waits for a person now and continues automatically after the answer."""
         goal = self._goal
         return self.status is _S.WAITING and goal is not None and goal.through and goal.until != "request"
 
     @property
     def pausing(self) -> bool:
-        """Whether a pause was requested and the superstep in flight is not over yet."""
+        """Whether a pause was requested and the superstep in flight has not ended yet."""
         return self._goal is not None and self._goal.pausing
 
     def still_waits(self, number: int) -> bool:
@@ -123,33 +127,33 @@ class StepperModel:
 
     @property
     def displayed_record(self) -> RunRecord:
-        """What was done until the displayed checkpoint."""
-        viewed = self.line.viewed
+        """The record of the run up to the displayed checkpoint."""
+        viewed = self.checkpoints.viewed
         if viewed is None:
             return self.record
         record, known = RunRecord(), [report.checkpoint for report in self.reports]
-        for report in self.reports[: known.index(viewed) + 1] if viewed in known else ():  # else of the run before
+        for report in self.reports[: known.index(viewed) + 1] if viewed in known else ():  # else of the previous run
             record.add(report)
         return record
 
     @property
     def edits(self) -> tuple[Edit, ...]:
         """The staged edits of the displayed checkpoint, in the order in which they are applied."""
-        return self.desk.of(self.line.displayed_id)
+        return self.staged_edits.of(self.checkpoints.displayed_id)
 
     @property
     def superstep_text(self) -> str:
-        """The superstep that failed, else the last one that is over, in words."""
+        """The failed superstep, otherwise the last finished one, in words."""
         failed = self.status is _S.FAILED and self.reports
         number = self.reports[-1].superstep if failed else self.facts.superstep
         return "no superstep yet" if number is None else f"superstep {number}"
 
     @property
     def states(self) -> ElementStates:
-        """The displayed states: the current ones or those of the checkpoint being viewed, and what ran before."""
-        if self.line.viewing is not None:
-            return self.line.past[self.line.viewing].states
-        return course_of((past.states for past in self.line.past[-1:]), self.activity.states())
+        """The displayed states of the graph: the current ones, or those of the checkpoint being viewed."""
+        if self.checkpoints.viewing is not None:
+            return self.checkpoints.past[self.checkpoints.viewing].states
+        return course_of((past.states for past in self.checkpoints.past[-1:]), self.activity.states())
 
     def require_open(self) -> None:
         """Raise `StepperClosed` if the stepper is closed."""
@@ -157,7 +161,7 @@ class StepperModel:
             raise StepperClosed
 
     def require(self, call: str) -> None:
-        """Raise `StepperStateError` unless a request is among `allowed`, which the error names."""
+        """Raise `StepperStateError` unless the command is in `allowed`, which the error lists."""
         self.require_open()
         if call not in self.allowed:
             raise StepperStateError(str(self.status), self.allowed, call)
@@ -168,7 +172,7 @@ class StepperModel:
         self.log_total += len(lines)
 
     def step(self, count: int = 1, *, inside: bool = False, confirmed: bool = False) -> Instruction | None:
-        """Take `count` supersteps, or one `inside`. `confirmed`: the person agrees to a fork, if it takes one."""
+        """Execute `count` supersteps, or one `inside`. `confirmed`: the person agrees to a fork if one is needed."""
         goal = Goal(check_count(count, "n"), inside)
         self.require("step")
         return self._set_out(goal, confirmed=confirmed)
@@ -181,35 +185,35 @@ class StepperModel:
         through: bool = False,
         confirmed: bool = False,
     ) -> Instruction | None:
-        """Take supersteps until the end; `Goal` explains the arguments."""
+        """Execute supersteps until the end; `Goal` explains the arguments."""
         speed = None if speed is None else check_speed(speed, "supersteps")
         goal = Goal(self.limit, runs=True, until=check_until(until), speed=speed, through=through)
-        if through and self.status is _S.WAITING and self.line.viewing is None and not self.facts.planned:
+        if through and self.status is _S.WAITING and self.checkpoints.viewing is None and not self.facts.planned:
             self._goal = goal
             return None
         self.require("run")
-        if until == "breakpoint" and not self.board.all:
-            msg = "until='breakpoint' needs one. Set it first: break_at('review')."
+        if until == "breakpoint" and not self.breakpoints.all:
+            msg = "until='breakpoint' needs a breakpoint. Set one first: break_at('review')."
             raise ValueError(msg)
-        last = self.facts.superstep if self.line.viewed is None else self.line.viewed.iteration
+        last = self.facts.superstep if self.checkpoints.viewed is None else self.checkpoints.viewed.iteration
         if isinstance(until, int) and last is not None and until <= last:
-            msg = f"until={until} is over: superstep {last} was the last. back() and goto() show earlier ones."
+            msg = f"until={until} has already passed: the run is at superstep {last}. Use back() or goto() first."
             raise ValueError(msg)
         return self._set_out(goal, confirmed=confirmed)
 
     def confirm(self) -> Instruction | None:
-        """Agree to the fork that a step or a run would take."""
+        """Agree to the fork that a step or a run needs."""
         if self.confirming is None:
             return None
         self.require("run" if self.confirming.runs else "step")
         return self._set_out(self.confirming, confirmed=True)
 
     def decline(self) -> None:
-        """Take the question away."""
+        """Remove the question about a fork."""
         self.confirming = None
 
     def _set_out(self, goal: Goal, *, confirmed: bool) -> Instruction | None:
-        if (forks := self.line.viewing is not None or bool(self.edits)) and not confirmed:
+        if (forks := self.checkpoints.viewing is not None or bool(self.edits)) and not confirmed:
             self.confirming = goal
             return None
         self._goal = goal
@@ -217,16 +221,16 @@ class StepperModel:
         failed = self.status is _S.FAILED
         self.status = _S.RUNNING if goal.runs or goal.left > 1 else _S.STEPPING
         if forks:
-            return self._fork(self.line.displayed or 0)
-        self.board.hit = None
+            return self._fork(self.checkpoints.displayed or 0)
+        self.breakpoints.hit = None
         if failed:
-            return Restore(self.line.past[-1].info if self.line.past else None)
-        unchecked = self.board.unchecked if goal.runs else ()
+            return Restore(self.checkpoints.past[-1].info if self.checkpoints.past else None)
+        unchecked = self.breakpoints.unchecked if goal.runs else ()
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
     def _fork(self, index: int) -> Fork:
-        info = self.line.past[index].info
-        return Fork(info, self.desk.of(info.checkpoint_id))
+        info = self.checkpoints.past[index].info
+        return Fork(info, self.staged_edits.of(info.checkpoint_id))
 
     def _next_step(self) -> TakeStep:
         goal = self._goal or Goal()
@@ -265,105 +269,105 @@ class StepperModel:
         return CancelRun(at_once=True)
 
     def go_back(self, count: int = 1) -> None:
-        """Show an earlier checkpoint."""
+        """Show the checkpoint `count` before the displayed one."""
         count = check_count(count, "n")
         self.require("back")
-        self._look_at(max(0, (self.line.displayed or 0) - count))
+        self._look_at(max(0, (self.checkpoints.displayed or 0) - count))
 
     def go_forward(self, count: int = 1) -> None:
-        """Show a later checkpoint."""
+        """Show the checkpoint `count` after the displayed one."""
         count = check_count(count, "n")
         self.require("forward")
-        self._look_at((self.line.displayed or 0) + count)
+        self._look_at((self.checkpoints.displayed or 0) + count)
 
     def go_to(self, checkpoint_id: str) -> None:
         """Show this checkpoint; `LookupError` if it is not on the line."""
         self.require_open()
         if self.status in IN_FLIGHT:
             raise StepperStateError(str(self.status), self.allowed, "goto")
-        self._look_at(self.line.index_of(checkpoint_id))
+        self._look_at(self.checkpoints.index_of(checkpoint_id))
 
     def show_now(self) -> None:
-        """Show the present again."""
+        """Show the current state again."""
         self.require_open()
         self._look_at(None)
 
     def _look_at(self, index: int | None) -> None:
         self.confirming = self.playing = None
-        self.line.look_at(index)
+        self.checkpoints.look_at(index)
 
     def show_again(self, speed: float) -> Instruction:
-        """Show the stored checkpoints one after the other up to the present, so many a second."""
+        """Show the stored checkpoints one after another up to the current state, `speed` per second."""
         speed = check_speed(speed, "checkpoints")
         self.require("show_again")
-        self._look_at(self.line.viewing or 0)
+        self._look_at(self.checkpoints.viewing or 0)
         self.playing = speed
         return self._wait(speed)
 
     def branch(self, checkpoint_id: str | None = None) -> Instruction:
-        """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
+        """Start a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
         self.require("fork")
-        index = (self.line.displayed or 0) if checkpoint_id is None else self.line.index_of(checkpoint_id)
+        index = (self.checkpoints.displayed or 0) if checkpoint_id is None else self.checkpoints.index_of(checkpoint_id)
         self._look_at(None)
         self._goal = self.note = None
-        self.status = _S.STEPPING  # no other request is allowed until the new run is open
+        self.status = _S.STEPPING  # no other command is allowed until the new run is open
         return self._fork(index)
 
     def stage_edit(self, checkpoint_id: str, edit: Edit) -> None:
-        """Stage an edit of a checkpoint for a fork from there, in place of one of the same path."""
+        """Stage an edit of a checkpoint for a fork from it; replaces a staged edit of the same path."""
         self.require("edit")
-        self.line.index_of(checkpoint_id)
+        self.checkpoints.index_of(checkpoint_id)
         self.confirming = self.playing = None
-        self.desk.stage(checkpoint_id, edit)
+        self.staged_edits.stage(checkpoint_id, edit)
 
     def discard_edits(self, path: str | None = None, checkpoint_id: str | None = None) -> None:
-        """Drop the staged edits of a checkpoint, `None` for the displayed one: the one of `path`, or all."""
+        """Drop the staged edit of `path`, or all, of a checkpoint; `None` for the displayed one."""
         self.require_open()
         self.confirming = None
-        self.desk.discard(checkpoint_id or self.line.displayed_id, path)
+        self.staged_edits.discard(checkpoint_id or self.checkpoints.displayed_id, path)
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        """Set a breakpoint, or return the same one if it is set already; raises what `Stepper.break_at` raises."""
+        """Set a breakpoint, or return the existing one; raises the errors of `Stepper.break_at`."""
         self.require_open()
-        new = breakpoint_at(self.board.next_id, where, when=when, once=once, executors=self.activity.nodes)
-        for known in self.board.all:
+        new = breakpoint_at(self.breakpoints.next_id, where, when=when, once=once, executors=self.activity.nodes)
+        for known in self.breakpoints.all:
             if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
                 return known
-        self.board.add(new)
+        self.breakpoints.add(new)
         return new
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Remove breakpoints: one, those at a place, the one with an id, or all; raises what `Stepper.clear` raises."""
+        """Remove one breakpoint, those at a place, the one with an id, or all; raises the errors of `Stepper.clear`."""
         self.require_open()
-        gone = [each.id for each in self.board.all if where is None or where in (each, each.id)]
+        gone = [each.id for each in self.breakpoints.all if where is None or where in (each, each.id)]
         if where is not None and not gone and not isinstance(where, Breakpoint):
             meant = breakpoint_at("", where, executors=self.activity.nodes)
-            gone = [each.id for each in self.board.all if each.is_same_place(meant)]
-        self.board.remove(gone)
+            gone = [each.id for each in self.breakpoints.all if each.is_same_place(meant)]
+        self.breakpoints.remove(gone)
 
     def start(self, facts: RunFacts, line: Sequence[CheckpointInfo] = ()) -> None:
-        """The run is open, nothing was executed. `line`: the checkpoints that lead to it, oldest first."""
+        """Take over a newly opened run; `line`: the checkpoints that lead to it, oldest first."""
         if self.status is _S.CLOSED:
             return
-        self.line.begin(line)
+        self.checkpoints.begin(line)
         self._learn(facts)
         if self._goal is None:
             self.status = self._status_at_rest()
 
     def see(self, event: WorkflowEvent[Any]) -> None:
-        """One event of a superstep in flight."""
+        """Process one event of the superstep in flight."""
         self.activity.see(event)
         self.tokens += tokens_of(event)
         self.note_down(lines_of_event(event))
 
     def pause_inside(self, facts: RunFacts) -> None:
-        """A superstep of a sub-workflow is over, the one around it is not."""
+        """Process the end of a superstep of a sub-workflow, within an outer superstep in flight."""
         self.facts, self.is_inside = facts, True
         if self.status is not _S.CLOSED:
             self._arrive(stays=True)
 
     def end_step(self, outcome: StepEnded) -> Instruction | None:
-        """A superstep is over."""
+        """Process the end of a superstep."""
         self.reports.append(outcome.report)
         self.record.add(outcome.report)
         self.elapsed_s += outcome.report.duration_s or 0.0
@@ -371,8 +375,8 @@ class StepperModel:
         self.note_down(lines_of_report(outcome.report))
         if self.status is _S.CLOSED:
             return None
-        self.board.move_on(checked=True)
-        self.board.take(outcome.hits)
+        self.breakpoints.move_on(checked=True)
+        self.breakpoints.take(outcome.hits)
         if any(hit.error is not None for hit in outcome.hits):
             self.facts = replace(self.facts, pause_reason=pause_reason(outcome.hits))
         if self._goal is None:
@@ -388,7 +392,7 @@ class StepperModel:
         if not outcome.facts.status.startswith("IN_PROGRESS") or self.stop_wanted:
             return False
         if goal.left <= 0 and goal.runs:
-            self.note = f"max_supersteps={self.limit} were taken. Run goes on."
+            self.note = f"Paused after {count_text(self.limit, 'superstep')} (max_supersteps). Press Run to continue."
         reached = outcome.reached
         if isinstance(goal.until, int):
             reached = reached or outcome.report.superstep >= goal.until
@@ -397,8 +401,8 @@ class StepperModel:
         return not (goal.left <= 0 or goal.pausing or outcome.facts.pause_reason or outcome.hits or reached)
 
     def take_hits(self, hits: Sequence[Hit]) -> Instruction | None:
-        """The breakpoints were checked at the current boundary; these were reached."""
-        self.board.take(hits)
+        """Process the breakpoints that were reached at the current boundary."""
+        self.breakpoints.take(hits)
         if self._goal is None or self.stop_wanted:
             return None
         if not hits and not self._goal.pausing:
@@ -407,12 +411,12 @@ class StepperModel:
         return self._arrive(stays=True)
 
     def end_wait(self, number: int) -> Instruction | None:
-        """A wait is over, or another request has ended it."""
+        """Process the end of a wait, by its time or by another command."""
         if number != self._waits:
             return None
         if self.playing is not None:
-            self.line.look_at((self.line.displayed or 0) + 1)
-            if self.line.viewing is None:
+            self.checkpoints.look_at((self.checkpoints.displayed or 0) + 1)
+            if self.checkpoints.viewing is None:
                 self.playing = None
             return self._wait(self.playing) if self.playing else None
         if self._goal is None or self.stop_wanted:
@@ -420,22 +424,22 @@ class StepperModel:
         return self._arrive() if self._goal.pausing else self._next_step()
 
     def take_answer(self, facts: RunFacts) -> Instruction | None:
-        """The engine took the answer to a request."""
+        """Process the facts of a run that accepted an answer."""
         in_flight = self.status in IN_FLIGHT
         self._learn(facts, at_rest=not in_flight)
         if in_flight or self.status is _S.CLOSED:
             return None
         goal, self.status = self._goal, self._status_at_rest()
-        if goal is None or not goal.through or goal.left <= 0 or self.line.viewed is not None:
+        if goal is None or not goal.through or goal.left <= 0 or self.checkpoints.viewed is not None:
             self._goal = None
             return None
         self.status = _S.RUNNING
         return self._next_step()
 
     def take_fork(self, fork: Fork, facts: RunFacts, copy: CheckpointInfo | None = None) -> Instruction | None:
-        """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
-        self.desk.discard(fork.checkpoint.checkpoint_id)
-        self.line.branch(fork.checkpoint, copy)
+        """Switch to a new run that starts from a checkpoint; `copy` is the checkpoint saved for it, with the edits."""
+        self.staged_edits.discard(fork.checkpoint.checkpoint_id)
+        self.checkpoints.branch(fork.checkpoint, copy)
         self._look_at(None)
         line = LogLine.of_fork(self.facts.run_id, fork.checkpoint.iteration, facts.run_id)
         self.note_down([line, *map(LogLine.of_edit, fork.edits)])
@@ -443,10 +447,10 @@ class StepperModel:
         return self.take_restore(facts)
 
     def take_restore(self, facts: RunFacts) -> Instruction | None:
-        """The run is back at a checkpoint: its last good one, or that of a fork."""
+        """Process a restored run: it is at its last good checkpoint, or at that of a fork."""
         self.activity.reset()
         self.is_inside = False
-        self.board.move_on(checked=True)
+        self.breakpoints.move_on(checked=True)
         self._learn(facts)
         if self.status is _S.CLOSED or self.stop_wanted:
             return None
@@ -455,12 +459,12 @@ class StepperModel:
         return self._next_step()
 
     def take_interrupt(self, facts: RunFacts) -> None:
-        """The cell that drove the run was interrupted (the stop button of the notebook)."""
+        """Process an interrupt of the cell that drove the run (the stop button of the notebook)."""
         cut = self.status in IN_FLIGHT
         self.rest(facts, "The cell was interrupted; the superstep in flight was cancelled." if cut else None)
 
     def rest(self, facts: RunFacts, note: str | None = None) -> None:
-        """Whatever was going on is over: the run was stopped or interrupted, or what `note` names was raised."""
+        """Process the end of all activity: a stop, an interrupt, or the error in `note`."""
         self._learn(facts)
         self.is_inside = False
         self._goal = self.playing = None
@@ -469,7 +473,7 @@ class StepperModel:
             self.status, self.note = self._status_at_rest(), note
 
     def _arrive(self, *, stays: bool = False) -> Instruction | None:
-        """Come to rest: nothing is in flight any more. `stays`: the run does not go on by itself either."""
+        """Set the status after the last superstep of a goal. `stays`: the run does not continue automatically."""
         self.status = self._status_at_rest()
         if self.facts.pause_reason is not None:
             self.note = f"Paused: {self.facts.pause_reason}"
@@ -490,7 +494,7 @@ class StepperModel:
         return _S.READY if is_new else _S.PAUSED
 
     def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
-        """Read the facts of the run, with the checkpoints that it has saved."""
+        """Store the facts of the run and the checkpoints that it saved."""
         self.facts = facts
         waiting = [request.source_executor_id for request in facts.requests]
         if at_rest:
@@ -500,4 +504,4 @@ class StepperModel:
         before = self._last_rest
         if at_rest:
             self._last_rest = self.activity.states()
-        self.line.learn(facts.checkpoints, before, self._last_rest)
+        self.checkpoints.learn(facts.checkpoints, before, self._last_rest)

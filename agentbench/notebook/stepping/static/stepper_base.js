@@ -1,16 +1,16 @@
-// What the parts of a stepper's panel are made of.
+// Building blocks of a stepper's panel.
 
 function write(el, text) {
   if (el.textContent !== text) el.textContent = text;
 }
 
-// Says of each value whether it differs from the one before.
+// Returns a function that tells whether a value differs from the previous one.
 function makeWatch() {
   let last = "";
   return (value) => last !== (last = JSON.stringify(value));
 }
 
-// Buttons that can do nothing now keep their place and the focus: aria-disabled, not disabled.
+// Disabled buttons keep their place and the focus: aria-disabled, not disabled.
 const enabled = (button) => button.getAttribute("aria-disabled") !== "true";
 
 function makeButton(text, onclick, { look = "", ...attributes } = {}) {
@@ -21,13 +21,13 @@ function makeSmallButton(text, onclick, attributes = {}) {
   return makeButton(text, onclick, { look: "abs-small", ...attributes });
 }
 
-// Keeps a key from the page and from the notebook.
+// Stops a key event from reaching the page and the notebook.
 function take(event) {
   event.preventDefault();
   event.stopPropagation();
 }
 
-// A box above the page, below the button that opens it. The browser closes it on Escape and on a click elsewhere.
+// A box above the page, below the button that opens it. The browser closes it on Escape and on an outside click.
 function makePopover(anchor, attributes, ...content) {
   const box = node("div", { popover: "auto", ...attributes, class: `abs-popover ${attributes.class}` }, ...content);
   const isOpen = () => box.matches(":popover-open");
@@ -79,7 +79,7 @@ function makeMenu(anchor, label, choose) {
     choose(item.dataset.command);
   };
   anchor.setAttribute("aria-haspopup", "menu");
-  let pressedAt = false; // the browser has closed it by the time of the click that would open it again
+  let pressedAt = false; // the browser closes it before the click event that would open it again
   anchor.addEventListener("pointerdown", () => { pressedAt = isOpen(); });
   anchor.addEventListener("click", () => { if (pressedAt) show(false); else open(); pressedAt = false; });
   anchor.addEventListener("keydown", (event) => {
@@ -89,7 +89,7 @@ function makeMenu(anchor, label, choose) {
   });
   box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    event.stopPropagation(); // the keys of the panel rest while a menu is open
+    event.stopPropagation(); // the panel ignores keys while a menu is open
     const next = itemAt(event.key, items(), document.activeElement);
     if (next) { event.preventDefault(); next.focus(); }
     if (event.key === "Tab") show(false);

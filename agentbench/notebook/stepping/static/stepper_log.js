@@ -1,4 +1,4 @@
-// Below everything: what happened, the newest line in the open.
+// The log at the bottom of the panel, folded to its newest line.
 
 function makeLog() {
   const last = node("span", { class: "abs-last" });
@@ -15,19 +15,19 @@ function makeLog() {
   let total = 0;
   return {
     root,
-    log: (told) => {
-      if (told.total < total) { // a saved run went back
+    log: (data) => {
+      if (data.total < total) { // a saved run was moved back
         lines.replaceChildren();
         total = 0;
       }
-      const fresh = told.lines.slice(Math.max(0, told.lines.length - (told.total - total)));
-      total = told.total;
+      const fresh = data.lines.slice(Math.max(0, data.lines.length - (data.total - total)));
+      total = data.total;
       const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 20;
       for (const [kind, text] of fresh) lines.append(node("li", { "data-kind": kind }, text));
-      while (lines.childElementCount > told.limit) lines.firstChild.remove();
+      while (lines.childElementCount > data.limit) lines.firstChild.remove();
       if (atEnd) lines.scrollTop = lines.scrollHeight;
-      const newest = told.headline;
-      write(last, newest ? newest[1] : "nothing happened yet");
+      const newest = data.headline;
+      write(last, newest ? newest[1] : "no entries yet");
       last.dataset.kind = newest ? newest[0] : "";
       last.title = newest ? newest[1] : "";
     },

@@ -1,7 +1,7 @@
 // Beside the graph: facts of a node, values as a tree that opens level by level, differences, and edits of values.
 
-// A field in place of a value. What is typed is told to Python at every pause, and comes back with the page.
-function makeEditor(name, told, { draft, type, stage, drop }) {
+// A field in place of a value. Typed text is sent to Python at every pause, so that a reloaded page shows it again.
+function makeEditor(name, data, { draft, type, stage, drop }) {
   const id = `abs-${Math.random().toString(36).slice(2)}`;
   let timer;
   const later = () => { timer = setTimeout(flush, 300); };
@@ -16,15 +16,15 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
   const area = node("textarea", {
     id, rows: 1, spellcheck: "false", "aria-describedby": `${id}-help ${id}-problem`, oninput, onblur: flush, onkeydown,
   });
-  const hint = { title: "Save this edit until Step, Run or Fork goes on from here (Ctrl+Enter)" };
+  const hint = { title: "Save this edit; Step, Run or Fork from here applies it (Ctrl+Enter)" };
   const leave = makeSmallButton("Cancel", () => { clearTimeout(timer); drop(); });
   const problem = node("span", { class: "abs-problem", id: `${id}-problem`, role: "alert" });
-  const help = node("span", { class: "abs-kind", id: `${id}-help` }, told.help);
+  const help = node("span", { class: "abs-kind", id: `${id}-help` }, data.help);
   const about = { for: id, "aria-label": `New value of ${name}` };
   const label = node("label", about, node("span", { class: "abs-key" }, name));
   const buttons = node("div", { class: "abs-field-row" }, makeSmallButton("Save edit", send, hint), leave, help);
   const el = node("div", { class: "abs-field" }, label, area, buttons, problem);
-  area.value = draft ?? told.text;
+  area.value = draft ?? data.text;
   requestAnimationFrame(grow);
   return {
     el,
@@ -38,9 +38,9 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
   };
 }
 
-function makeTabs(say) {
+function makeTabs(post) {
   const made = new Map();
-  const choose = (name) => say({ kind: "tab", name });
+  const choose = (name) => post({ kind: "tab", name });
   const onkeydown = (event) => {
     const next = itemAt(event.key, [...made.values()], event.target);
     if (!next || event.key.endsWith("Up") || event.key.endsWith("Down")) return;
@@ -70,12 +70,12 @@ function makeLink(text, onclick, attributes = {}) {
   return node("button", { type: "button", class: "abs-link", onclick, ...attributes }, text);
 }
 
-// A text in pieces, those that differ marked: [marked, text].
+// A text in pieces, [marked, text], with the differences marked.
 function marked(pieces, tag) {
   return pieces.map(([differs, text]) => (differs ? node(tag, {}, text) : text));
 }
 
-function makeChange([sign, words, path, before, after, command], say) {
+function makeChange([sign, words, path, before, after, command], post) {
   const mark = node("span", { class: "abs-sign", title: words, "aria-label": words, role: "img" }, sign);
   const head = node("div", { class: "abs-row" }, mark, node("span", { class: "abs-key" }, path));
   const li = node("li", { class: "abs-change", "data-sign": sign }, head);
@@ -83,49 +83,49 @@ function makeChange([sign, words, path, before, after, command], say) {
   if (after.length) li.append(node("div", { class: "abs-after" }, ...marked(after, "ins")));
   if (command) {
     const label = { "aria-label": `Discard the edit of ${path}` };
-    head.append(makeSmallButton("Discard", () => say({ kind: "discard", path: command }), label));
+    head.append(makeSmallButton("Discard", () => post({ kind: "discard", path: command }), label));
   }
   return li;
 }
 
-function makeFacts(facts, breaks, say) {
+function makeFacts(facts, breaks, post) {
   const list = node("dl", { class: "abs-facts" });
   for (const [label, text] of facts) list.append(node("div", {}, node("dt", {}, label), node("dd", {}, text)));
   if (!breaks) return [list];
   const checks = [["before", "break before"], ["after", "break after"]].map(([when, label]) => {
-    const onchange = ({ target }) => say({ kind: "break_node", when, on: target.checked });
+    const onchange = ({ target }) => post({ kind: "break_node", when, on: target.checked });
     const box = node("input", { type: "checkbox", checked: breaks[when], disabled: !breaks.enabled, onchange });
     return node("label", { class: "abs-check" }, box, label);
   });
   return [list, node("div", { class: "abs-checks" }, ...checks)];
 }
 
-function makeSide(say) {
-  const tabs = makeTabs(say);
+function makeSide(post) {
+  const tabs = makeTabs(post);
   const page = node("div", { class: "abs-page", role: "tabpanel", tabindex: "0" });
   const root = node("section", { class: "abs abs-side", "aria-label": "Values" }, tabs.el, page);
-  const opened = new Set(); // levels that a person has opened, by the names that lead there
-  const editing = new Map(); // open editors, by checkpoint and those names: what is typed, undefined while nothing was
-  const editors = new Map(); // those on the page now, by path
+  const opened = new Set(); // opened levels, by the names on their path
+  const editing = new Map(); // open editors, by checkpoint and path: the typed text, undefined if nothing was typed
+  const editors = new Map(); // editors on the page now, by path
   let stamp = null;
   let checkpoint = null;
-  let tell = say; // says which stamp the person had before them, even when the next one has come
+  let postStamped = post; // sends the stamp of the displayed content, even if a newer one has arrived
   let lists = new Map();
-  let back = null; // where the focus was when the page was written anew
+  let back = null; // position of the focus before the page was rebuilt
 
   const edit = (row, here, name, known, focus) => {
     editing.set(known, editing.get(known));
     lists.set(`draft ${here}`, { row, name, known, focus });
-    tell({ kind: "draft", path: here });
+    postStamped({ kind: "draft", path: here });
   };
-  const openEditor = (told, { row, name, known, focus }) => {
-    const here = told.path;
-    const mine = tell; // an editor outlives its page by what is typed last
-    if (!editing.has(known)) return; // staged meanwhile
-    if (told.problem) {
+  const openEditor = (data, { row, name, known, focus }) => {
+    const here = data.path;
+    const postHere = postStamped; // an editor that was replaced still sends its last text
+    if (!editing.has(known)) return; // staged in the meantime
+    if (data.problem) {
       editing.delete(known);
       row.querySelector(".abs-problem")?.remove();
-      row.append(node("span", { class: "abs-problem", role: "alert" }, told.problem));
+      row.append(node("span", { class: "abs-problem", role: "alert" }, data.problem));
       return;
     }
     const close = () => {
@@ -137,16 +137,16 @@ function makeSide(say) {
     const drop = () => {
       editing.delete(known);
       editors.delete(String(here));
-      mine({ kind: "typed", path: here, text: null });
+      postHere({ kind: "typed", path: here, text: null });
       close();
     };
     const type = (text) => {
-      if (!editing.has(known) || text === (editing.get(known) ?? told.draft ?? told.text)) return;
+      if (!editing.has(known) || text === (editing.get(known) ?? data.draft ?? data.text)) return;
       editing.set(known, text);
-      mine({ kind: "typed", path: here, text, key: known });
+      postHere({ kind: "typed", path: here, text, key: known });
     };
-    const stage = (text) => { editing.set(known, text); mine({ kind: "edit", path: here, text, key: known }); };
-    const editor = makeEditor(name, told, { draft: editing.get(known) ?? told.draft, type, stage, drop });
+    const stage = (text) => { editing.set(known, text); postHere({ kind: "edit", path: here, text, key: known }); };
+    const editor = makeEditor(name, data, { draft: editing.get(known) ?? data.draft, type, stage, drop });
     editors.set(String(here), { ...editor, known, close });
     row.hidden = true;
     row.after(editor.el);
@@ -169,7 +169,7 @@ function makeSide(say) {
         const inner = node("ul", { class: "abs-rows" });
         li.append(inner);
         lists.set(String(here), { inner, names: [...names, name] });
-        tell({ kind: "level", path: here, start: 0 });
+        postStamped({ kind: "level", path: here, start: 0 });
         turn(true);
       };
       const turn = (on) => {
@@ -199,7 +199,7 @@ function makeSide(say) {
       if (cut) {
         const copy = makeLink("Copy full text", () => {
           lists.set(`full ${here}`, { more: copy, row });
-          tell({ kind: "full", path: here });
+          postStamped({ kind: "full", path: here });
         });
         row.append(copy);
       }
@@ -210,14 +210,14 @@ function makeSide(say) {
     if (level.more > 0) {
       const li = node("li");
       const next = { kind: "level", path, start: level.start + level.rows.length };
-      li.append(makeLink(`${level.more.toLocaleString("en")} more`, () => { li.remove(); tell(next); }));
+      li.append(makeLink(`${level.more.toLocaleString("en")} more`, () => { li.remove(); postStamped(next); }));
       items.push(li);
     }
     return items;
   };
 
   const nameOf = (each) => each.getAttribute("aria-label") ?? each.closest("label")?.textContent;
-  // Where the focus is, in words that hold when the page is written anew.
+  // The position of the focus, in a form that is valid after the page is rebuilt.
   const focusNow = () => {
     const at = document.activeElement;
     if (!page.contains(at) || at === page) return null;
@@ -234,26 +234,26 @@ function makeSide(say) {
 
   return {
     root,
-    side: (told) => {
-      tabs.update(told.tabs, told.tab);
-      page.setAttribute("aria-label", told.title);
+    side: (data) => {
+      tabs.update(data.tabs, data.tab);
+      page.setAttribute("aria-label", data.title);
       back = focusNow() ?? back;
       const at = page.scrollTop;
       for (const editor of editors.values()) editor.flush();
-      ({ stamp, checkpoint } = told);
-      tell = (message) => say({ ...message, stamp: told.stamp });
+      ({ stamp, checkpoint } = data);
+      postStamped = (message) => post({ ...message, stamp: data.stamp });
       lists = new Map();
       editors.clear();
       const list = node("ul", { class: "abs-rows" });
-      lists.set("", { inner: list, names: [told.tab] });
-      list.append(...rows(told.level, [], [told.tab]));
-      const parts = [node("p", { class: "abs-title" }, told.title)];
-      if (told.facts.length) parts.push(...makeFacts(told.facts, told.breaks, tell));
-      for (const [title, changes] of told.changes) {
+      lists.set("", { inner: list, names: [data.tab] });
+      list.append(...rows(data.level, [], [data.tab]));
+      const parts = [node("p", { class: "abs-title" }, data.title)];
+      if (data.facts.length) parts.push(...makeFacts(data.facts, data.breaks, postStamped));
+      for (const [title, changes] of data.changes) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
-        parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, tell))));
+        parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, postStamped))));
       }
-      told.displays.forEach(([above, caption, ...display], before) => {
+      data.displays.forEach(([above, caption, ...display], before) => {
         const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
         figure.append(displayOf(caption, ...display));
         list.insertBefore(node("li", {}, figure), list.children[above + before] ?? null);
@@ -262,13 +262,13 @@ function makeSide(say) {
       page.scrollTop = at;
       refocus();
     },
-    level: (told) => {
-      const place = told.stamp === stamp ? lists.get(String(told.path)) : null;
-      if (place) place.inner.append(...rows(told.level, told.path, place.names));
+    level: (data) => {
+      const place = data.stamp === stamp ? lists.get(String(data.path)) : null;
+      if (place) place.inner.append(...rows(data.level, data.path, place.names));
     },
-    draft: (told) => {
-      const place = told.stamp === stamp ? lists.get(`draft ${told.path}`) : null;
-      if (place && !editors.has(String(told.path))) openEditor(told, place);
+    draft: (data) => {
+      const place = data.stamp === stamp ? lists.get(`draft ${data.path}`) : null;
+      if (place && !editors.has(String(data.path))) openEditor(data, place);
     },
     edited: ({ key, problem }) => {
       const [place, editor] = [...editors].find(([, each]) => each.known === key) ?? [];
@@ -278,14 +278,14 @@ function makeSide(say) {
       editors.delete(place);
       editor.close();
     },
-    full: async (told) => {
-      const place = told.stamp === stamp ? lists.get(`full ${told.path}`) : null;
+    full: async (data) => {
+      const place = data.stamp === stamp ? lists.get(`full ${data.path}`) : null;
       if (!place) return;
       try {
-        await navigator.clipboard.writeText(told.text);
+        await navigator.clipboard.writeText(data.text);
         place.more.textContent = "Copied";
       } catch {
-        place.row.querySelector(".abs-value").textContent = told.text; // no clipboard on this page: show all of it
+        place.row.querySelector(".abs-value").textContent = data.text; // no clipboard on this page: show all of it
         place.more.remove();
       }
     },

@@ -1,18 +1,18 @@
-// Header, controls and news of a stepper.
+// Header, controls and banner of a stepper.
 
 const SAY_EVERY_MS = 1000;
 const MOST_STOPS = 500;
 const MOST_DOTS = 30;
 
 const MORE_KEYS = [
-  ["← →", "on the line of checkpoints: earlier, later"], ["arrows", "on the graph: along the edges; Home: the start"],
+  ["← →", "on the checkpoint slider: earlier, later"], ["arrows", "on the graph: follow the edges; Home: the start"],
   ["Enter", "on the graph: select, open the Node tab"], ["+ − 0", "on the graph: zoom, fit"],
   ["Ctrl+Enter", "send a form, stage an edit"], ["Esc", "back to the controls"],
 ];
 
-// Single keys are ours while the focus is inside the panel; keys with a modifier stay the notebook's.
+// The panel handles single keys while it has the focus; keys with a modifier go to the notebook.
 function listenForKeys(frame, act) {
-  const hear = (event) => {
+  const onKeydown = (event) => {
     const at = event.target;
     const field = "input:not([type=range], [type=radio], [type=checkbox]), textarea, select";
     const typing = at.matches?.(field) || at.isContentEditable;
@@ -22,11 +22,11 @@ function listenForKeys(frame, act) {
     if (typing || event.defaultPrevented) return;
     if (act(event.key)) event.preventDefault();
   };
-  frame.addEventListener("keydown", hear);
-  return () => frame.removeEventListener("keydown", hear);
+  frame.addEventListener("keydown", onKeydown);
+  return () => frame.removeEventListener("keydown", onKeydown);
 }
 
-// A screen reader hears at most one message a second, and always the last one; not the first, which nothing led to.
+// Screen readers get at most one message per second, and always the last one, but not the initial one.
 function makeVoice() {
   const el = node("div", { class: "abs-quiet", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   let nextAt = null;
@@ -63,8 +63,8 @@ function makeHeader() {
   };
 }
 
-// The line of checkpoints: a slider with a dot for each, or a number where there are very many.
-function makeScrubber(say) {
+// The checkpoints: a slider with a dot for each, or a number field if there are very many.
+function makeScrubber(post) {
   const slider = node("input", {
     type: "range", min: 0, step: 1, "aria-label": "Checkpoint", oninput: () => goto(Number(slider.value)),
   });
@@ -74,14 +74,14 @@ function makeScrubber(say) {
   const place = node("span", { class: "abs-place" });
   let stops = [];
   let shownAt = 0;
-  // Answers to quick moves come late: until the last one is answered, the slider is the person's.
+  // Replies lag behind fast moves: until the last one arrives, the slider stays where the person put it.
   let wanted = null;
   let wantedUntil = 0;
   const goto = (index) => {
     if (!stops[index] || index === (wanted ?? shownAt)) return;
     wanted = index;
     wantedUntil = performance.now() + SAY_EVERY_MS;
-    say({ kind: "goto", id: stops[index][1] });
+    post({ kind: "goto", id: stops[index][1] });
   };
   return {
     els: [slider, number],
@@ -111,12 +111,12 @@ function makeScrubber(say) {
   };
 }
 
-// What the run says, with what can be done about it.
+// The banner: a message and its actions.
 function makeBanner(press) {
   const text = node("span", { class: "abs-banner-text" });
   const actions = node("span", { class: "abs-actions" });
   const trace = node("pre", { tabindex: "0", "aria-label": "Details" });
-  const ontoggle = () => { trace.scrollTop = trace.scrollHeight; }; // the person's own code comes last
+  const ontoggle = () => { trace.scrollTop = trace.scrollHeight; }; // the user's own code is at the end
   const details = node("details", { ontoggle }, node("summary", {}, "details"), trace);
   const el = node("div", { class: "abs-banner" }, text, actions, details);
   const changed = makeWatch();
@@ -136,10 +136,10 @@ function makeBanner(press) {
 
 function makeHelp(anchor) {
   const list = node("dl");
-  const about = { role: "dialog", "aria-label": "Keys", class: "abs-help", tabindex: "0" }; // it may scroll
+  const about = { role: "dialog", "aria-label": "Keys", class: "abs-help", tabindex: "0" }; // scrollable
   const help = makePopover(anchor, about, node("b", {}, "Keys, while the focus is in this panel"), list);
   const open = () => { help.show(true); help.box.focus(); };
-  // Closed by its key, it gives the focus back to where it came from.
+  // When closed by its key, it returns the focus to its previous place.
   let from = null;
   const toggle = () => {
     if (help.isOpen()) { help.show(false); from?.focus(); } else { from = document.activeElement; open(); }
@@ -152,13 +152,13 @@ function makeHelp(anchor) {
   return { box: help.box, open, toggle, update };
 }
 
-// One question for a number, such as how many supersteps.
-function makeAsk(anchor, say) {
+// A dialog that asks for the number of supersteps.
+function makeAsk(anchor, post) {
   const count = node("input", { type: "number", min: 1, step: 1, value: 5, class: "abs-entry" });
   const onsubmit = (event) => {
     event.preventDefault();
     if (!count.value || !count.checkValidity()) return;
-    say({ kind: "press", name: "run_steps", value: Number(count.value) });
+    post({ kind: "press", name: "run_steps", value: Number(count.value) });
     ask.show(false);
     anchor.focus();
   };
@@ -168,9 +168,9 @@ function makeAsk(anchor, say) {
   return { box: ask.box, open: () => { ask.show(true); count.focus(); count.select(); } };
 }
 
-// The breakpoints there are, and the means to add one: a kind, then what the graph has of it.
-function makeBreakpoints(anchor, say) {
-  const none = node("p", { class: "abs-none" }, "None yet. A run pauses before the superstep that reaches one.");
+// The list of breakpoints, and a form to add one: a kind, then a place in the graph.
+function makeBreakpoints(anchor, post) {
+  const none = node("p", { class: "abs-none" }, "No breakpoints. A run pauses before the superstep that reaches one.");
   const list = node("ul", { class: "abs-rows" });
   const onchange = () => { suit(); choice.value = "0"; problem.textContent = ""; };
   const kind = node("select", { class: "abs-entry", "aria-label": "Pause", onchange });
@@ -185,7 +185,7 @@ function makeBreakpoints(anchor, say) {
     const [name, , , asks] = offered();
     const value = { number: Number(number.value), text: text.value }[asks] ?? null;
     problem.textContent = "";
-    say({ kind: "break", sort: name, choice: Number(choice.value) || 0, value, once: once.checked });
+    post({ kind: "break", sort: name, choice: Number(choice.value) || 0, value, once: once.checked });
   };
   const check = node("label", { class: "abs-check" }, once, "once");
   const form = node("form", { onsubmit }, kind, choice, number, text, check, makeButton("Add", null, { type: "submit" }));
@@ -206,7 +206,7 @@ function makeBreakpoints(anchor, say) {
   };
   return {
     box,
-    open: () => { say({ kind: "offers" }); show(true); kind.focus(); },
+    open: () => { post({ kind: "offers" }); show(true); kind.focus(); },
     problem: (words) => { problem.textContent = words; place(); },
     offer: (kinds) => {
       offers = kinds;
@@ -222,7 +222,7 @@ function makeBreakpoints(anchor, say) {
       const at = [...list.querySelectorAll("button")].indexOf(document.activeElement);
       list.replaceChildren(...all.map(([id, words, reached]) => {
         const label = { "aria-label": `Remove the breakpoint ${words}` };
-        const remove = makeSmallButton("Remove", () => say({ kind: "unbreak", id }), label);
+        const remove = makeSmallButton("Remove", () => post({ kind: "unbreak", id }), label);
         const sign = node("span", { class: "abs-dot", "aria-hidden": "true" }, "●");
         const note = reached ? node("span", { class: "abs-note" }, "reached") : "";
         return node("li", { "data-reached": reached }, sign, node("span", {}, words), note, remove);
@@ -233,7 +233,7 @@ function makeBreakpoints(anchor, say) {
   };
 }
 
-function makeTop(say, el, height) {
+function makeTop(post, el, height) {
   const names = ["step", "run", "pause", "stop", "back", "forward", "fork", "edit"];
   const buttons = new Map(names.map((name) => {
     const about = { "data-command": name, look: name === "step" ? "abs-first" : "" };
@@ -246,8 +246,8 @@ function makeTop(say, el, height) {
 
   const header = makeHeader();
   const voice = makeVoice();
-  const scrubber = makeScrubber(say);
-  let storage = ""; // that keeps the checkpoints when the kernel is gone
+  const scrubber = makeScrubber(post);
+  let storage = ""; // storage with the checkpoints, if it outlives the kernel
   const frameOf = () => el.closest(".abs-frame");
   const press = (name) => {
     const made = buttons.get(name);
@@ -256,14 +256,14 @@ function makeTop(say, el, height) {
     else if (name === "breakpoints") breaks.open();
     else if (name === "ask_steps") ask.open();
     else {
-      say({ kind: "press", name });
-      // What was pressed in the news goes away with them.
+      post({ kind: "press", name });
+      // A button in the banner disappears when the banner changes.
       if (banner.el.contains(document.activeElement)) step.focus();
       if (name === "edit") lead(".abs-edit, .abs-field textarea");
       else if (name === "see_edits" || name === "see_output") lead("[role=tab][aria-selected=true]");
     }
   };
-  // The focus goes on to another part, once that has come.
+  // Moves the focus to another part once it is displayed.
   const lead = (selector) => {
     let tries = 20;
     const look = () => {
@@ -275,8 +275,8 @@ function makeTop(say, el, height) {
   };
   const banner = makeBanner(press);
   const help = makeHelp(more);
-  const ask = makeAsk(how, say);
-  const breaks = makeBreakpoints(more, say);
+  const ask = makeAsk(how, post);
+  const breaks = makeBreakpoints(more, post);
   const runMenu = makeMenu(how, "Ways to run", press);
   const moreMenu = makeMenu(more, "More", press);
 
@@ -288,7 +288,7 @@ function makeTop(say, el, height) {
   const windows = [runMenu.box, ask.box, moreMenu.box, help.box, breaks.box];
   const root = node("section", { class: "abs abs-top" }, header.el, voice.el, tools, banner.el, ...windows);
 
-  const commandOf = new Map(); // by its key
+  const commandOf = new Map(); // command by key
   const act = (key) => {
     if (key === "?") help.toggle();
     else if (commandOf.has(key)) press(commandOf.get(key));
@@ -312,11 +312,11 @@ function makeTop(say, el, height) {
     focusRequest: () => {
       const form = [...(frameOf()?.querySelectorAll(".abs-requests .abf") ?? [])].at(-1);
       if (!form) return false;
-      // To a field if there is one; never to a button, where a space typed too early would answer.
+      // Focus a field if there is one, never a button: a space typed too early would answer the request.
       const field = form.querySelector(".abf-field:not([hidden]) :is(input, select, textarea):not(:disabled)");
       if (!field) form.tabIndex = -1;
       (field ?? form).focus({ preventScroll: true });
-      // First who asks; the form comes last, in case that both are too high for the page.
+      // The asking executor first and the form last, in case both do not fit on the page.
       const asking = frameOf().querySelector(".ab_node.ab_s_waiting");
       for (const each of [asking, form]) each?.scrollIntoView({ block: "nearest", inline: "nearest" });
       return true;
@@ -327,7 +327,7 @@ function makeTop(say, el, height) {
         ? `, or continue from the last checkpoint: stepper(workflow, storage=${storage}, checkpoint="${id}").` : ".");
       const frame = frameOf();
       frame?.classList.add("abs-gone");
-      for (const part of frame?.querySelectorAll(".ab_s_running") ?? []) { // nothing runs any more
+      for (const part of frame?.querySelectorAll(".ab_s_running") ?? []) { // nothing is running now
         part.classList.remove("ab_s_running");
         part.querySelector(".ab_mark")?.remove();
         part.ariaLabel &&= part.ariaLabel.replace(/, .*/, "");
@@ -340,8 +340,8 @@ function makeTop(say, el, height) {
       node("a", { href, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(href), SAY_EVERY_MS);
     },
-    problem: (told) => breaks.problem(told.text),
-    offers: (told) => breaks.offer(told.offers),
+    problem: (data) => breaks.problem(data.text),
+    offers: (data) => breaks.offer(data.offers),
     view: (view) => {
       frameOf()?.classList.remove("abs-gone");
       root.setAttribute("aria-label", `Stepper ${view.header.name}`);

@@ -1,4 +1,4 @@
-"""Pure: the banner of a stepper: the most urgent news, and the next possible actions."""
+"""Pure: the banner of a stepper, with the most urgent message and the next possible actions."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done", "warn"
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The most urgent news. There always is one, so that nothing below it moves."""
+    """The most urgent message. There is always one, so that the layout below it does not move."""
 
     tone: Tone
-    text: str  # the news and the next action, in one or two sentences
-    details: str = ""  # more to read behind a fold, such as a traceback
+    text: str  # the message and the next action, in one or two sentences
+    details: str = ""  # more text, folded, such as a traceback
     actions: tuple[tuple[str, str], ...] = ()  # command and label of buttons beside the text
 
 
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
-    """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run.
+    """Return the most urgent message: a decision to make, the checkpoint being viewed, or the status of the run.
 
-    `drafts` is how many values of the displayed checkpoint were typed and not saved yet.
+    `drafts` is the number of values of the displayed checkpoint that were typed but not saved.
     """
     banner = _news(model)
     if not drafts:
         return banner
-    what = "a value that was" if drafts == 1 else f"{drafts} values that were"
-    return replace(banner, text=f"{banner.text} Step, Run and Fork use {what} typed here too.")
+    what = "the value" if drafts == 1 else f"the {drafts} values"
+    return replace(banner, text=f"{banner.text} Step, Run and Fork also use {what} typed here.")
 
 
 def _news(model: StepperModel) -> Banner:
-    line, edits = model.line, count_text(len(model.edits), "edit")
+    line, edits = model.checkpoints, count_text(len(model.edits), "edit")
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
     if model.confirming is not None:
-        place, cancel = ("here", "Not yet") if line.viewed is None else (f"checkpoint {line.place}", "Keep looking")
+        place, cancel = ("here", "Not yet") if line.viewed is None else (f"checkpoint {line.place}", "Keep viewing")
         changed = f" with {edits}" if model.edits else ""
-        text = f"Going on from {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
+        text = f"Continuing from {place}{changed} starts a new run; {run_name(model.facts.run_id)} does not change."
         return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
     if model.playing is not None:
         return Banner("past", f"Showing again: {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
@@ -66,28 +66,28 @@ def _news(model: StepperModel) -> Banner:
         parts.append(f"{edits}, not applied yet: Step, Run or Fork starts a new run with {them}.")
         actions = (("see_edits", f"See {them}"), ("discard_edits", "Discard"), *actions)
     else:
-        parts.append("Nothing is executed; Step goes on from here as a new run.")
+        parts.append("Nothing is executed; Step continues from here in a new run.")
     return Banner("past", " ".join(parts), actions=actions)
 
 
 def _of_present(model: StepperModel) -> Banner:
     if model.status is _S.FAILED:
         return _failure(model)
-    if model.note is not None and model.board.hit is None:
+    if model.note is not None and model.breakpoints.hit is None:
         return Banner("note", esc(model.note, into="line", limit=_NOTE_LIMIT))
     if model.status is _S.WAITING:
         askers = list(dict.fromkeys(request.source_executor_id for request in model.facts.requests))
-        then = "the run goes on by itself" if model.goes_on_after_answer else "Step or Run goes on"
+        then = "the run continues automatically" if model.goes_on_after_answer else "press Step or Run"
         verb = "is" if len(askers) == 1 else "are"
         return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer. Then {then}.")
     if model.status is _S.DONE:
         return _result(model)
     if model.status is _S.CANCELLED:
-        then = "It has no checkpoint; run its cell again to begin anew."
+        then = "It has no checkpoint; run its cell again to start over."
         if "back" in model.allowed:
-            then = "Back shows its checkpoints; Step goes on from one as a new run."
+            then = "Back shows its checkpoints; Step continues from one in a new run."
         elif "fork" in model.allowed:
-            then = "Fork goes on from its checkpoint as a new run."
+            then = "Fork continues from its checkpoint in a new run."
         return Banner("note", f"The run was stopped. {then}")
     number = 0 if model.facts.superstep is None else model.facts.superstep + 1
     if model.status in IN_FLIGHT:
@@ -105,7 +105,7 @@ def _names(executors: list[str]) -> str:
 
 
 def _hit_words(model: StepperModel) -> str:
-    reason, hit = model.facts.pause_reason, model.board.hit
+    reason, hit = model.facts.pause_reason, model.breakpoints.hit
     if hit is None:
         return ""
     if reason is not None and reason.error is not None:
@@ -123,7 +123,7 @@ def _failure(model: StepperModel) -> Banner:
     details = next((text for text in tracebacks if text), "")
     return Banner(
         "error",
-        f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. Retry step takes the superstep again.",
+        f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. Retry step executes the superstep again.",
         details=esc(details, into="text", limit=DETAILS_LIMIT),
     )
 
@@ -141,7 +141,7 @@ def _result(model: StepperModel) -> Banner:
     if not outputs:
         return Banner(tone, f"{finished}, without an output.{warned}")
     last = outputs[-1][1].data
-    has_display = hasattr(type(last), "_repr_html_")  # a table, say: its text in one line tells nothing
+    has_display = hasattr(type(last), "_repr_html_")  # such as a table, whose one-line text is useless
     text = type(last).__name__ if has_display else line_preview(last, 200)
     more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
     actions = (("see_output", "See output"),)

@@ -1,4 +1,4 @@
-"""Pure: a screen as messages to its page, which has three parts: `top`, `side` and `log`.
+"""Pure: converts a screen to messages for the three parts of its page: `top`, `side` and `log`.
 
 Any page that has the parts' scripts displays them, with a kernel or without one.
 """
@@ -20,12 +20,12 @@ Message = dict[str, Any]
 
 
 def messages_of(screen: ScreenState) -> dict[str, Message]:
-    """Return the message of each part of a page that has nothing yet."""
+    """Return the complete message for each part of a new page."""
     return {"top": view_message(screen), "side": side_message(screen), "log": log_message(screen)}
 
 
 def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
-    """Return header, controls and news; of the line of checkpoints only those from `stops_from` on."""
+    """Return header, controls and banner, and the checkpoints from index `stops_from`."""
     return {
         "kind": "view",
         "header": asdict(screen.header),
@@ -46,7 +46,7 @@ def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
 
 
 def log_message(screen: ScreenState, newest: int = LOG_LINES) -> Message:
-    """Return the newest lines of the log, and the last one that is no output of an executor."""
+    """Return the newest lines of the log, and the last one that is not an executor's output."""
     return {
         "kind": "log",
         "lines": [(line.kind, line.text) for line in screen.log[-newest:]],

@@ -1,4 +1,4 @@
-"""Pure: what the Node tab of a stepper says of one executor."""
+"""Pure: the content of a stepper's Node tab for one executor."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Fact = tuple[str, str]
 def node_facts(
     model: StepperModel, shape: GraphShape, executor: str, states: ElementStates | None = None, *, times: bool
 ) -> tuple[Fact, ...]:
-    """Return the facts about an executor, in short lines; with `times`, durations too."""
+    """Return the facts about an executor in short lines; `times` includes durations."""
     record = model.displayed_record.nodes.get(executor, NodeRecord())
     last = record.last_call
-    count = model.activity.visits[executor] if model.line.viewed is None else record.visits
+    count = model.activity.visits[executor] if model.checkpoints.viewed is None else record.visits
     visits = f"{count:,}"
     facts = [
         ("kind", _kind(shape, executor)),
@@ -55,7 +55,7 @@ def node_facts(
 
 
 def _agent_facts(record: NodeRecord, *, times: bool) -> list[Fact]:
-    """What the models of an agent used, and how often it called tools; none for an executor that runs no agent."""
+    """Return token usage and tool calls of an agent; empty if the executor does not run an agent."""
     events = record.usages
     if not events:
         return []
@@ -71,7 +71,7 @@ def _agent_facts(record: NodeRecord, *, times: bool) -> list[Fact]:
 
 
 def node_displays(model: StepperModel, executor: str) -> list[Display]:
-    """The conversation of an agent up to its last turn, and what it streamed."""
+    """Return the conversation of an agent up to its last turn, including its streamed text."""
     call = model.displayed_record.nodes.get(executor, NodeRecord()).last_turn
     if call is None:
         return []
@@ -80,18 +80,18 @@ def node_displays(model: StepperModel, executor: str) -> list[Display]:
 
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
-    """The values behind those lines: messages in and out, requests, outputs, and messages that wait for it."""
+    """Return the values behind the facts: messages in and out, requests, outputs and queued messages."""
     record = model.displayed_record.nodes.get(executor, NodeRecord())
-    planned = model.facts.planned if model.line.viewed is None else ()
+    planned = model.facts.planned if model.checkpoints.viewed is None else ()
     waiting = [delivery.message for delivery in planned if delivery.target == executor]
-    entries = [Entry("waits for it", waiting)] if waiting else []
+    entries = [Entry("queued", waiting)] if waiting else []
     entries += [Entry(name, value, f"superstep {number}") for name, (number, value) in record.latest.items()]
     entries += [Entry("outputs", record.outputs)] if record.outputs else []
     return [*entries, *(Entry(f"inside, superstep {step.number}", _messages_in(step)) for step in record.inside)]
 
 
 def _messages_in(step: Superstep) -> dict[str, dict[str, Any]]:
-    """What each executor of a sub-workflow got and sent."""
+    """Return the messages that each executor of a sub-workflow received and sent."""
     found = {
         call.executor: {"got": call.messages, "sent": sent_by(call), "failed": call.error}
         for call in step.calls.values()

@@ -1,4 +1,4 @@
-"""What the Output tab of a stepper shows: each output as the object displays itself, else as values."""
+"""The content of a stepper's Output tab: each output by its own display, otherwise as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["Display", "displayed", "outputs_in"]
 
-#: How many values are above it, a caption, a media type and its data: text, of a PNG in base 64.
+#: The number of values above it, a caption, a media type and its data as text (PNG in base 64).
 Display = tuple[int, str, str, str]
 
 _MOST_OUTPUTS = 20
@@ -33,7 +33,7 @@ def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entr
 
 
 def displayed(named: Iterable[tuple[str, Any]]) -> tuple[tuple[Display, ...], list[Entry]]:
-    """Return values with their names: those that have a display of their own, and the others."""
+    """Split named values into displays, for those that have one, and entries."""
     displays: list[Display] = []
     entries: list[Entry] = []
     for name, value in named:

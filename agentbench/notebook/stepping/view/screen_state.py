@@ -1,4 +1,4 @@
-"""Pure: everything that a page displays of a stepper, as texts and flags. Reads the model, knows no widget."""
+"""Pure: the complete content of a stepper's page, as texts and flags. Reads the model; independent of widgets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SIGNS", "UNANSWERED", "EditPlace", "Header", "ScreenState", "screen_
 
 _S = StepperStatus
 
-#: A second sign beside each status word, as the graph has one beside each colour.
+#: A sign for each status, so that neither words nor colour alone carry the meaning.
 SIGNS: dict[StepperStatus, str] = {
     _S.READY: "○",
     _S.STEPPING: "▶",
@@ -35,13 +35,13 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CLOSED: "□",
 }
 
-#: The sign of a finished run with questions that nobody answered.
+#: The sign of a finished run with unanswered requests.
 UNANSWERED = "⚠"
 
-#: Where the constant is not a person's word.
+#: Texts where the constant's value is not plain English.
 _STATUS_WORDS = {_S.WAITING: "waiting for an answer", _S.DONE: "finished"}
 
-_NAMED = 3  # executors in the header
+_NAMED = 3  # maximum number of executors in the header
 
 #: The id of a checkpoint, and the path of a value in it that may be edited.
 EditPlace = tuple[str | None, str]
@@ -49,7 +49,7 @@ EditPlace = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The one line above everything, in its parts; `sign` is the second sign of the status."""
+    """The header line in its parts; `sign` belongs to the status."""
 
     name: str
     run: str
@@ -67,7 +67,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class ScreenState:
-    """Everything that a page displays of a stepper, at one time."""
+    """The complete content of a stepper's page at one time."""
 
     status: StepperStatus
     header: Header
@@ -76,21 +76,21 @@ class ScreenState:
     run_menu: tuple[Control, ...]
     more_menu: tuple[Control, ...]
     banner: Banner
-    stops: tuple[tuple[str, str], ...]  # label and id of the checkpoints that lead to now, oldest first
-    index: int | None  # the displayed one of them
+    stops: tuple[tuple[str, str], ...]  # label and id of the checkpoints up to the current state, oldest first
+    index: int | None  # index of the displayed checkpoint
     position: str  # such as `checkpoint 4 of 7`
     scrubbing: bool  # whether another checkpoint may be displayed now
     breakpoints: tuple[tuple[str, str, bool], ...]  # id, text, and whether the run pauses at it now
     states: dict[Element, str]
     badges: dict[str, str]
     requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first; none at an earlier checkpoint
-    supersteps: int  # how many were taken
+    supersteps: int  # number of executed supersteps
     log: tuple[LogLine, ...]  # the newest lines
-    log_total: int  # how many lines were ever written
+    log_total: int  # number of all lines, including dropped ones
     tab: str
     content: Content
-    drafts: frozenset[EditPlace]  # where values were typed and not saved yet
-    storage: str = ""  # the one that keeps the checkpoints when the kernel is gone
+    drafts: frozenset[EditPlace]  # places of values that were typed but not saved
+    storage: str = ""  # storage with the checkpoints, if it outlives the kernel
 
 
 def screen_of(
@@ -103,13 +103,13 @@ def screen_of(
     older: Sequence[str] = (),
     storage: str = "",
 ) -> ScreenState:
-    """Return what a page displays of a model, with the content of the open tab.
+    """Return the content of a stepper's page, with the content of the open tab.
 
-    `times`: whether durations are included; `older`: the executors whose code changed since the workflow was built;
+    `times`: whether durations are included; `older`: executors whose code changed since the workflow was built;
     `storage`: the text of a storage that outlives the kernel.
     """
     header = _header(model, times=times, older=older)
-    asks = model.line.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
+    asks = model.checkpoints.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
     requests = tuple(model.facts.requests) if asks else ()
     return ScreenState(
         status=model.status,
@@ -118,12 +118,12 @@ def screen_of(
         buttons=tuple(each.control(model) for each in BUTTONS),
         run_menu=tuple(each.control(model) for each in RUN_MENU),
         more_menu=tuple(each.control(model) for each in MORE_MENU),
-        banner=banner_of(model, sum(place[0] == model.line.displayed_id for place in drafts)),
-        stops=tuple(past.stop for past in model.line.past),
-        index=model.line.displayed,
-        position="no checkpoint" if model.line.displayed is None else f"checkpoint {model.line.place}",
-        scrubbing=len(model.line.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
-        breakpoints=tuple(_breakpoint(model, each) for each in model.board.all),
+        banner=banner_of(model, sum(place[0] == model.checkpoints.displayed_id for place in drafts)),
+        stops=tuple(past.stop for past in model.checkpoints.past),
+        index=model.checkpoints.displayed,
+        position="no checkpoint" if model.checkpoints.displayed is None else f"checkpoint {model.checkpoints.place}",
+        scrubbing=len(model.checkpoints.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
+        breakpoints=tuple(_breakpoint(model, each) for each in model.breakpoints.all),
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
         requests=requests,
@@ -167,19 +167,19 @@ def _status_words(model: StepperModel) -> str:
             words += ", stopping"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.line.viewed is None else f"{words}, viewing checkpoint {model.line.place}"
+    return words if model.checkpoints.viewed is None else f"{words}, viewing checkpoint {model.checkpoints.place}"
 
 
 def _names(executors: Sequence[str]) -> str:
-    """Some executors, however many, in a line."""
+    """Return the names of executors in one line, shortened if there are many."""
     names = ", ".join(esc(name, into="line", limit=32) for name in executors[:_NAMED])
     return names + (f" and {len(executors) - _NAMED} more" if len(executors) > _NAMED else "")
 
 
 def _announce(model: StepperModel, header: Header) -> str:
-    """Text for screen readers: the change, not the whole screen."""
-    if model.line.viewed is not None:
-        return f"viewing checkpoint {model.line.place}"
+    """Return the change as a text for screen readers."""
+    if model.checkpoints.viewed is not None:
+        return f"viewing checkpoint {model.checkpoints.place}"
     words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests
     if model.status is _S.WAITING and requests:
@@ -199,4 +199,5 @@ _KIND_WORDS = {
 
 def _breakpoint(model: StepperModel, each: Breakpoint) -> tuple[str, str, bool]:
     text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
-    return each.id, esc(text, into="line", limit=120), model.board.hit is not None and model.board.hit.id == each.id
+    hit = model.breakpoints.hit
+    return each.id, esc(text, into="line", limit=120), hit is not None and hit.id == each.id

@@ -1,4 +1,4 @@
-"""Pure: what the tabs beside a stepper's graph hold, as trees of values."""
+"""Pure: the content of the tabs beside a stepper's graph, as trees of values."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ TABS = (
 
 MAX_EVENTS = 200
 _NAME_LIMIT = 120
-_UNSAID = ("iteration_count",)  # the title says it
+_UNSAID = ("iteration_count",)  # already in the title
 _BOUNDARIES = ("superstep_started", "superstep_completed", "checkpoint_saved")
 _EXECUTOR_STATE = "_executor_state"
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What one tab holds, under a title."""
+    """The content of one tab, under a title."""
 
     title: str
     tree: ValueTree = field(default_factory=ValueTree)
     facts: tuple[Fact, ...] = ()
-    breaks: Mapping[str, Any] | None = None  # whether a run pauses before and after the node, as the page reads it
+    breaks: Mapping[str, Any] | None = None  # whether a run pauses before and after the node, in the page's format
     changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()  # in groups, each with a title
-    displays: tuple[Display, ...] = ()  # objects as they display themselves
+    displays: tuple[Display, ...] = ()  # the objects' own displays
     checkpoint_id: str | None = None  # the displayed checkpoint, to which edits apply
-    stamp: int = 0  # another one for each content of a stepper: the page names it in what it says of the content
+    stamp: int = 0  # identifies this content in messages from the page
 
 
 NO_CONTENT = Content("")
@@ -61,23 +61,23 @@ NO_CONTENT = Content("")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of the tabs, beside the model."""
+    """The data of the tabs in addition to the model."""
 
     shape: GraphShape
     live_state: Mapping[str, Any]
-    checkpoint: WorkflowCheckpoint | None = None  # the one being viewed, `None` in the present
+    checkpoint: WorkflowCheckpoint | None = None  # the one being viewed, `None` for the current state
     events: Sequence[WorkflowEvent[Any]] = ()  # of the whole run
     selected: str | None = None  # an executor
-    difference: CheckpointDiff | None = None  # from the checkpoint before, `None` while that is not known
-    fields: Sequence[str] = ()  # of a state graph's state, with and without a value
+    difference: CheckpointDiff | None = None  # from the previous checkpoint, `None` while not loaded
+    fields: Sequence[str] = ()  # the fields of a state graph's state, with and without a value
     times: bool = True
-    states: ElementStates | None = None  # of the graph, where they are not the model's
+    states: ElementStates | None = None  # states of the graph, if they differ from the model's
 
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     """Return the content of the tab with that name."""
     made = _MAKERS.get(tab, _state)(model, sources)
-    return replace(made, checkpoint_id=model.line.displayed_id)
+    return replace(made, checkpoint_id=model.checkpoints.displayed_id)
 
 
 def _state(model: StepperModel, sources: Sources) -> Content:
@@ -101,20 +101,20 @@ def _state(model: StepperModel, sources: Sources) -> Content:
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
-    if model.line.viewed is None:
+    if model.checkpoints.viewed is None:
         return model.reports[-1] if model.reports else None
-    return next((r for r in reversed(model.reports) if r.checkpoint == model.line.viewed), None)
+    return next((r for r in reversed(model.reports) if r.checkpoint == model.checkpoints.viewed), None)
 
 
 def _where(model: StepperModel) -> str:
-    viewed = model.line.viewed
+    viewed = model.checkpoints.viewed
     number = model.facts.superstep if viewed is None else viewed.iteration
     return "before the first superstep" if number is None else f"after superstep {number}"
 
 
 def _messages(model: StepperModel, sources: Sources) -> Content:
     if sources.checkpoint is not None:
-        # In the order in which edits count them.
+        # In the order of the indexes in edit paths.
         queued = [message for each in sources.checkpoint.messages.values() for message in each]
         name = "pending_messages" if "messages" in sources.checkpoint.state else "messages"
         entries = [
@@ -129,7 +129,7 @@ def _messages(model: StepperModel, sources: Sources) -> Content:
 
 
 def _way(source: str, target: str | None) -> str:
-    """From where to where a message goes; what a state graph starts comes from no executor."""
+    """Return sender and target of a message; a state graph's own messages have no executor as sender."""
     return f"{'the graph' if target and source == internal_source(target) else source} → {target or 'its targets'}"
 
 
@@ -140,10 +140,10 @@ def _output(model: StepperModel, _sources: Sources) -> Content:
 
 def _events(model: StepperModel, sources: Sources) -> Content:
     events = sources.events
-    if model.line.viewed is not None:
+    if model.checkpoints.viewed is not None:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
-        title = f"{count_text(len(listed), 'event')} of superstep {model.line.viewed.iteration}"
+        title = f"{count_text(len(listed), 'event')} of superstep {model.checkpoints.viewed.iteration}"
         return Content(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
@@ -156,7 +156,7 @@ def _event_entry(event: WorkflowEvent[Any]) -> Entry:
     value = event.data if event.data is not None else event.details
     if event.state is not None:
         value = state_text(event.state)
-    elif event.type in _BOUNDARIES:  # what else they record is in the other tabs
+    elif event.type in _BOUNDARIES:  # the other tabs show the rest of them
         value = f"superstep {event.superstep if event.iteration is None else event.iteration}"
     name = " ".join(str(part) for part in (event.seq, event.type.replace("_", " ")) if part is not None)
     return Entry(name, "" if value is None else value, event.source_id or "")
@@ -167,7 +167,7 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     if executor is None:
         return Content("Select a node of the graph to see it here")
     facts = node_facts(model, sources.shape, executor, sources.states, times=sources.times)
-    points = [each for each in model.board.all if each.where == executor]
+    points = [each for each in model.breakpoints.all if each.where == executor]
     breaks = {
         "executor": executor,
         "before": any(each.kind == "before" for each in points),
@@ -188,13 +188,13 @@ def _diff(model: StepperModel, sources: Sources) -> Content:
 
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
-    """How the displayed checkpoint differs from the one before: in words, and row by row."""
-    at = model.line.displayed
+    """Return the difference between the displayed checkpoint and the previous one: a title, and rows."""
+    at = model.checkpoints.displayed
     if at is None:
-        return "No checkpoint yet, so nothing to compare", ()
-    title = f"Checkpoint {at + 1} ({model.line.past[at].label})"
+        return "No checkpoint yet, nothing to compare", ()
+    title = f"Checkpoint {at + 1} ({model.checkpoints.past[at].label})"
     if at == 0:
-        return f"{title} is the first checkpoint: nothing is before it", ()
+        return f"{title} is the first checkpoint: nothing to compare with", ()
     if difference is None:
         return f"{title} against {at}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
