@@ -28,8 +28,6 @@ from agentbench.workflows.run.workflow import Workflow
 __all__ = ["AgentTalk", "RunTalk", "Talk", "talk_with"]
 
 OnChange = Callable[[], object]
-#: A conversation as the chat needs it; its coroutines run on the loop of the chat, one at a time.
-Talk: TypeAlias = "AgentTalk | RunTalk"
 #: The keys under which states of graphs hold their conversation: of `AgentState`, and of other classes.
 _CONVERSATIONS = ("context", "messages")
 
@@ -320,3 +318,7 @@ class RunTalk:
         """Cancel the run, if there is one."""
         if self.run is not None:
             await self.run.cancel()
+
+
+#: A conversation as the chat needs it; its coroutines run on the loop of the chat, one at a time.
+Talk: TypeAlias = AgentTalk | RunTalk

@@ -14,7 +14,7 @@ from agentbench._secrets import mask_text
 from agentbench.exceptions import SettingNotFoundError
 from agentbench.settings import SecretString, load_settings
 
-ApiKey = str | SecretString | Callable[[], "str | Awaitable[str]"]
+ApiKey = str | SecretString | Callable[[], str | Awaitable[str]]
 
 PREFIX = "OPENAI_"
 
