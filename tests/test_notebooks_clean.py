@@ -28,6 +28,7 @@ MAX_CELL_LINES, MAX_CELL_WIDTH = 45, 115  # what a screen shows without scrollin
 ABSOLUTE_PATH = re.compile(r"(?<![\w./:<])(/(tmp|home|root|Users|usr|opt|var|mnt|srv)/[\w.]|[A-Za-z]:\\\\?[A-Za-z])")
 ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|wss?)://(?!www\.w3\.org/)[^\s\"'<>\\)]+")  # w3.org names the SVG language
 
+SOLUTION = re.compile(r"\n\n<details><summary>(?:Solution|Answer)</summary>\n\n.+?\n\n</details>(?:\n|$)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 
 # Names that were given once are kept: other documents and people point at them.
@@ -76,6 +77,20 @@ def test_a_notebook_is_stored_in_the_fixed_form() -> None:
         )
 
 
+def test_opening_and_saving_a_notebook_leaves_it_as_it_is() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    for path in PATHS:
+        opened = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+        assert nbformat.writes(opened) + "\n" == path.read_text(encoding="utf-8"), path.name
+
+
+def test_the_metadata_name_the_language_as_the_kernel_does() -> None:
+    kernel = pytest.importorskip("ipykernel.ipkernel")
+    for path in PATHS:
+        stored = load(path)["metadata"]["language_info"]
+        assert stored | {"version": ""} == kernel.IPythonKernel.language_info | {"version": ""}, path.name
+
+
 def test_a_notebook_is_valid_and_its_cells_have_ids_of_their_own() -> None:
     nbformat = pytest.importorskip("nbformat")
     for path in PATHS:
@@ -120,6 +135,12 @@ def test_a_cell_fits_on_a_screen() -> None:
             assert max(map(len, lines)) <= MAX_CELL_WIDTH, (path.name, cell["id"])
 
 
+def test_the_first_notebook_runs_a_workflow_in_its_fourth_cell_and_shows_a_stepper_by_its_tenth() -> None:
+    cells = [source(cell) for cell in load(PATHS[0])["cells"]]
+    assert "await small.run(" in cells[3]
+    assert any("\nsmall_panel = small.stepper(" in f"\n{cell}" for cell in cells[:10])
+
+
 def test_a_notebook_starts_with_the_extension_and_fixed_clocks_and_ids() -> None:
     for path in PATHS:
         first = source(code_cells(path)[0])
@@ -134,15 +155,17 @@ def test_a_notebook_opens_with_its_one_title() -> None:
         assert len(re.findall(r"^# ", prose(path), flags=re.MULTILINE)) == 1, path.name
 
 
-def test_a_notebook_ends_with_what_was_learned_and_an_exercise_with_a_folded_answer() -> None:
+def test_a_notebook_ends_with_what_the_reader_can_do_and_exercises_with_folded_solutions() -> None:
     for path in PATHS:
         last = load(path)["cells"][-1]
         assert last["cell_type"] == "markdown", path.name
-        assert source(last).startswith("## What you learned\n"), path.name
-        assert source(last).count("**Exercise.**") == prose(path).count("**Exercise.**") == 1, path.name
-        _, _, folded = source(last).partition("**Exercise.**")
-        answer = re.search(r"\n\n<details><summary>Answer</summary>\n\n(.+?)\n\n</details>\n", folded, flags=re.DOTALL)
-        assert answer is not None, f"{path.name}: blank lines around, or the answer is not read as Markdown"
+        can_do, *exercises = re.split(r"^\*\*Exercise(?: \d)?\.\*\* ", source(last), flags=re.MULTILINE)
+        assert can_do.startswith(("## What you can do now\n", "## What you learned\n")), path.name
+        assert len(exercises) in (1, 2), path.name
+        for exercise in exercises:
+            assert len(SOLUTION.findall(exercise)) == 1, (
+                f"{path.name}: blank lines around, or the solution is not read as Markdown"
+            )
 
 
 def test_outputs_are_compared_in_all_but_two_cells_and_those_say_why_not() -> None:
@@ -195,7 +218,7 @@ def test_the_list_names_every_notebook_in_order() -> None:
     listed = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| .+ \|$", text, flags=re.MULTILINE)
     assert listed == [(path.name, path.name) for path in PATHS]
     for target in LINK.findall(text):
-        assert (NOTEBOOKS / target).exists(), target
+        assert target.startswith("https://") or (NOTEBOOKS / target).exists(), target
 
 
 def test_the_suite_compares_the_notebooks_strictly() -> None:
@@ -252,6 +275,7 @@ DIRTY: dict[str, Any] = {
                     "metadata": {refresh_notebooks.WIDGET_VIEW: {}},
                     "data": {
                         "text/plain": "two\nlines",
+                        "image/png": ["aGFs", "bG8="],
                         refresh_notebooks.WIDGET_VIEW: {"model_id": "1", "version_major": 2},
                         "application/json": {"a": 1},
                     },
@@ -273,7 +297,11 @@ def test_the_fixed_form_leaves_out_what_depends_on_the_machine() -> None:
     code, prose = clean["cells"]
     assert code["metadata"] == {"tags": ["nbval-skip"]}
     assert code["source"] == ["a = 1\n", "a"]
-    assert code["outputs"][0]["data"] == {"text/plain": ["two\n", "lines"], "application/json": {"a": 1}}
+    assert code["outputs"][0]["data"] == {
+        "text/plain": ["two\n", "lines"],
+        "image/png": "aGFsbG8=",
+        "application/json": {"a": 1},
+    }
     assert code["outputs"][0]["metadata"] == {}
     assert prose == {"cell_type": "markdown", "id": "cell-02", "metadata": {}, "source": ["# Title"]}
     version = clean["metadata"]["language_info"].pop("version")

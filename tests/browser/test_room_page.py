@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.refresh_notebooks import NOTEBOOKS
+from tests.tools.refresh_notebooks import NOTEBOOKS, text_of
 
 pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
 
@@ -108,14 +108,17 @@ def test_the_menu_downloads_the_run_as_a_page(lab: Any, open_notebook: Any, tmp_
     assert sorted(each.name for each in lab.folder.iterdir()) == files
 
 
-def test_a_shipped_notebook_that_was_only_opened_is_not_changed(lab: Any, open_notebook: Any) -> None:
+def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: Any, open_notebook: Any) -> None:
     name = "13_state_graph"
     notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
     notebook["metadata"]["language_info"]["version"] = platform.python_version()
-    lab.file(name).write_text(json.dumps(notebook), encoding="utf-8")
+    before = text_of(notebook)
+    lab.file(name).write_text(before, encoding="utf-8")
     page = open_notebook(name, own=True)
     page.settle()
     assert not page.page.evaluate("() => jupyterapp.shell.currentWidget.context.model.dirty")
+    page.page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")
+    assert lab.file(name).read_text(encoding="utf-8") == before
 
 
 def test_a_host_of_single_anywidgets_shows_the_whole_panel(lab: Any, open_notebook: Any) -> None:

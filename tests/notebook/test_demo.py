@@ -109,8 +109,9 @@ def taught() -> dict[str, Any]:
     variables: dict[str, Any] = {"__name__": "__main__"}
     before = runtime_defaults()
     for cell in cells:
-        if cell["cell_type"] == "code" and "workflow" not in variables:
-            lines = [line for line in cell["source"] if not line.startswith("%")]
+        lines = [line for line in cell["source"] if not line.startswith("%")]
+        runs_something = any("= await " in line or ".stepper(" in line or "_panel." in line for line in lines)
+        if cell["cell_type"] == "code" and "workflow" not in variables and not runs_something:
             exec("".join(lines), variables)
     set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)
     return variables

@@ -24,6 +24,7 @@ NOTEBOOKS = ROOT / "notebooks"
 SANITIZE = ROOT / "tests" / "nbval_sanitize.cfg"
 CELL_TIMEOUT_S = 120
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+LINED = ("application/javascript", "image/svg+xml")  # besides text: the data that is stored line by line
 # What a front end writes when the kernel of ipykernel has started: without it a notebook that was only opened counts as
 # changed. The version is that of the Python that ran it.
 METADATA: dict[str, dict[str, Any]] = {
@@ -70,7 +71,7 @@ def _normalised_output(output: dict[str, Any]) -> dict[str, Any]:
     if "data" in plain:
         plain["data"].pop(WIDGET_VIEW, None)
         plain["data"] = {
-            kind: _lines("".join(data)) if isinstance(data, (str, list)) else data
+            kind: _stored(kind, "".join(data)) if isinstance(data, (str, list)) else data
             for kind, data in plain["data"].items()
         }
     if "text" in plain:
@@ -78,6 +79,11 @@ def _normalised_output(output: dict[str, Any]) -> dict[str, Any]:
     if "metadata" in plain:
         plain["metadata"].pop(WIDGET_VIEW, None)
     return plain
+
+
+def _stored(kind: str, data: str) -> str | list[str]:
+    """JupyterLab stores text as a list of lines, and other data, such as a PNG, as one string."""
+    return _lines(data) if kind.startswith("text/") or kind in LINED else data
 
 
 def _lines(text: str) -> list[str]:
